@@ -49,6 +49,7 @@ from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.sampled_answers import SampledAnswer, callers, request_of_answer, sampled_answers
 from .answers.signals import FOLD_COLUMNS, fold_signals
+from .answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, signals_by_answer
 from .case_tables import GROUND_TRUTH, REPLAYS
 from .case_vocabulary import (
     CASE_PASSED,
@@ -187,6 +188,7 @@ __all__ = [
     "IS_LABEL",
     "IS_NO_LABEL",
     "IS_PRODUCTION",
+    "JOIN_COLUMNS",
     "JUDGE_BUDGETS",
     "JUDGE_KINDS",
     "LABEL_COLUMNS",
@@ -212,6 +214,7 @@ __all__ = [
     "SCORES",
     "SECRETS",
     "SERVICES",
+    "SIGNAL_JOIN_COLUMNS",
     "SILENCES",
     "SKEW",
     "TABLES",
@@ -290,6 +293,7 @@ __all__ = [
     "ServicePart",
     "ServiceState",
     "Signal",
+    "SignalJoin",
     "SignalOrigin",
     "SilenceEvent",
     "SimilarQuestions",
@@ -373,6 +377,7 @@ __all__ = [
     "request_of_answer",
     "sampled_answers",
     "shares_of_right",
+    "signals_by_answer",
     "statements_of",
     "store_requests",
     "text_of_cell",

@@ -49,7 +49,11 @@ GROUND_TRUTH = TableSpec(
             "Ids of these chunks, in the same order: contexts.id, else url and page as `url#page=N`; "
             "null for a chunk that has none of both.",
         ),
-        ("source_response_id", pa.string(), "Answer that the case was made from."),
+        (
+            "source_response_id",
+            pa.string(),
+            "Answer that the case was made from: its response_id; its event_id where that is missing or not unique.",
+        ),
         ("source_date", pa.date32(), "Its `date` in parsed_logs."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
         ("status", pa.string(), f"{one_of(CaseStatus)}."),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,18 @@ import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
 from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS, answers_with
-from lake import IS_LABEL, LABEL_COLUMNS, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, fold_signals, shares_of_right
+from lake import (
+    IS_LABEL,
+    JOIN_COLUMNS,
+    LABEL_COLUMNS,
+    PARSED_LOGS,
+    SCORES,
+    USER_SIGNALS,
+    Lake,
+    fold_signals,
+    shares_of_right,
+    signals_by_answer,
+)
 
 _COLUMNS = ("event_id", "chat_id", "value", "sampling_probability", "metric_version", "scored_at")
 _UNDECIDED = 0.5
@@ -95,14 +105,12 @@ def with_likes(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFram
 
 def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:
     signals = lake.table(USER_SIGNALS, deployment).read(OPINION_COLUMNS, IS_OPINION)
-    by_response: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for signal in signals.to_pylist():
-        by_response[signal["response_id"]].append(signal)
+    answers = answers_with(lake.table(PARSED_LOGS, deployment), signals["response_id"])
     found = []
-    for row in answers_with(lake.table(PARSED_LOGS, deployment), signals["response_id"]).to_pylist():
-        folded = fold_signals([signal for known in set(row["response_ids"]) for signal in by_response.get(known, ())])
+    for number, said in signals_by_answer(answers, signals).items():
+        folded = fold_signals(said)
         if folded:
-            found.append((row["event_id"], float(folded > 0), abs(folded)))
+            found.append((answers["event_id"][number].as_py(), float(folded > 0), abs(folded)))
     return pd.DataFrame(found, columns=["event_id", "label", "sureness"])
 
 
@@ -110,9 +118,8 @@ def _labels(lake: Lake, deployment: str) -> pd.DataFrame:
     """Give the labels of answers, also of those that people disagree on: these have none, whatever the ratings say."""
     labels = lake.table(USER_SIGNALS, deployment).read(LABEL_COLUMNS, IS_LABEL)
     ids = labels["response_id"].drop_null().unique()
-    columns = ["event_id", "response_id", "response_ids"]
     has_any = ds.field("event_id").isin(ids) | ds.field("response_id").isin(ids)
-    answers = lake.table(PARSED_LOGS, deployment).read(columns, has_any) if len(ids) else PARSED_LOGS.rows([])
+    answers = lake.table(PARSED_LOGS, deployment).read(JOIN_COLUMNS, has_any) if len(ids) else PARSED_LOGS.rows([])
     found = [
         (answers["event_id"][number].as_py(), None if share == _UNDECIDED else share, 1.0)
         for number, share in shares_of_right(answers, labels).items()
@@ -124,7 +131,12 @@ def _labels(lake: Lake, deployment: str) -> pd.DataFrame:
 def _with_event_ids(lake: Lake, deployment: str, labels: pd.DataFrame) -> pd.DataFrame:
     ids = pa.chunked_array([pa.array(labels["response_id"].dropna().astype(str).unique(), pa.string())])
     answers = answers_with(lake.table(PARSED_LOGS, deployment), ids).to_pylist()
-    events = {known: row["event_id"] for row in answers for known in row["response_ids"]}
+    # An id of several answers says of none that it is labelled.
+    events_of: defaultdict[str, set[str]] = defaultdict(set)
+    for row in answers:
+        for known in (*(row["response_ids"] or ()), row["response_id"]):
+            events_of[known].add(row["event_id"])
+    events = {known: min(some) for known, some in events_of.items() if len(some) == 1}
     return labels.assign(event_id=labels["response_id"].map(events))
 
 

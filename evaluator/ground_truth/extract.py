@@ -178,13 +178,14 @@ def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> di
     ids = sorted({case["source_response_id"] for case in cases} - {None})
     if not ids:
         return {}
-    where = IS_ANSWER & ds.field("response_id").isin(ids)
+    where = IS_ANSWER & (ds.field("response_id").isin(ids) | ds.field("event_id").isin(ids))
     dates = sorted({case["source_date"] for case in cases if case["source_date"] is not None})
     if len(dates) and all(case["source_date"] is not None for case in cases):
         where = where & ds.field("date").isin([pa.scalar(date) for date in dates])
     found: dict[str, LoggedAnswer] = {}
     for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
         for answer in with_late_contexts(tables, some):
-            if answer.response_id is not None:
-                found.setdefault(answer.response_id, answer)
+            for known in (answer.response_id, answer.event_id):
+                if known is not None:
+                    found.setdefault(known, answer)
     return found

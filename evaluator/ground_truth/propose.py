@@ -91,9 +91,17 @@ def propose_cases(
 def _newly_rated(tables: DeploymentTables, new: pa.Table, opinions: pa.Table) -> list[RatedAnswer]:
     """Join new answers with all signals, and those that new signals are about."""
     rated = answers_with(tables.logs, opinions["response_id"])
-    older = rated.filter(pc.invert(pc.is_in(rated["event_id"], new["event_id"].combine_chunks())))
-    both = pa.concat_tables([new.select(rated.column_names), older])
-    return rated_answers(both, opinions_on(both, tables.signals))
+    both = _with_new(rated, new)
+    said = opinions_on(both, tables.signals)
+    # A signal that came before a new answer may be about an older one that has the same id.
+    unknown = said.filter(pc.invert(pc.is_in(said["response_id"], opinions["response_id"].combine_chunks())))
+    known = _with_new(answers_with(tables.logs, unknown["response_id"]), both) if unknown.num_rows else both
+    return rated_answers(both, said, known)
+
+
+def _with_new(older: pa.Table, new: pa.Table) -> pa.Table:
+    is_new = pc.is_in(older["event_id"], new["event_id"].combine_chunks())
+    return pa.concat_tables([new.select(older.column_names), older.filter(pc.invert(is_new))])
 
 
 def _new_cases(
@@ -146,7 +154,7 @@ def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None)
         "answer": text,
         "context": [context for context, _ in supporting],
         "context_ids": [identifier for _, identifier in supporting],
-        "source_response_id": answer.response_id or candidate.rating.response_id,
+        "source_response_id": _source_id(candidate),
         "source_date": answer.date,
         "confidence": candidate.rating.confidence,
         "status": CaseStatus.PROPOSED,
@@ -157,6 +165,12 @@ def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None)
         "updated_at": now,
         "updated_by": EVALUATOR,
     }
+
+
+def _source_id(candidate: Candidate) -> str:
+    """Give the id of the answer, or of its row where other answers have that id."""
+    answer, named = candidate.answer, candidate.rating.response_id
+    return named if named == answer.event_id or answer.response_id is None else answer.response_id
 
 
 def _changed_cases(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -11,18 +9,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import FOLD_COLUMNS, IS_ANSWER, IS_NO_LABEL, Table, fold_signals
+from lake import (
+    FOLD_COLUMNS,
+    IS_ANSWER,
+    IS_NO_LABEL,
+    JOIN_COLUMNS,
+    SIGNAL_JOIN_COLUMNS,
+    SignalJoin,
+    Table,
+    fold_signals,
+    signals_by_answer,
+)
 
-OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
+OPINION_COLUMNS = tuple(dict.fromkeys((*SIGNAL_JOIN_COLUMNS, *FOLD_COLUMNS)))
 IS_OPINION = ds.field("value").is_valid() & IS_NO_LABEL
-IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry", "origin")
+IDENTITY_COLUMNS = (*JOIN_COLUMNS, "date", "kind", "status", "is_entry", "origin")
 
-_JOINED = ["event_id", "date", "response_ids"]
+_JOINED = [*JOIN_COLUMNS, "date"]
 
 
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
-    """An answer with signals; `confidence` is what all of them say together, from -1 (bad) to 1 (good)."""
+    """An answer with signals; `confidence` is what all of them say together, from -1 (bad) to 1 (good).
+
+    `response_id` is the id that the best of them has, and the answer's `event_id` where other answers have that id too.
+    """
 
     event_id: str
     date: date
@@ -31,60 +42,60 @@ class RatedAnswer:
 
 
 def answers_with(logs: Table, response_ids: pa.ChunkedArray) -> pa.Table:
-    """Give the answers (`event_id`, `date`, `response_ids`) that have one of these ids.
+    """Give the answers (`JOIN_COLUMNS`, `date`) that have one of these ids, and for a null id those without any.
 
     A rating may come long after its answer, so the ids of the whole log are read, one file at a time: about half a
     second for a million rows.
     """
     schema = pa.schema([logs.spec.schema.field(name) for name in _JOINED])
-    ids = response_ids.drop_null().combine_chunks()
-    if not len(ids):
+    ids, unnamed = response_ids.drop_null().combine_chunks(), response_ids.null_count > 0
+    if not len(ids) and not unnamed:
         return schema.empty_table()
     scan = logs.dataset().scanner(_JOINED, IS_ANSWER, fragment_readahead=1)
-    return pa.Table.from_batches((_with_any(batch, ids) for batch in scan.to_batches()), schema)
+    return pa.Table.from_batches((_with_any(batch, ids, unnamed) for batch in scan.to_batches()), schema)
 
 
 def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
-    """Read the opinions on these answers.
+    """Read the opinions on these answers, and those that may be on others with the same ids.
 
     They are read from one day before the oldest answer on, as clocks and time zones may differ.
     """
-    ids = pc.unique(pc.list_flatten(identities["response_ids"]).combine_chunks())
-    if not len(ids):
+    if not identities.num_rows:
         return signals.spec.schema.empty_table().select(OPINION_COLUMNS)
+    columns = pc.list_flatten(identities["response_ids"]), identities["response_id"], identities["event_id"]
+    named = pa.concat_arrays([one.combine_chunks() for one in columns])
+    is_named = ds.field("response_id").isin(pc.unique(named).drop_null())
+    if pc.any(pc.is_null(identities["response_id"])).as_py():
+        is_named = is_named | ds.field("response_id").is_null()
     first = pc.min(identities["date"]).as_py() - timedelta(days=1)
-    return signals.read(
-        OPINION_COLUMNS, IS_OPINION & (ds.field("date") >= pa.scalar(first)) & ds.field("response_id").isin(ids)
-    )
+    return signals.read(OPINION_COLUMNS, IS_OPINION & (ds.field("date") >= pa.scalar(first)) & is_named)
 
 
-def rated_answers(identities: pa.Table, opinions: pa.Table) -> list[RatedAnswer]:
-    """Join answers (`event_id`, `date`, `response_ids`) with signals (`OPINION_COLUMNS`) by any id of the answer.
+def rated_answers(identities: pa.Table, opinions: pa.Table, known: pa.Table) -> list[RatedAnswer]:
+    """Join answers with signals (`OPINION_COLUMNS`) as in `lake.signals_by_answer`.
 
-    The signals of an answer are folded (`lake.fold_signals`). `response_id` is that of the best signal.
+    `known` are all answers of the deployment that may have the signals' ids. The signals of an answer are folded
+    (`lake.fold_signals`).
     """
-    by_response = defaultdict(list)
-    for opinion in opinions.to_pylist():
-        by_response[opinion["response_id"]].append(opinion)
-    found = []
-    for event_id, day, response_ids in _with_any_id(identities, by_response):
-        signals = [opinion for known in sorted(response_ids) for opinion in by_response[known]]
+    join = SignalJoin(known, opinions.to_pylist())
+    found: dict[str, RatedAnswer] = {}
+    for number, signals in signals_by_answer(identities, opinions, known).items():
         folded = fold_signals(signals)
         if folded is not None:
             best = max(signals, key=lambda signal: (signal["value"], signal["confidence"] or 0.0, signal["signal_id"]))
-            found.append(RatedAnswer(event_id, day, best["response_id"], folded))
-    return found
+            event_id, day = identities["event_id"][number].as_py(), identities["date"][number].as_py()
+            named = best["response_id"] if join.is_unique(best["response_id"]) else event_id
+            found[event_id] = RatedAnswer(event_id, day, named, folded)
+    return list(found.values())
 
 
-def _with_any_id(identities: pa.Table, by_response: Mapping[str, object]) -> Iterable[tuple[str, date, frozenset[str]]]:
-    """Give each answer that has one or more of the ids, with those ids."""
-    ids = pa.array([known for known in by_response if known is not None], pa.string())
-    for batch in identities.to_batches():
-        for row in _with_any(batch, ids).to_pylist():
-            yield row["event_id"], row["date"], frozenset(row["response_ids"]) & by_response.keys()
-
-
-def _with_any(answers: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+def _with_any(answers: pa.RecordBatch, ids: pa.Array, unnamed: bool) -> pa.RecordBatch:
     """Take the answers that have one of the ids; the others do not become Python objects."""
-    flat, parents = pc.list_flatten(answers["response_ids"]), pc.list_parent_indices(answers["response_ids"])
-    return answers.take(pc.unique(parents.filter(pc.is_in(flat, ids))))
+    many = answers["response_ids"]
+    by_chunk = pc.list_parent_indices(many).filter(pc.is_in(pc.list_flatten(many), ids)).cast(pa.int64())
+    has_any = pc.is_in(pa.array(range(answers.num_rows), pa.int64()), by_chunk)
+    for name in ("response_id", "event_id"):
+        has_any = pc.or_(has_any, pc.is_in(answers[name], ids))
+    if unnamed:
+        has_any = pc.or_(has_any, pc.is_null(answers["response_id"]))
+    return answers.filter(has_any)

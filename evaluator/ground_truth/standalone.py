@@ -46,9 +46,10 @@ def standalone_questions(
 
 
 def _bodies(tables: DeploymentTables, ids: Sequence[str]) -> dict[str, str | None]:
-    where = IS_ANSWER & ds.field("response_id").isin(sorted(set(ids)))
-    rows = tables.logs.read(["response_id", "request_body"], where).to_pylist() if ids else []
-    return {row["response_id"]: row["request_body"] for row in rows}
+    wanted = sorted(set(ids))
+    where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
+    rows = tables.logs.read(["response_id", "event_id", "request_body"], where).to_pylist() if ids else []
+    return {row[name]: row["request_body"] for name in ("response_id", "event_id") for row in rows}
 
 
 def _before(body: str | None) -> list[str]:

@@ -22,6 +22,7 @@ from lake.answers.late_contexts import add_late_contexts
 from lake.answers.latest_scores import latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
 from lake.answers.repeated_rows import each_once
+from lake.answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
@@ -150,14 +151,15 @@ def read_answer(
         tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
         add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
     scores = _scores(lake, row)
-    signals, calls = _read_signals(lake, row), answer_calls(row, trace)
-    answer = PARSED_LOGS.rows([{name: row[name] for name in (*FAILURE_COLUMNS, "response_id", "response_ids")}])
+    signals, calls = _read_signals(lake, row, logs[deployment]), answer_calls(row, trace)
+    answer = PARSED_LOGS.rows([{name: row[name] for name in (*FAILURE_COLUMNS, *JOIN_COLUMNS)}])
+    named = signals.set_column(signals.column_names.index("response_id"), "response_id", _repeated(event_id, signals))
     return AnswerDetails(
         row=row,
         status=status_of(row),
         failures=failures_of(answer.select(FAILURE_COLUMNS), _refusing(row, scores))[0],
-        rating=ratings_of(answer, signals.filter(IS_RATING).select(RATING_COLUMNS))[0],
-        label=labels_of(answer, signals.filter(IS_LABEL).select(LABEL_COLUMNS))[0],
+        rating=ratings_of(answer, named.filter(IS_RATING).select(RATING_COLUMNS))[0],
+        label=labels_of(answer, named.filter(IS_LABEL).select(LABEL_COLUMNS))[0],
         contexts=_contexts(row["contexts"]),
         contexts_origin=row["contexts_origin"],
         before=_conversation(logs[deployment], row),
@@ -226,11 +228,32 @@ def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
     )
 
 
-def _read_signals(lake: Lake, row: Mapping[str, Any]) -> pa.Table:
-    """Read the signals on an answer: none is older than a day before it, as clocks and zones of time may differ."""
+def _repeated(event_id: str, signals: pa.Table) -> pa.Array:
+    """The row's own id in place of what the clients sent: it is known which answer they mean."""
+    return pa.array([event_id] * signals.num_rows, pa.string())
+
+
+def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Table:
+    """Read the signals on an answer: none is older than a day before it, as clocks and zones of time may differ.
+
+    Whether another answer has the same id is known of the days around it.
+    """
     table = DayReader(lake.table(USER_SIGNALS, row["deployment"]), row["date"] - _DAY, date.max)
     ids = [one for one in (row["event_id"], row["response_id"], *(row["response_ids"] or ())) if one]
     signals = table.read_rows(["response_id"], ids, USER_SIGNALS.schema.names)
+    known = ["response_id", "response_ids"], ids
+    if not (row["response_id"] or row["response_ids"]):
+        near = (ds.field("chat_id") == (row["chat_id"] or "")) | (ds.field("user_id") == (row["user_id"] or ""))
+        unnamed = ds.field("response_id").is_null() & near
+        signals = pa.concat_tables([signals, table.read(USER_SIGNALS.schema.names, unnamed)])
+        known = ["chat_id", "user_id"], [one for one in (row["chat_id"], row["user_id"]) if one]
+    if signals.num_rows:
+        others = logs.read_rows(known[0], known[1], [*JOIN_COLUMNS, "kind", "is_entry", "origin"])
+        own = PARSED_LOGS.rows([{name: row[name] for name in JOIN_COLUMNS}]).select(JOIN_COLUMNS)
+        answers = pa.concat_tables([others.filter(IS_ENTRY).select(JOIN_COLUMNS).cast(own.schema), own])
+        rows = signals.select(SIGNAL_JOIN_COLUMNS).to_pylist()
+        join = SignalJoin(answers, rows)
+        signals = signals.filter(pa.array([join.answer_of(one) == row["event_id"] for one in rows], pa.bool_()))
     return signals.sort_by([("signaled_at", "ascending"), ("signal_id", "ascending")])
 
 

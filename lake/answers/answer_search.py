@@ -18,6 +18,7 @@ from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.latest_scores import LATEST_COLUMNS, latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
 from lake.answers.repeated_rows import each_once
+from lake.answers.signals_by_answer import JOIN_COLUMNS
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
@@ -27,10 +28,10 @@ from lake.vocabulary import REFUSAL, FailureKind
 EXCERPT_CHARACTERS = 200
 """The most characters of a question or an answer in a row of a page."""
 
-_SEARCHED = ("event_id", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error")
+_SEARCHED = (*JOIN_COLUMNS, "ingested_at", "status", "error")
 _SHOWN = (
     "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
-    "answer", "finish_reason", "answer_kind", "model", "chat_id", "duration_ms", "price",
+    "answer", "finish_reason", "answer_kind", "model", "chat_id", "user_id", "duration_ms", "price",
 )  # fmt: skip
 _SAME = ("event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price")
 _VALUE_COLUMNS = ("event_id", "metric", "value")
@@ -134,6 +135,7 @@ class _Search:
         self._signals = DayReader(lake.table(USER_SIGNALS, wanted.deployment), first - _DAY, date.max)
         self._ratings: pa.Table | None = None
         self._labels: pa.Table | None = None
+        self._known: pa.Table | None = None
 
     def page(self) -> AnswerPage:
         """Give the page that the filter names."""
@@ -162,10 +164,10 @@ class _Search:
             kinds = failures_of(rows.select(FAILURE_COLUMNS), ())
             rows = rows.filter(pa.array([wanted.failure in some for some in kinds], pa.bool_()))
         if wanted.rating is not None and rows.num_rows:
-            ratings = ratings_of(rows, self._read_ratings())
+            ratings = ratings_of(rows, self._read_ratings(), self._read_known())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
         if wanted.label is not None and rows.num_rows:
-            labels = labels_of(rows, self._read_labels())
+            labels = labels_of(rows, self._read_labels(), self._read_known())
             rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
         return self._with_scores(rows, day)
 
@@ -217,7 +219,8 @@ class _Search:
         values: dict[str, dict[str, float | None]] = defaultdict(dict)
         for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():
             values[score["event_id"]][score["metric"]] = score["value"]
-        ratings, labels = ratings_of(rows, self._read_ratings()), labels_of(rows, self._read_labels())
+        ratings = ratings_of(rows, self._read_ratings(), self._read_known())
+        labels = labels_of(rows, self._read_labels(), self._read_known())
         refusing = {one for one, scored in values.items() if (scored.get(REFUSAL) or 0.0) > 0}
         kinds = failures_of(rows.select(FAILURE_COLUMNS), refusing)
         each = zip(rows.to_pylist(), kinds, ratings, labels, strict=True)
@@ -254,6 +257,17 @@ class _Search:
         if self._ratings is None:
             self._ratings = self._signals.read(RATING_COLUMNS, IS_RATING)
         return self._ratings
+
+    def _read_known(self) -> pa.Table:
+        """Read by what the answers of the period are named: whether an id is unique is known of the period alone."""
+        if self._known is None:
+            is_signaled = self._read_ratings().num_rows or self._read_labels().num_rows
+            days = self._logs.days() if is_signaled else []
+            where = IS_ENTRY if self._wanted.entries_only else None
+            parts = [self._logs.read(JOIN_COLUMNS, where, [day], self._period) for day in days]
+            schema = pa.schema([PARSED_LOGS.schema.field(name) for name in JOIN_COLUMNS])
+            self._known = pa.concat_tables([schema.empty_table(), *parts])
+        return self._known
 
     def _read_labels(self) -> pa.Table:
         if self._labels is None:

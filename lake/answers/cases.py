@@ -22,6 +22,9 @@ _COLUMNS = (
     "answer", "context_ids", "source_response_id", "confidence", "status",
 )  # fmt: skip
 
+_NAMES = ("response_id", "event_id")
+"""Columns of `parsed_logs`, one of which `source_response_id` is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -88,6 +91,10 @@ class ComparableAnswer(Protocol):
     @property
     def response_id(self) -> str | None:
         """The answer's id."""
+
+    @property
+    def event_id(self) -> str:
+        """The row of the answer."""
 
     @property
     def response_ids(self) -> Sequence[str]:
@@ -231,11 +238,11 @@ class CaseBook:
         """Give the answers that cases were made from; None for those that are no longer in the log."""
         wanted = sorted({one for one in ids if one is not None} - self._sources.keys())
         if wanted:
-            where = IS_ANSWER & ds.field("response_id").isin(wanted)
-            rows = self._logs.read(["response_id", "requested_at", "date"], where).to_pylist()
+            where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
+            rows = self._logs.read([*_NAMES, "requested_at", "date"], where).to_pylist()
             # The latest first, so that of several rows with one id the earliest stays.
             ordered = sorted(rows, key=lambda row: row["requested_at"], reverse=True)
-            found = {row["response_id"]: _Source(row["requested_at"], row["date"]) for row in ordered}
+            found = {row[name]: _Source(row["requested_at"], row["date"]) for row in ordered for name in _NAMES}
             self._sources |= {one: found.get(one) for one in wanted}
         return self._sources
 
@@ -249,7 +256,7 @@ def _index(cases: Iterable[tuple[Case, str]]) -> _Index:
 
 def _not_own(answer: ComparableAnswer, found: Iterable[Reference]) -> Iterator[Reference]:
     """Leave out the cases that were made from the answer itself."""
-    own = {answer.response_id, *answer.response_ids} - {None}
+    own = {answer.event_id, answer.response_id, *answer.response_ids} - {None}
     return (one for one in found if one.case.source_response_id not in own)
 
 

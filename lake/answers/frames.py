@@ -49,6 +49,7 @@ class _Asked:
     row: dict[str, Any]
     case_question: CaseQuestion | None
     documents: tuple[str, ...]
+    event_id: str
     response_id: str | None
     response_ids: tuple[str, ...]
     requested_at: datetime
@@ -109,7 +110,8 @@ def _case(case: Case) -> dict[str, Any]:
 
 
 def _asked(row: dict[str, Any]) -> _Asked:
-    ids = {"response_id": row["response_id"], "response_ids": tuple(row["response_ids"] or ())}
+    ids = {"event_id": row["event_id"], "response_id": row["response_id"]}
+    ids["response_ids"] = tuple(row["response_ids"] or ())
     about = {"documents": tuple(row["documents"] or ()), "requested_at": row["requested_at"]}
     return _Asked(row=row, case_question=case_question(row), **ids, **about)
 

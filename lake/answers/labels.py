@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake.answers.signals_by_answer import latest_of_each_person, signals_by_answer
+from lake.answers.signals_by_answer import SIGNAL_JOIN_COLUMNS, latest_of_each_person, signals_by_answer
 from lake.vocabulary import Signal, SignalOrigin
 
-LABEL_COLUMNS = ("signal_id", "response_id", "signaled_at", "signal", "user_id")
+LABEL_COLUMNS = ("signal_id", "signal", *SIGNAL_JOIN_COLUMNS)
 """Columns of `user_signals` that `shares_of_right` reads."""
 _SAYS_LABEL = ds.field("origin") == SignalOrigin.LABEL
 IS_LABEL = _SAYS_LABEL & ds.field("signal").isin([Signal.RIGHT, Signal.WRONG])
@@ -30,17 +30,17 @@ class AnswerLabel(StrEnum):
     NONE = "none"
 
 
-def labels_of(answers: pa.Table, labels: pa.Table) -> list[AnswerLabel]:
-    """Give the label of each answer (`event_id`, `response_id`, `response_ids`) by rows of `LABEL_COLUMNS`."""
+def labels_of(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None) -> list[AnswerLabel]:
+    """Give the label of each answer by rows of `LABEL_COLUMNS`; they are joined as in `signals_by_answer`."""
     found = [AnswerLabel.NONE] * answers.num_rows
-    for number, share in shares_of_right(answers, labels).items():
+    for number, share in shares_of_right(answers, labels, known).items():
         found[number] = AnswerLabel.RIGHT if share == 1 else AnswerLabel.DISPUTED if share else AnswerLabel.WRONG
     return found
 
 
-def shares_of_right(answers: pa.Table, labels: pa.Table) -> Mapping[int, float]:
+def shares_of_right(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None) -> Mapping[int, float]:
     """Give, by the answer's number in the table, the share of people who say that it is right."""
-    labelled = signals_by_answer(answers, labels, ("response_id", "event_id"))
+    labelled = signals_by_answer(answers, labels, known)
     return {number: _share(rows) for number, rows in labelled.items()}
 
 

@@ -1,4 +1,4 @@
-"""People's rating of each of many answers: explicit likes and dislikes, joined by the ids of the answer's chunks."""
+"""People's rating of each of many answers: explicit likes and dislikes, of each answer that they are about."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake.answers.signals_by_answer import latest_of_each_person, signals_by_answer
+from lake.answers.signals_by_answer import SIGNAL_JOIN_COLUMNS, latest_of_each_person, signals_by_answer
 from lake.vocabulary import Signal, SignalOrigin
 
-RATING_COLUMNS = ("signal_id", "response_id", "signaled_at", "signal", "user_id")
+RATING_COLUMNS = ("signal_id", "signal", *SIGNAL_JOIN_COLUMNS)
 IS_RATING = (ds.field("origin") == SignalOrigin.EXPLICIT) & ds.field("signal").isin([Signal.LIKE, Signal.DISLIKE])
 
 
@@ -24,10 +24,10 @@ class AnswerRating(StrEnum):
     NONE = "none"
 
 
-def ratings_of(answers: pa.Table, ratings: pa.Table) -> list[AnswerRating]:
-    """Give the rating of each answer (`response_id`, `response_ids`) by rows of `RATING_COLUMNS` of `user_signals`."""
+def ratings_of(answers: pa.Table, ratings: pa.Table, known: pa.Table | None = None) -> list[AnswerRating]:
+    """Give the rating of each answer by rows of `RATING_COLUMNS`; they are joined as in `signals_by_answer`."""
     found = [AnswerRating.NONE] * answers.num_rows
-    for number, rows in signals_by_answer(answers, ratings, ("response_id",)).items():
+    for number, rows in signals_by_answer(answers, ratings, known).items():
         found[number] = _rating(rows)
     return found
 

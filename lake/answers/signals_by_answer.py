@@ -1,31 +1,107 @@
-"""Signals joined with the answers that they are about, by any id of the answer."""
+"""Signals joined with the answers that they are about.
+
+Clients name an answer by an id that need not be unique: some gateways send one word for all answers, some counters
+begin anew with each stream. Where several answers have the id of a signal, its conversation, its person and the time
+decide; where these do not, the signal is joined with none.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake.vocabulary import SignalOrigin
+
+JOIN_COLUMNS = ("event_id", "response_id", "response_ids", "chat_id", "user_id", "requested_at")
+"""Columns of `parsed_logs` by which signals are joined."""
+SIGNAL_JOIN_COLUMNS = ("response_id", "signaled_at", "user_id", "chat_id", "origin", "details")
+"""Columns of `user_signals` by which they are joined."""
+
+
+class _Answer(NamedTuple):
+    requested_at: datetime
+    event_id: str
+    chat_id: str | None
+    user_id: str | None
+
+
+class SignalJoin:
+    """Finds the answer that a signal is about, among all answers that may have its id.
+
+    1. A signal that dialwatch or a person who judges answers made names the row of its answer (`details.event_id`).
+    2. An id that one answer alone has names it.
+    3. Of several answers with the id, and of those without any id for a signal without one, it is the latest that was
+       asked for before the signal in the same conversation, by the same person as far as both are known; where one
+       of both has no conversation, by the same person.
+    """
+
+    def __init__(self, answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> None:
+        """`answers` have `JOIN_COLUMNS`, `signals` `SIGNAL_JOIN_COLUMNS`."""
+        wanted = pa.array({one["response_id"] for one in signals} - {None}, pa.string())
+        numbers, ids = _ids(answers)
+        some = pc.is_in(ids, wanted)
+        pairs = pa.table({"id": ids.filter(some), "number": numbers.filter(some)})
+        pairs = pairs.append_column("event_id", answers["event_id"].take(pairs["number"]))
+        events = pairs.group_by("id").aggregate([("event_id", "count_distinct"), ("event_id", "min")])
+        is_one = pc.equal(events["event_id_count_distinct"], 1)
+        unique = events.filter(is_one)
+        self._unique: dict[str | None, str] = dict(
+            zip(unique["id"].to_pylist(), unique["event_id_min"].to_pylist(), strict=True)
+        )
+        shared = pairs.filter(pc.is_in(pairs["id"], events["id"].filter(pc.invert(is_one)).combine_chunks()))
+        self._shared: dict[str | None, list[_Answer]] = defaultdict(list)
+        for name, answer in _near(answers, shared, signals):
+            self._shared[name].append(answer)
+        if any(one["response_id"] is None for one in signals):
+            for name, answer in _near(answers, _without_id(answers), signals):
+                self._shared[name].append(answer)
+
+    def answer_of(self, signal: Mapping[str, Any]) -> str | None:
+        """Give the `event_id` of the answer; None where it is not there, or not known which one it is."""
+        named, response_id = _named(signal), signal["response_id"]
+        if named is not None:
+            return named
+        if response_id in self._unique:
+            return self._unique[response_id]
+        at = signal["signaled_at"]
+        may_be = [one for one in self._shared.get(response_id, ()) if at is None or one.requested_at <= at]
+        latest = max((one for one in may_be if _agrees(one, signal)), default=None)
+        return None if latest is None else latest.event_id
+
+    def is_unique(self, response_id: str | None) -> bool:
+        """Whether one answer alone has this id, of those that a signal has."""
+        return response_id in self._unique
+
+    def is_left_out(self, signal: Mapping[str, Any]) -> bool:
+        """Whether a signal is joined with no answer although there are answers that have its id, or none as it has."""
+        return signal["response_id"] not in self._unique and self.answer_of(signal) is None
+
 
 def signals_by_answer(
-    answers: pa.Table, signals: pa.Table, ids: Sequence[str]
+    answers: pa.Table, signals: pa.Table, known: pa.Table | None = None
 ) -> Mapping[int, Sequence[Mapping[str, Any]]]:
     """Give the signals on each answer, by its number in the table; answers without one are absent.
 
-    A signal's `response_id` is one of the answer's `response_ids`, or stands in one of its columns `ids`.
+    `answers` and `known` have `JOIN_COLUMNS`; `known` are all answers that may have the signals' ids, by default these.
     """
-    by_id: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in signals.to_pylist():
-        by_id[row["response_id"]].append(row)
-    numbers, known = _ids(answers, ids)
-    have_some = pc.is_in(known, pa.array([name for name in by_id if name is not None], pa.string()))
-    of_answer: dict[int, set[str]] = defaultdict(set)
-    for number, name in zip(numbers.filter(have_some).to_pylist(), known.filter(have_some).to_pylist(), strict=True):
-        of_answer[number].add(name)
-    return {number: [row for name in names for row in by_id[name]] for number, names in of_answer.items()}
+    rows = signals.to_pylist()
+    if not rows:
+        return {}
+    join = SignalJoin(answers if known is None else known, rows)
+    by_event: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        event_id = join.answer_of(row)
+        if event_id is not None:
+            by_event[event_id].append(row)
+    have_some = pc.is_in(answers["event_id"], pa.array(by_event, pa.string()))
+    numbers = pa.array(range(answers.num_rows), pa.int64()).filter(have_some.combine_chunks())
+    return {number: by_event[answers["event_id"][number].as_py()] for number in numbers.to_pylist()}
 
 
 def latest_of_each_person(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
@@ -34,10 +110,54 @@ def latest_of_each_person(rows: Iterable[Mapping[str, Any]]) -> dict[str | None,
     return {row["user_id"]: row["signal"] for row in ordered}
 
 
-def _ids(answers: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+def _ids(answers: pa.Table) -> tuple[pa.Array, pa.Array]:
     """Give every id of every answer, and the number of the answer that has it."""
     many = answers["response_ids"].combine_chunks()
     each = pa.array(range(answers.num_rows), pa.int64())
-    numbers = pa.concat_arrays([pc.list_parent_indices(many), *[each] * len(columns)])
-    single = [answers[name].combine_chunks() for name in columns]
-    return numbers, pa.concat_arrays([pc.list_flatten(many), *single])
+    single = [answers[name].combine_chunks() for name in ("response_id", "event_id")]
+    return pa.concat_arrays([pc.list_parent_indices(many), each, each]), pa.concat_arrays(
+        [pc.list_flatten(many), *single]
+    )
+
+
+def _without_id(answers: pa.Table) -> pa.Table:
+    has_none = pc.less(pc.fill_null(pc.list_value_length(answers["response_ids"]), 0), 1)
+    numbers = pa.array(range(answers.num_rows), pa.int64())
+    numbers = numbers.filter(pc.and_(has_none, pc.is_null(answers["response_id"])).combine_chunks())
+    return pa.table({"id": pa.nulls(len(numbers), pa.string()), "number": numbers})
+
+
+def _near(
+    answers: pa.Table, pairs: pa.Table, signals: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str | None, _Answer]]:
+    """Give those of the answers that have a conversation or a person of the signals; the others stay in Arrow."""
+    named = pairs["number"].combine_chunks()
+    is_near = [
+        pc.is_in(answers[name].take(named), pa.array({one[name] for one in signals} - {None}, pa.string()))
+        for name in ("chat_id", "user_id")
+    ]
+    near = pairs.filter(pc.or_(*is_near))
+    rows = answers.select(["requested_at", "event_id", "chat_id", "user_id"]).take(near["number"])
+    for name, row in zip(near["id"].to_pylist(), rows.to_pylist(), strict=True):
+        if row["requested_at"] is not None:
+            yield name, _Answer(**row)
+
+
+def _agrees(answer: _Answer, signal: Mapping[str, Any]) -> bool:
+    chat_id, user_id = signal["chat_id"], signal["user_id"]
+    if chat_id is None or answer.chat_id is None:
+        return user_id is not None and answer.user_id == user_id
+    is_same_person = user_id is None or answer.user_id is None or answer.user_id == user_id
+    return answer.chat_id == chat_id and is_same_person
+
+
+def _named(signal: Mapping[str, Any]) -> str | None:
+    """Give the row that a signal names; what a client sent with a rating is not asked."""
+    if signal["origin"] not in (SignalOrigin.IMPLICIT, SignalOrigin.LABEL) or not signal["details"]:
+        return None
+    try:
+        details = json.loads(signal["details"])
+    except (ValueError, RecursionError):
+        return None
+    named = details.get("event_id") if isinstance(details, dict) else None
+    return named if isinstance(named, str) and named else None

@@ -165,7 +165,7 @@ class _Erasure:
     def _erase_made_of_logs(self) -> None:
         for _, truth in _tables(self._lake, [GROUND_TRUTH]):
             rows = truth.read(["case_id", "source_response_id"])
-            made = rows.filter(is_in(rows["source_response_id"], self._scope.response_ids))
+            made = rows.filter(is_in(rows["source_response_id"], self._scope.response_ids | self._scope.event_ids))
             self._cases |= set(made["case_id"].to_pylist())
         for _, table in _tables(self._lake, _MADE_OF_LOGS):
             self._erase(table, RULES[table.spec.name])

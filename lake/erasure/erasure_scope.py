@@ -139,7 +139,8 @@ class _ScopeSearch:
             if truth.version() is None or replays.version() is None:
                 continue
             cases = truth.read(["case_id", "source_response_id"])
-            own = set(cases["case_id"].filter(is_in(cases["source_response_id"], scope.response_ids)).to_pylist())
+            of_person = is_in(cases["source_response_id"], scope.response_ids | scope.event_ids)
+            own = set(cases["case_id"].filter(of_person).to_pylist())
             asked = replays.read(["case_id", "trace_id"])
             traces |= set(asked["trace_id"].filter(is_in(asked["case_id"], own)).to_pylist()) - {None}
         # Whoever they name: dialwatch made them itself.

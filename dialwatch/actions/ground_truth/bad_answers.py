@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,17 +23,20 @@ from lake import (
     FOLD_COLUMNS,
     IS_ANSWER,
     IS_LABEL,
+    JOIN_COLUMNS,
     PARSED_LOGS,
+    SIGNAL_JOIN_COLUMNS,
     USER_SIGNALS,
     Lake,
     Signal,
     fold_signals,
     json_values,
     shares_of_right,
+    signals_by_answer,
 )
 
-_SIGNAL_COLUMNS = ("response_id", "details", *FOLD_COLUMNS)
-_ANSWER_COLUMNS = ("event_id", "response_id", "response_ids", "requested_at", "question")
+_SIGNAL_COLUMNS = tuple(dict.fromkeys((*SIGNAL_JOIN_COLUMNS, *FOLD_COLUMNS)))
+_ANSWER_COLUMNS = (*JOIN_COLUMNS, "question")
 _DAY = timedelta(days=1)
 _COMMENT = 200
 
@@ -83,16 +86,14 @@ def bad_answers(lake: Lake, deployment: str, since: datetime) -> list[BadAnswer]
     if not signals.num_rows:
         return []
     logs = lake.table(PARSED_LOGS, deployment)
-    ids = set(signals["response_id"].to_pylist()) - {None}
-    rated = set(answers_with(logs, signals["response_id"])["event_id"].to_pylist()) | ids
-    where = IS_ANSWER & recent & (ds.field("requested_at") >= since) & ds.field("event_id").isin(sorted(rated))
+    known = answers_with(logs, signals["response_id"])
+    rated = sorted(set(known["event_id"].to_pylist()))
+    where = IS_ANSWER & recent & (ds.field("requested_at") >= since) & ds.field("event_id").isin(rated)
     answers = logs.read(_ANSWER_COLUMNS, where)
-    labels = signals.filter(IS_LABEL)
-    shares = shares_of_right(answers, labels)
-    by_response = defaultdict(list)
-    for signal in signals.to_pylist():
-        by_response[signal["response_id"]].append(signal)
-    found = [_bad(deployment, row, shares.get(number), by_response) for number, row in enumerate(answers.to_pylist())]
+    shares = shares_of_right(answers, signals.filter(IS_LABEL), known)
+    of_each = signals_by_answer(answers, signals, known)
+    each = enumerate(answers.to_pylist())
+    found = [_bad(deployment, row, shares.get(number), of_each.get(number, ())) for number, row in each]
     bad = {one.event_id: one for one in found if one is not None}
     return sorted(bad.values(), key=_how_bad)
 
@@ -101,11 +102,9 @@ def _bad(
     deployment: str,
     row: Mapping[str, Any],
     share_of_right: float | None,
-    by_response: Mapping[str | None, Sequence[Mapping[str, Any]]],
+    said: Sequence[Mapping[str, Any]],
 ) -> BadAnswer | None:
-    # A label of an answer without an id has its event_id.
-    ids = dict.fromkeys([*(row["response_ids"] or ()), row["response_id"], row["event_id"]])
-    signals = [signal for one in ids if one is not None for signal in by_response.get(one, ())]
+    signals = list(said)
     folded = fold_signals(signals)
     is_wrong = share_of_right is not None and share_of_right < 1
     if not is_wrong and (folded is None or folded >= 0):

@@ -107,3 +107,49 @@ def test_a_dislike_replaced_by_a_like_makes_a_case_of_an_answer_that_is_long_the
     traffic.rate(traffic.signal("like", "a", 2))
     evaluator.run_once()
     assert liked(traffic) == {"a"}
+
+
+def of_gateway(traffic: Any, name: str, minute: int = 0, **columns: Any) -> dict[str, Any]:
+    """An answer of a gateway that gives all answers one id."""
+    same = {"response_id": "chat", "response_ids": ["chat"], "question": name, "documents": [f"files/{name}.pdf"]}
+    row: dict[str, Any] = traffic.answer(name, minute, **(same | {"chat_id": name, "user_id": name} | columns))
+    return row
+
+
+def questions(traffic: Any) -> list[str]:
+    return sorted(case["question"] for case in traffic.cases())
+
+
+def test_a_like_of_one_answer_makes_no_case_of_others_with_the_same_id(evaluator: Evaluator, traffic: Any) -> None:
+    """In one pass, or where the answers and the like come one after the other, in any order."""
+    traffic.log(*(of_gateway(traffic, name) for name in "abc"))
+    like = traffic.signal("like", "b", 5) | {"response_id": "chat", "chat_id": "b", "user_id": "b"}
+    traffic.rate(like)
+    evaluator.run_once()
+    assert questions(traffic) == ["b"]
+    traffic.log(*(of_gateway(traffic, name, 1) for name in "de"))
+    evaluator.run_once()
+    traffic.log(of_gateway(traffic, "f", 2))
+    evaluator.run_once()
+    traffic.rate(like | {"signal_id": "another", "chat_id": "e", "user_id": "e"})
+    evaluator.run_once()
+    assert questions(traffic) == ["b", "e"]
+
+
+def test_a_like_that_nothing_tells_of_is_kept_and_joined_with_none(evaluator: Evaluator, traffic: Any) -> None:
+    """Neither conversation nor person: all six may be meant."""
+    traffic.log(*(of_gateway(traffic, name) for name in "abc"))
+    traffic.rate(traffic.signal("like", "b", 5, user=None) | {"response_id": "chat"})
+    evaluator.run_once()
+    assert questions(traffic) == []
+
+
+def test_a_like_of_an_answer_without_an_id_makes_its_case(evaluator: Evaluator, traffic: Any) -> None:
+    """A client that was given no id sends none; the answer itself is not compared with its own case."""
+    unnamed = {"response_id": None, "response_ids": []}
+    traffic.log(*(of_gateway(traffic, name, **unnamed) for name in "abc"))
+    traffic.rate(traffic.signal("like", "b", 5) | {"response_id": None, "chat_id": "b", "user_id": "b"})
+    evaluator.run_once()
+    assert questions(traffic) == ["b"]
+    (case,) = traffic.cases()
+    assert case["source_response_id"] == "event-b"
