@@ -116,6 +116,10 @@ class Checkpoint:
                 table.commit(files, progress | ({COLLECTORS: ours} if shares else {}))
             except LostRaceError:
                 done_now, shared_now = _progress(table, rows.app_ids())
+                if all(done_now.get(app_id) == offset for app_id, offset in progress.items()):
+                    # Of an earlier try, whose answer was lost, with these rows in other files.
+                    table.discard(files)
+                    return
                 if done_now != done or shared_now == shared:
                     table.discard(files)
                     raise

@@ -5,20 +5,28 @@ from __future__ import annotations
 from lake.tables.log_files import LogFiles
 from lake.tables.log_tail import LogTail
 from lake.tables.news import AlwaysNews, News
+from lake.tables.pending_commits import PendingCommits
 
 
 class FollowedLog:
     """The log up to the last look. Not safe for use by several threads at once."""
 
-    def __init__(self, files: LogFiles, uri: str, news: News | None = None) -> None:
-        """`uri` names the table in errors; `news` says whether there may be something new."""
+    def __init__(
+        self, files: LogFiles, uri: str, news: News | None = None, pending: PendingCommits | None = None
+    ) -> None:
+        """`uri` names the table in errors; `news` says whether there may be something new.
+
+        `pending` keeps the commits of this process whose fate is not known.
+        """
         self.tail: LogTail | None = None
         """What the last look found; None where there is no table, or before the first look."""
         self._files = files
         self._uri = uri
+        self._pending = pending
         self._news = news or AlwaysNews()
         self._is_missing = False
-        self._known_version: int | None = None
+        self._known: LogTail | None = None
+        """The table as it was when it was last found, also where it is missing since."""
         self._was_replaced = False
 
     def may_have_news(self) -> bool:
@@ -33,27 +41,23 @@ class FollowedLog:
         told = self._news.told_version()
         if self.tail is None or told is None or not self.tail.follow_told(told):
             return self.look_at_store()
-        self._known_version = self.tail.version
         self._news.caught_up()
         return self.tail
 
     def look_at_store(self) -> LogTail | None:
         """Read what is new in the log, whether anything was told or not; None where there is no table."""
         if self.tail is not None and not self.tail.follow():
-            self._was_replaced = self._was_replaced or self.tail.was_replaced()
             self.tail = None
         if self.tail is None:
             snapshot = self._files.open()
-            self.tail = None if snapshot is None else LogTail(self._files, snapshot, self._uri)
+            self.tail = None if snapshot is None else LogTail(self._files, snapshot, self._uri, self._pending)
         self._is_missing = self.tail is None
         if self.tail is not None:
-            self._known_version = self.tail.version
+            if self._known not in (None, self.tail):
+                self._was_replaced = self._was_replaced or not self._known.is_continued_by(self.tail)
+            self._known = self.tail
         self._news.seen()
         return self.tail
-
-    def committed(self, version: int) -> None:
-        """Note that this handle has made a commit."""
-        self._known_version = version
 
     def take_replaced(self) -> bool:
         """Say, once, whether another table was found in the place of the one that was read."""
@@ -62,8 +66,8 @@ class FollowedLog:
 
     def require_none_before(self) -> None:
         """Raise FileNotFoundError where there was a table that is gone."""
-        if self._known_version is not None:
+        if self._known is not None:
             raise FileNotFoundError(
-                f"the table {self._uri} is gone, which had version {self._known_version}: if the lake was moved away, "
+                f"the table {self._uri} is gone, which had version {self._known.version}: if the lake was moved away, "
                 "bring it back; if the table was removed for good, start dialwatch anew"
             )

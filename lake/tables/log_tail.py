@@ -8,6 +8,7 @@ says what a commit holds.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import time
 import uuid
@@ -15,14 +16,21 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from deltalake.exceptions import DeltaProtocolError
 
 from lake.tables.delta_log import DataFile, actions_of, added_of, new_rows, removed_files
+from lake.tables.file_age import FilesGoneError
 from lake.tables.log_files import LogFiles
+from lake.tables.pending_commits import PendingCommit, PendingCommits, paths_of
 from lake.tables.snapshots import Snapshot
 from lake.tables.transactions import transactions_of
 from lake.tables.writing import NewFile
 
+_PAUSES = (0.0, 0.1, 0.4, 1.6)
+"""Seconds before each time that a store is asked for a commit that it must have."""
+_PARENT = "parentCommit"
+"""Entry of a commit's information that tells the commit before it."""
 _MOST_AT_ONCE = 50
 """Commits that are read one after the other; of more deltalake opens the table again, from its last checkpoint."""
 _MOST_KEPT = 200
@@ -36,12 +44,15 @@ _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "checkConstraints", "c
 class LogTail:
     """The log of one table, from a version on that deltalake has read. Not safe for use by several threads at once."""
 
-    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str) -> None:
-        """`uri` names the table in errors."""
+    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str, pending: PendingCommits | None = None) -> None:
+        """`uri` names the table in errors; `pending` keeps the commits of this process whose fate is not known."""
         self._files = files
+        self._pending = pending or PendingCommits()
         self._uri = uri
         self._snapshot = snapshot
         self.version = snapshot.version
+        self.table_id = snapshot.table_id
+        """Given to the table when it was made."""
         self._last = snapshot.last_commit or files.read(self.version)
         """The bytes of the last commit that was read; None where the log does not have them any more."""
         self._seen_at = time.monotonic()
@@ -57,10 +68,12 @@ class LogTail:
         self._seen_at = time.monotonic()
         return True
 
-    def was_replaced(self) -> bool:
-        """Whether the log has another commit in the place of the last one that was read."""
+    def is_continued_by(self, later: LogTail) -> bool:
+        """Whether what was read later is the same table: neither one made anew, nor an earlier state brought back."""
+        if later.table_id != self.table_id or later.version < self.version:
+            return False
         there = self._files.read(self.version)
-        return there is not None and self._last is not None and there != self._last
+        return there is None or self._last is None or there == self._last
 
     def follow(self) -> bool:
         """Read the commits that came since; False where the table must be opened again to know what is there."""
@@ -78,12 +91,17 @@ class LogTail:
         return False
 
     def follow_told(self, version: int) -> bool:
-        """Read the commits up to a version that somebody has told; False where they must be looked for."""
+        """Read the commits up to a version that somebody has told; False where they must be looked for.
+
+        The last commit that was read is not asked for again where the next one tells that it follows it.
+        """
         if version - self.version > _MOST_AT_ONCE:
             return False
+        if version < self.version:
+            return self.is_same_log()
         while self.version < version:
             commit = self._files.read_told(self.version + 1)
-            if commit is None or not self._take(commit):
+            if commit is None or not (self._is_parent_of(commit) or self.is_same_log()) or not self._take(commit):
                 return False
         return True
 
@@ -128,37 +146,87 @@ class LogTail:
                 "write: another program has changed the table; undo that"
             )
 
-    def append(self, files: Sequence[NewFile], progress: Mapping[str, int]) -> bool:
-        """Add files in the next commit; False, and nothing is added, where another writer has made that commit."""
-        commit = _commit_of(files, progress)
+    def append(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None = None) -> bool:
+        """Add files in the next commit; False, and nothing is added, where another writer has made that commit.
+
+        `rows` are those of the files, if few. After any other error the store may have taken the commit, or take it
+        later.
+        """
+        commit = self._commit_of(files, progress, rows)
         if not self._create(commit):
             return False
-        self._take(commit)
+        self._take(commit.content)
         return True
 
-    def _create(self, commit: bytes) -> bool:
-        try:
-            if self._files.create(self.version + 1, commit):
-                return True
-        except OSError:
-            with contextlib.suppress(OSError):
-                if self._is_ours(commit):
-                    return True
-            raise
-        return self._is_ours(commit)
+    def is_landed(self, commit: PendingCommit) -> bool | None:
+        """Whether a commit that was sent is in the log; None where the log does not have its version."""
+        is_there = commit.version <= self.version
+        found = self._read_surely(commit.version) if is_there else self._files.read(commit.version)
+        return None if found is None else found == commit.content
 
-    def _is_ours(self, commit: bytes) -> bool:
+    def _commit_of(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> PendingCommit:
+        version, parent, paths = self.version + 1, _digest(self._last), paths_of(files)
+        for earlier in self._pending.unanswered():
+            same = (earlier.version, earlier.parent, earlier.files, earlier.progress)
+            # The same bytes again: whichever try lands, it is the same commit.
+            if paths and same == (version, parent, paths, progress):
+                return earlier
+        return PendingCommit(version, _commit_of(files, progress, parent), parent, paths, dict(progress), rows)
+
+    def _create(self, commit: PendingCommit) -> bool:
+        self._pending.sent(commit)
+        try:
+            is_created = self._files.create(commit.version, commit.content)
+        except FilesGoneError:
+            self._pending.ended(commit, may_name_files=False)
+            raise
+        except Exception:
+            with contextlib.suppress(Exception):
+                if (is_ours := self.is_landed(commit)) is not None:
+                    self._pending.ended(commit, may_name_files=False)
+                    return is_ours
+            self._pending.failed(commit)
+            raise
         # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
-        return self._files.read(self.version + 1) == commit
+        if not is_created and (found := self._read_surely(commit.version)) != commit.content:
+            if found is None:
+                self._pending.failed(commit)
+                raise OSError(
+                    f"{self._uri} has a version {commit.version} that cannot be read: whose it is, is not known"
+                )
+            self._pending.ended(commit, may_name_files=False)
+            return False
+        self._pending.ended(commit, may_name_files=False)
+        return True
+
+    def _read_surely(self, version: int) -> bytes | None:
+        """Read a commit that must be there: one wrong answer of the store says nothing."""
+        for pause in _PAUSES:
+            time.sleep(pause)
+            with contextlib.suppress(OSError):
+                if (found := self._files.read(version)) is not None:
+                    return found
+        return None
+
+    def _is_parent_of(self, commit: bytes) -> bool:
+        """Whether a commit tells that it follows the one that was read last."""
+        try:
+            parent = _parent_in(actions_of(commit))
+        except (ValueError, TypeError, AttributeError):
+            return False
+        return parent is not None and parent == _digest(self._last)
 
     def _take(self, commit: bytes) -> bool:
         try:
             actions = actions_of(commit)
+            parent, last = _parent_in(actions), _digest(self._last)
+            if parent is not None and last is not None and parent != last:
+                return False  # of another table, which stands in the place of this one
             if any("metaData" in action or "protocol" in action for action in actions):
                 return False
             transactions = transactions_of(actions)
             added, removed, every = new_rows(actions), removed_files(actions), added_of(actions)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             return False  # deltalake says what is wrong with it
         self._transactions |= transactions
         if self._live is not None:
@@ -171,7 +239,15 @@ class LogTail:
         return True
 
 
-def _commit_of(files: Sequence[NewFile], progress: Mapping[str, int]) -> bytes:
+def _digest(commit: bytes | None) -> str | None:
+    return None if commit is None else hashlib.sha256(commit).hexdigest()[:32]
+
+
+def _parent_in(actions: Sequence[Mapping[str, Any]]) -> str | None:
+    return next((action["commitInfo"].get(_PARENT) for action in actions if "commitInfo" in action), None)
+
+
+def _commit_of(files: Sequence[NewFile], progress: Mapping[str, int], parent: str | None) -> bytes:
     now = int(time.time() * 1000)
     about = {
         "timestamp": now,
@@ -181,6 +257,7 @@ def _commit_of(files: Sequence[NewFile], progress: Mapping[str, int]) -> bytes:
         "engineInfo": "dialwatch",
         # Tells this commit from any other one of the same content.
         "txnId": uuid.uuid4().hex,
+        **({} if parent is None else {_PARENT: parent}),
     }
     transactions = [{"txn": {"appId": name, "version": ahead, "lastUpdated": now}} for name, ahead in progress.items()]
     actions: list[dict[str, Any]] = [

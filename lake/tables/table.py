@@ -21,9 +21,11 @@ from lake.table_spec import TableSpec
 from lake.tables.change import Change, LostRaceError, TableReplacedError
 from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table, first_commit
 from lake.tables.delta_log import DataFile, added_files
+from lake.tables.file_age import LOOK_AFTER, FilesGoneError, require_in_folder
 from lake.tables.followed_log import FollowedLog
 from lake.tables.log_tail import LogTail
 from lake.tables.news import News
+from lake.tables.pending_commits import few, paths_of, pending_commits
 from lake.tables.reading import NoRows, read_files
 from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
@@ -37,6 +39,8 @@ OVERLAP = SKEW
 
 _INGESTED_AT = "ingested_at"
 _READ_ATTEMPTS = 5
+_WRITE_ATTEMPTS = 3
+"""Of one append whose files are removed before it has committed them."""
 _COMMIT_ATTEMPTS = 30
 """Of one append: other writers may commit at the same time."""
 _LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
@@ -71,10 +75,13 @@ class Table:
         """Gives the bytes of a small file of a store; None on a local disk."""
         self.upload = storage.upload(uri)
         """Gives what writes a file of a store by its path; None on a local disk."""
-        self._followed = FollowedLog(self._log, uri, news)
+        self._pending = pending_commits(storage.endpoint_url, uri)
+        self._followed = FollowedLog(self._log, uri, news, self._pending)
         self.may_have_news = self._followed.may_have_news
         """Says whether the next call asks the store."""
         self._note = note
+        self._rows: pa.Table | None = None
+        """Those of the append that is under way, if few: another try of it may add them in other files."""
         self._has_looked = self._has_all_columns = False
         self._seen: dict[str, int | None] = {}
         self._no_rows = NoRows(spec.schema, self._cast)
@@ -121,15 +128,31 @@ class Table:
         `progress()` was read, ValueError for a version that is not above the committed one, and FileNotFoundError where
         the table was removed since this handle last read it.
         """
-        self._open_for(progress or {})
+        progress, known = progress or {}, few(rows) if isinstance(rows, pa.Table) else None
+        if self._open_unless_added([], progress, known) is None:
+            return
         # Who commits meanwhile makes the store refuse this commit: no second look is needed.
         self._has_looked = True
-        files = self.write([rows] if isinstance(rows, pa.Table) else rows)
+        if not isinstance(rows, pa.Table):
+            self._append(rows, progress, known)
+            return
+        for _ in range(_WRITE_ATTEMPTS - 1):
+            with contextlib.suppress(FilesGoneError):
+                self._append([rows], progress, known)
+                return
+        self._append([rows], progress, known)
+
+    def _append(
+        self, rows: Iterable[pa.RecordBatch | pa.Table], progress: Mapping[str, int], known: pa.Table | None
+    ) -> None:
+        files, self._rows = self.write(rows), known
         try:
             self.commit(files, progress)
         except (LostRaceError, ValueError, CommitFailedError, FileNotFoundError):
             self.discard(files)
             raise
+        finally:
+            self._rows = None
 
     def write(self, rows: Iterable[pa.RecordBatch | pa.Table], level: int = FAST) -> list[NewFile]:
         """Write rows as files that no reader sees before `commit` adds them; the first half of `append`."""
@@ -140,22 +163,82 @@ class Table:
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded.
 
-        Raises FileNotFoundError where the table was removed since this handle last read it.
+        Where an earlier try with these files turns out to have gone well, nothing is added again. Raises
+        FileNotFoundError where the table was removed since this handle last read it, and of this FilesGoneError where
+        one of the files was removed: then write them anew.
         """
+        progress, rows = progress or {}, self._rows
         for _ in range(_COMMIT_ATTEMPTS):
-            tail = self._open_for(progress or {})
+            tail = self._open_unless_added(files, progress, rows)
+            if tail is None:
+                return
             self._has_looked = False
             if not tail.is_same_log():
                 self._followed.tail = None
-            elif tail.append(files, progress or {}):
-                self._seen.update(progress or {})
-                self._followed.committed(tail.version)
-                self._note(tail.version)
+                continue
+            self.require_files(files)
+            if tail.append(files, progress, rows):
+                self._added(tail, progress)
                 self._write_checkpoint(tail)
                 return
         raise CommitFailedError(
             f"{self.uri}: another writer was faster {_COMMIT_ATTEMPTS} times in a row; the rows were not added"
         )
+
+    def _open_unless_added(
+        self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None
+    ) -> LogTail | None:
+        """Give the log to append to; None where an earlier try has added the rows."""
+        while not self._is_added(files, progress, rows):
+            try:
+                tail = self._open_for(progress)
+            except (LostRaceError, ValueError):
+                # An earlier try may have landed since it was asked for, and have moved the progress on.
+                self._has_looked = False
+                if self._is_added(files, progress, rows):
+                    return None
+                raise
+            if all(earlier.version > tail.version for earlier in self._pending.unanswered()):
+                return tail
+        return None
+
+    def _is_added(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> bool:
+        """Whether an earlier try whose answer was lost has added these files, or these rows in other files."""
+        if not (tries := self._pending.unanswered()) or (tail := self._followed.look_at_store()) is None:
+            return False
+        for earlier in tries:
+            is_landed = tail.is_landed(earlier)
+            # A version that the log had and has no more says nothing: the files are left to the next vacuum.
+            if is_landed is not None or earlier.version <= tail.version:
+                self._pending.ended(earlier, may_name_files=is_landed is not False)
+            if is_landed and earlier.adds(paths_of(files), progress, rows):
+                if earlier.version > tail.version:
+                    tail = self._followed.look_at_store() or tail
+                self._added(tail, progress)
+                return True
+        return False
+
+    def _added(self, tail: LogTail, progress: Mapping[str, int]) -> None:
+        self._seen.update(progress)
+        self._note(tail.version)
+
+    def require_files(self, files: Iterable[NewFile]) -> None:
+        """Raise FilesGoneError where files are gone that were written a while ago, or are about to go."""
+        if self.fetch is None:
+            require_in_folder(Path(self.uri.removeprefix("file://")), [file.path for file in files])
+            return
+        for file in files:
+            if file.written.age() < LOOK_AFTER:
+                continue
+            try:
+                is_old = self.fetch.age(file.path) > LOOK_AFTER
+            except FileNotFoundError:
+                is_old = True
+            if is_old:
+                raise FilesGoneError(
+                    f"{self.uri}/{file.path} was written {file.written.age()} ago, and a vacuum takes it for unused: "
+                    "its rows must be written anew"
+                )
 
     def _write_checkpoint(self, tail: LogTail) -> None:
         """Write a checkpoint where one is due; without it the next reader opens the table more slowly."""
@@ -173,10 +256,14 @@ class Table:
         self._log.settle(since, [file.path for file in files])
 
     def discard(self, files: Iterable[NewFile]) -> None:
-        """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
+        """Remove files that were written and not committed; what cannot be removed is left to the next vacuum.
+
+        So are files of a commit whose fate is not known, or that has landed late.
+        """
         for file in files:
-            with contextlib.suppress(OSError):
-                self.remove(file.path)
+            if not self._pending.may_name(file.path):
+                with contextlib.suppress(OSError):
+                    self.remove(file.path)
 
     def remove(self, path: str) -> None:
         """Remove a file below the table's folder; raises FileNotFoundError, in a folder, where it is not there."""
@@ -289,7 +376,8 @@ class Table:
         if tail is None:
             return Change(self._no_rows.of(wanted), None)
         latest = tail.version
-        if version is not None and (self._followed.take_replaced() or version > latest):
+        was_replaced = self._followed.take_replaced()
+        if version is not None and (was_replaced or version > latest):
             raise TableReplacedError(
                 f"{self.uri} has version {latest} and is not the table whose version {version} was read: it was "
                 "removed and made anew; forget the version and read all of it"

@@ -13,13 +13,12 @@ from pyarrow import fs
 
 from lake.store.log_copy import LOG
 from lake.tables.delta_log import live_files, removed_paths
+from lake.tables.file_age import WRITER_GRACE
 from lake.tables.storage import is_remote
 from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)
 """How long a table's log says what is new, by default."""
-WRITER_GRACE = timedelta(minutes=10)
-"""How long a file that no commit has added may still be that of a writer at work."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _ENTRY = re.compile(r"(\d{20})\..+|\.(\d{20})\..+\.crc")
