@@ -8,7 +8,6 @@ says what a commit holds.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import time
 import uuid
@@ -22,7 +21,7 @@ from deltalake.exceptions import DeltaProtocolError
 from lake.tables.delta_log import DataFile, actions_of, added_of, new_rows, removed_files
 from lake.tables.file_age import FilesGoneError
 from lake.tables.log_files import LogFiles
-from lake.tables.pending_commits import PendingCommit, PendingCommits, paths_of
+from lake.tables.pending_commits import PendingCommit, PendingCommits, digest_of, paths_of
 from lake.tables.snapshots import Snapshot
 from lake.tables.transactions import transactions_of
 from lake.tables.writing import NewFile
@@ -152,52 +151,40 @@ class LogTail:
         `rows` are those of the files, if few. After any other error the store may have taken the commit, or take it
         later.
         """
-        commit = self._commit_of(files, progress, rows)
-        if not self._create(commit):
+        commit = _commit_of(files, progress, _digest(self._last))
+        sent = PendingCommit(self.version + 1, digest_of(commit), paths_of(files), dict(progress), rows)
+        if not self._create(sent, commit):
             return False
-        self._take(commit.content)
+        self._take(commit)
         return True
 
-    def is_landed(self, commit: PendingCommit) -> bool | None:
-        """Whether a commit that was sent is in the log; None where the log does not have its version."""
-        is_there = commit.version <= self.version
-        found = self._read_surely(commit.version) if is_there else self._files.read(commit.version)
-        return None if found is None else found == commit.content
+    def sent_version(self, version: int) -> bytes | None:
+        """Read the version that a commit was sent for; None where the log does not have it, or not any more."""
+        return self._read_surely(version) if version <= self.version else self._files.read(version)
 
-    def _commit_of(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> PendingCommit:
-        version, parent, paths = self.version + 1, _digest(self._last), paths_of(files)
-        for earlier in self._pending.unanswered():
-            same = (earlier.version, earlier.parent, earlier.files, earlier.progress)
-            # The same bytes again: whichever try lands, it is the same commit.
-            if paths and same == (version, parent, paths, progress):
-                return earlier
-        return PendingCommit(version, _commit_of(files, progress, parent), parent, paths, dict(progress), rows)
-
-    def _create(self, commit: PendingCommit) -> bool:
-        self._pending.sent(commit)
+    def _create(self, sent: PendingCommit, commit: bytes) -> bool:
+        self._pending.sent(sent)
         try:
-            is_created = self._files.create(commit.version, commit.content)
+            is_created = self._files.create(sent.version, commit)
         except FilesGoneError:
-            self._pending.ended(commit, may_name_files=False)
+            self._pending.ended(sent, may_name_files=False)
             raise
         except Exception:
+            found = None
             with contextlib.suppress(Exception):
-                if (is_ours := self.is_landed(commit)) is not None:
-                    self._pending.ended(commit, may_name_files=False)
-                    return is_ours
-            self._pending.failed(commit)
-            raise
-        # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
-        if not is_created and (found := self._read_surely(commit.version)) != commit.content:
+                found = self._files.read(sent.version)
             if found is None:
-                self._pending.failed(commit)
-                raise OSError(
-                    f"{self._uri} has a version {commit.version} that cannot be read: whose it is, is not known"
-                )
-            self._pending.ended(commit, may_name_files=False)
-            return False
-        self._pending.ended(commit, may_name_files=False)
-        return True
+                self._pending.failed(sent)
+                raise
+            self._pending.ended(sent, may_name_files=False)
+            return found == commit
+        # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
+        found = commit if is_created else self._read_surely(sent.version)
+        if found is None:
+            self._pending.failed(sent)
+            raise OSError(f"{self._uri} has a version {sent.version} that cannot be read: whose it is, is not known")
+        self._pending.ended(sent, may_name_files=False)
+        return found == commit
 
     def _read_surely(self, version: int) -> bytes | None:
         """Read a commit that must be there: one wrong answer of the store says nothing."""
@@ -240,7 +227,7 @@ class LogTail:
 
 
 def _digest(commit: bytes | None) -> str | None:
-    return None if commit is None else hashlib.sha256(commit).hexdigest()[:32]
+    return None if commit is None else digest_of(commit)
 
 
 def _parent_in(actions: Sequence[Mapping[str, Any]]) -> str | None:

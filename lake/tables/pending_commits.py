@@ -7,6 +7,7 @@ names must stay. The tries of a process are kept here for all its handles on the
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +23,10 @@ _MOST_BYTES_OF_ROWS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class PendingCommit:
-    """A commit that creates `version`; `parent` tells the commit before it, `rows` are those of its files, if few."""
+    """A commit that creates `version`; `rows` are those of its files, if few."""
 
     version: int
-    content: bytes
-    parent: str | None
+    digest: str
     files: frozenset[str]
     progress: Mapping[str, int]
     rows: pa.Table | None = field(default=None, repr=False)
@@ -100,6 +100,11 @@ def pending_commits(endpoint: str | None, uri: str) -> PendingCommits:
 def paths_of(files: Iterable[NewFile]) -> frozenset[str]:
     """Give the paths of files."""
     return frozenset(file.path for file in files)
+
+
+def digest_of(commit: bytes) -> str:
+    """Give what tells a commit from any other one."""
+    return hashlib.sha256(commit).hexdigest()[:32]
 
 
 def few(rows: pa.Table) -> pa.Table | None:

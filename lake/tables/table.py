@@ -25,7 +25,7 @@ from lake.tables.file_age import LOOK_AFTER, FilesGoneError, require_in_folder
 from lake.tables.followed_log import FollowedLog
 from lake.tables.log_tail import LogTail
 from lake.tables.news import News
-from lake.tables.pending_commits import few, paths_of, pending_commits
+from lake.tables.pending_commits import digest_of, few, paths_of, pending_commits
 from lake.tables.reading import NoRows, read_files
 from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
@@ -206,11 +206,13 @@ class Table:
         """Whether an earlier try whose answer was lost has added these files, or these rows in other files."""
         if not (tries := self._pending.unanswered()) or (tail := self._followed.look_at_store()) is None:
             return False
+        found = {version: tail.sent_version(version) for version in {earlier.version for earlier in tries}}
         for earlier in tries:
-            is_landed = tail.is_landed(earlier)
+            commit = found[earlier.version]
+            is_landed = commit is not None and digest_of(commit) == earlier.digest
             # A version that the log had and has no more says nothing: the files are left to the next vacuum.
-            if is_landed is not None or earlier.version <= tail.version:
-                self._pending.ended(earlier, may_name_files=is_landed is not False)
+            if commit is not None or earlier.version <= tail.version:
+                self._pending.ended(earlier, may_name_files=commit is None or is_landed)
             if is_landed and earlier.adds(paths_of(files), progress, rows):
                 if earlier.version > tail.version:
                     tail = self._followed.look_at_store() or tail
