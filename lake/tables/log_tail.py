@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import time
 import uuid
 from collections import OrderedDict
@@ -63,6 +64,7 @@ class LogTail:
     def is_same_log(self) -> bool:
         """Whether the last commit that was read is still there: the table was neither removed nor made anew."""
         if self._last is None or self._files.read(self.version) != self._last:
+            self._seen_at = -math.inf
             return False
         self._seen_at = time.monotonic()
         return True
@@ -96,7 +98,7 @@ class LogTail:
         """
         if version - self.version > _MOST_AT_ONCE:
             return False
-        if version < self.version:
+        if version <= self.version:
             return self.is_same_log()
         while self.version < version:
             commit = self._files.read_told(self.version + 1)
