@@ -254,7 +254,7 @@ def test_files_that_are_gone_are_named_to_who_writes_and_commits_by_itself(tmp_p
 def test_old_files_of_a_store_are_looked_at_before_their_commit(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch, is_gone: bool
 ) -> None:
-    """Written hours ago by the clock of the writer: they are written anew if they are gone, or old for the store too."""
+    """Written hours ago by the clock of the writer: written anew if gone, or old for the store too."""
     table = open_table(Lake(f"{bucket.uri}/lake", bucket.storage))
     table.append(scores("a"), {"source": 1})
     real, written = Table.write, []
