@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
 from lake.tables.log_files import LogFiles
 from lake.tables.log_tail import LogTail
 from lake.tables.news import AlwaysNews, News
-from lake.tables.pending_commits import PendingCommits
+from lake.tables.pending_commits import PendingCommits, digest_of
+
+_READ_ATTEMPTS = 5
+
+T = TypeVar("T")
 
 
 class FollowedLog:
@@ -22,7 +32,7 @@ class FollowedLog:
         """What the last look found; None where there is no table, or before the first look."""
         self._files = files
         self._uri = uri
-        self._pending = pending
+        self._pending = pending or PendingCommits()
         self._news = news or AlwaysNews()
         self._is_missing = False
         self._known: LogTail | None = None
@@ -58,6 +68,38 @@ class FollowedLog:
             self._known = self.tail
         self._news.seen()
         return self.tail
+
+    def look_for_earlier(
+        self, files: frozenset[str], progress: Mapping[str, int], rows: pa.Table | None
+    ) -> LogTail | None:
+        """Give the log where an earlier try, whose answer was lost, has added these files, or these rows in others.
+
+        None where there was none, or none is there yet.
+        """
+        if not (tries := self._pending.unanswered()) or (tail := self.look_at_store()) is None:
+            return None
+        found = {version: tail.sent_version(version) for version in {earlier.version for earlier in tries}}
+        for earlier in tries:
+            commit = found[earlier.version]
+            is_landed = commit is not None and digest_of(commit) == earlier.digest
+            # A version that the log had and has no more says nothing: the files are left to the next vacuum.
+            if commit is not None or earlier.version <= tail.version:
+                self._pending.ended(earlier, may_name_files=commit is None or is_landed)
+            if is_landed and earlier.adds(files, progress, rows):
+                return self.look_at_store() or tail if earlier.version > tail.version else tail
+        return None
+
+    def retry_read(self, read: Callable[[], T]) -> T:
+        """Read again where files vanished because they were replaced since the last look."""
+        for _ in range(_READ_ATTEMPTS - 1):
+            try:
+                return read()
+            except (OSError, DeltaError):
+                looked, self.tail = self.tail, None
+                tail = self.look()
+                if looked is not None and tail is not None and looked.version == tail.version:
+                    raise
+        return read()
 
     def take_replaced(self) -> bool:
         """Say, once, whether another table was found in the place of the one that was read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import time
 import uuid
@@ -17,15 +18,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaProtocolError
+from deltalake.exceptions import DeltaError, DeltaProtocolError
 
+from lake.tables.change import LostRaceError
+from lake.tables.creation import COMMITS_PER_CHECKPOINT
 from lake.tables.delta_log import DataFile, actions_of, added_of, new_rows, removed_files
 from lake.tables.file_age import FilesGoneError
 from lake.tables.log_files import LogFiles
 from lake.tables.pending_commits import PendingCommit, PendingCommits, digest_of, paths_of
 from lake.tables.snapshots import Snapshot
+from lake.tables.store_errors import in_one_line
 from lake.tables.transactions import transactions_of
 from lake.tables.writing import NewFile
+
+logger = logging.getLogger(__name__)
 
 _PAUSES = (0.0, 0.1, 0.4, 1.6)
 """Seconds before each time that a store is asked for a commit that it must have."""
@@ -112,9 +118,19 @@ class LogTail:
             self._snapshot = self._snapshot.at(self.version)
         return self._snapshot
 
-    def checkpoint(self) -> None:
-        """Write a checkpoint of the version that was read last."""
-        self._files.checkpoint(self.version, self.current)
+    def write_checkpoint_if_due(self) -> None:
+        """Write a checkpoint of the version that was read last, if it is one's turn.
+
+        Without it the next reader opens the table more slowly.
+        """
+        if self.version % COMMITS_PER_CHECKPOINT:
+            return
+        try:
+            self._files.checkpoint(self.version, self.current)
+        except (DeltaError, OSError) as error:
+            logger.warning(
+                "no checkpoint of %s was written; the next one comes in time: %s", self._uri, in_one_line(error)
+            )
 
     def live_files(self) -> list[DataFile]:
         """Give the files that the table's rows are in at the version that was read last, the oldest first."""
@@ -128,6 +144,20 @@ class LogTail:
             # Not known from the commits since the snapshot, so that of the snapshot is the last one.
             self._transactions[app_id] = self._snapshot.transaction(app_id)
         return self._transactions[app_id]
+
+    def require_new(self, app_id: str, ahead: int, seen: dict[str, int | None]) -> None:
+        """Raise LostRaceError where another version of an `app_id` is committed than was seen.
+
+        What was not seen before is noted as seen. Raises ValueError where `ahead` is not above the committed version.
+        """
+        committed = self.transaction(app_id)
+        before = seen.setdefault(app_id, committed)
+        if committed != before:
+            raise LostRaceError(
+                f"another writer has committed version {committed} of {app_id!r} to {self._uri}; it was {before} before"
+            )
+        if committed is not None and ahead <= committed:
+            raise ValueError(f"{self._uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def added_since(self, version: int) -> list[DataFile] | None:
         """Give the files with the new rows of the commits after `version`, oldest first; None where one is unknown."""

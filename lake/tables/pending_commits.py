@@ -56,6 +56,10 @@ class PendingCommits:
         with self._lock:
             return list(self._unanswered)
 
+    def has_up_to(self, version: int) -> bool:
+        """Whether one of those creates this version or an earlier one, and so may be asked for."""
+        return any(one.version <= version for one in self.unanswered())
+
     def sent(self, commit: PendingCommit) -> None:
         """Note a commit that is about to be sent."""
         with self._lock:

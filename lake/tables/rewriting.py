@@ -12,6 +12,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from lake.tables.change import LostRaceError
 from lake.tables.delta_log import DataFile, live_files
+from lake.tables.file_age import require_files
 from lake.tables.pending_commits import paths_of
 from lake.tables.reading import scan_fetched
 from lake.tables.table import Table
@@ -56,7 +57,7 @@ def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Seque
     additions = [AddAction(file.path, file.size, file.partition_values, now, False, file.statistics) for file in new]
     # deltalake lets two writers remove the same file; of two with the same app_id it refuses the second.
     turn = (delta.transaction_version(_APP_ID) or 0) + 1
-    table.require_files(new)
+    require_files(table.uri, table.fetch, new)
     table.settle(delta.version(), new)
     try:
         delta.create_write_transaction(

@@ -3,51 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyarrow import fs
 
 from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.change import Change, LostRaceError, TableReplacedError
-from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table, first_commit
+from lake.tables.creation import create_table, first_commit
 from lake.tables.delta_log import DataFile, added_files
-from lake.tables.file_age import LOOK_AFTER, FilesGoneError, require_in_folder
+from lake.tables.file_age import FilesGoneError, require_files
 from lake.tables.followed_log import FollowedLog
 from lake.tables.log_tail import LogTail
 from lake.tables.news import News
-from lake.tables.pending_commits import digest_of, few, paths_of, pending_commits
+from lake.tables.pending_commits import few, paths_of, pending_commits
 from lake.tables.reading import NoRows, read_files
 from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
-from lake.tables.store_errors import in_one_line
 from lake.tables.writing import FAST, FileWriter, NewFile
-
-logger = logging.getLogger(__name__)
 
 OVERLAP = SKEW
 """How far back a late reader begins again."""
 
 _INGESTED_AT = "ingested_at"
-_READ_ATTEMPTS = 5
 _WRITE_ATTEMPTS = 3
 """Of one append whose files are removed before it has committed them."""
 _COMMIT_ATTEMPTS = 30
 """Of one append: other writers may commit at the same time."""
 _LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
-
-
-T = TypeVar("T")
 
 
 class Table:
@@ -80,8 +71,6 @@ class Table:
         self.may_have_news = self._followed.may_have_news
         """Says whether the next call asks the store."""
         self._note = note
-        self._rows: pa.Table | None = None
-        """Those of the append that is under way, if few: another try of it may add them in other files."""
         self._has_looked = self._has_all_columns = False
         self._seen: dict[str, int | None] = {}
         self._no_rows = NoRows(spec.schema, self._cast)
@@ -145,14 +134,12 @@ class Table:
     def _append(
         self, rows: Iterable[pa.RecordBatch | pa.Table], progress: Mapping[str, int], known: pa.Table | None
     ) -> None:
-        files, self._rows = self.write(rows), known
+        files = self.write(rows)
         try:
-            self.commit(files, progress)
+            self._commit(files, progress, known)
         except (LostRaceError, ValueError, CommitFailedError, FileNotFoundError):
             self.discard(files)
             raise
-        finally:
-            self._rows = None
 
     def write(self, rows: Iterable[pa.RecordBatch | pa.Table], level: int = FAST) -> list[NewFile]:
         """Write rows as files that no reader sees before `commit` adds them; the first half of `append`."""
@@ -167,7 +154,10 @@ class Table:
         FileNotFoundError where the table was removed since this handle last read it, and of this FilesGoneError where
         one of the files was removed: then write them anew.
         """
-        progress, rows = progress or {}, self._rows
+        self._commit(files, progress or {}, None)
+
+    def _commit(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> None:
+        """`rows` are those of the files, if few: an earlier try of their append may have added them in other files."""
         for _ in range(_COMMIT_ATTEMPTS):
             tail = self._open_unless_added(files, progress, rows)
             if tail is None:
@@ -176,10 +166,11 @@ class Table:
             if not tail.is_same_log():
                 self._followed.tail = None
                 continue
-            self.require_files(files)
+            require_files(self.uri, self.fetch, files)
             if tail.append(files, progress, rows):
-                self._added(tail, progress)
-                self._write_checkpoint(tail)
+                self._seen.update(progress)
+                self._note(tail.version)
+                tail.write_checkpoint_if_due()
                 return
         raise CommitFailedError(
             f"{self.uri}: another writer was faster {_COMMIT_ATTEMPTS} times in a row; the rows were not added"
@@ -189,69 +180,21 @@ class Table:
         self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None
     ) -> LogTail | None:
         """Give the log to append to; None where an earlier try has added the rows."""
-        while not self._is_added(files, progress, rows):
+        paths = paths_of(files)
+        while (earlier := self._followed.look_for_earlier(paths, progress, rows)) is None:
             try:
                 tail = self._open_for(progress)
             except (LostRaceError, ValueError):
-                # An earlier try may have landed since it was asked for, and have moved the progress on.
+                # An earlier try may have landed since it was looked for, and have moved the progress on.
                 self._has_looked = False
-                if self._is_added(files, progress, rows):
-                    return None
-                raise
-            if all(earlier.version > tail.version for earlier in self._pending.unanswered()):
+                if (earlier := self._followed.look_for_earlier(paths, progress, rows)) is None:
+                    raise
+                break
+            if not self._pending.has_up_to(tail.version):
                 return tail
-        return None
-
-    def _is_added(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> bool:
-        """Whether an earlier try whose answer was lost has added these files, or these rows in other files."""
-        if not (tries := self._pending.unanswered()) or (tail := self._followed.look_at_store()) is None:
-            return False
-        found = {version: tail.sent_version(version) for version in {earlier.version for earlier in tries}}
-        for earlier in tries:
-            commit = found[earlier.version]
-            is_landed = commit is not None and digest_of(commit) == earlier.digest
-            # A version that the log had and has no more says nothing: the files are left to the next vacuum.
-            if commit is not None or earlier.version <= tail.version:
-                self._pending.ended(earlier, may_name_files=commit is None or is_landed)
-            if is_landed and earlier.adds(paths_of(files), progress, rows):
-                if earlier.version > tail.version:
-                    tail = self._followed.look_at_store() or tail
-                self._added(tail, progress)
-                return True
-        return False
-
-    def _added(self, tail: LogTail, progress: Mapping[str, int]) -> None:
         self._seen.update(progress)
-        self._note(tail.version)
-
-    def require_files(self, files: Iterable[NewFile]) -> None:
-        """Raise FilesGoneError where files are gone that were written a while ago, or are about to go."""
-        if self.fetch is None:
-            require_in_folder(Path(self.uri.removeprefix("file://")), [file.path for file in files])
-            return
-        for file in files:
-            if file.written.age() < LOOK_AFTER:
-                continue
-            try:
-                is_old = self.fetch.age(file.path) > LOOK_AFTER
-            except FileNotFoundError:
-                is_old = True
-            if is_old:
-                raise FilesGoneError(
-                    f"{self.uri}/{file.path} was written {file.written.age()} ago, and a vacuum takes it for unused: "
-                    "its rows must be written anew"
-                )
-
-    def _write_checkpoint(self, tail: LogTail) -> None:
-        """Write a checkpoint where one is due; without it the next reader opens the table more slowly."""
-        if tail.version % COMMITS_PER_CHECKPOINT:
-            return
-        try:
-            tail.checkpoint()
-        except (DeltaError, OSError) as error:
-            logger.warning(
-                "no checkpoint of %s was written; the next one comes in time: %s", self.uri, in_one_line(error)
-            )
+        self._note(earlier.version)
+        return None
 
     def settle(self, since: int, files: Iterable[NewFile] = ()) -> None:
         """Have on disk, in a lake that is durable, these files and the log from version `since` on."""
@@ -288,7 +231,7 @@ class Table:
                 self._followed.tail = None
                 tail = self._followed.look_at_store() or tail
         for name, ahead in progress.items():
-            self._check(name, ahead, tail.transaction(name))
+            tail.require_new(name, ahead, self._seen)
         return tail
 
     def files(self) -> fs.FileSystem:
@@ -298,15 +241,6 @@ class Table:
             return filesystem
         other, path = self._storage.filesystem(self.uri)
         return fs.SubTreeFileSystem(path, fs.PyFileSystem(fs.FSSpecHandler(other)))
-
-    def _check(self, app_id: str, ahead: int, committed: int | None) -> None:
-        seen = self._seen.setdefault(app_id, committed)
-        if committed != seen:
-            raise LostRaceError(
-                f"another writer has committed version {committed} of {app_id!r} to {self.uri}; it was {seen} before"
-            )
-        if committed is not None and ahead <= committed:
-            raise ValueError(f"{self.uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def live_files(self) -> list[DataFile]:
         """Give the files that the rows are in now, the oldest first."""
@@ -318,7 +252,7 @@ class Table:
 
         Each file has its number of rows.
         """
-        return self._retry_read(self._files_of_version)
+        return self._followed.retry_read(self._files_of_version)
 
     def _files_of_version(self) -> tuple[int, list[DataFile]] | None:
         tail = self._followed.look()
@@ -330,7 +264,7 @@ class Table:
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
-        return self._retry_read(lambda: self._cast(self._read(names, where), names))
+        return self._followed.retry_read(lambda: self._cast(self._read(names, where), names))
 
     def _read(self, names: list[str], where: ds.Expression | None) -> pa.Table:
         tail = self._followed.look() if is_remote(self.uri) else None
@@ -362,7 +296,7 @@ class Table:
         for a `version` that the table has not reached: it belongs to an earlier table at this place.
         """
         wanted = columns if isinstance(columns, Mapping) else {name: ds.field(name) for name in self._names(columns)}
-        return self._retry_read(lambda: self._read_since(version, wanted, newest, where))
+        return self._followed.retry_read(lambda: self._read_since(version, wanted, newest, where))
 
     def _read_since(
         self,
@@ -427,17 +361,6 @@ class Table:
 
     def _ingestion_columns(self) -> list[str]:
         return [_INGESTED_AT] if _INGESTED_AT in self.spec.schema.names else []
-
-    def _retry_read(self, read: Callable[[], T]) -> T:
-        """Read again where files vanished because they were replaced since this handle last read the table."""
-        for _ in range(_READ_ATTEMPTS - 1):
-            try:
-                return read()
-            except (OSError, DeltaError):
-                looked, self._followed.tail = self._followed.tail, None
-                if looked is not None and looked.version == self.version():
-                    raise
-        return read()
 
     def _dataset_of(self, tail: LogTail) -> ds.Dataset:
         # A table of an older version lacks columns: they are null there.
