@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from lake import SCORES, Lake, LostRaceError, OpenTables, Table, TableReplacedError, vacuum
 from lake.store.whole_files import WholeFiles
-from lake.tables import log_files
+from lake.tables import log_files, log_tail
 from lake.tables.file_age import LOOK_AFTER, WRITER_GRACE, FilesGoneError, Moment
 from lake.tables.log_files import LocalLogFiles, StoreLogFiles
 from lake.tables.storage import is_remote
@@ -153,8 +153,11 @@ def test_a_race_lost_to_another_writer_is_raised_after_no_answer_too(lake: Lake,
     other.progress(["source"])
     other.append(scores("c"), {"source": 2})
     before = files_in(table)
+    files = table.write([scores("b")])
+    assert len(files_in(table) - before) == 1
     with pytest.raises(LostRaceError):
-        table.append(scores("b"), {"source": 2})
+        table.commit(files, {"source": 2})
+    table.discard(files)
     assert files_in(table) == before
     assert names_by_deltalake(lake) == ["a", "c"]
 
@@ -280,13 +283,16 @@ def test_old_files_of_a_store_are_looked_at_before_their_commit(
     assert {file.path for file in table.live_files()} >= {written[1].path}
 
 
+@pytest.mark.parametrize("tells_parent", [True, False], ids=["", "commits of an earlier version"])
 @pytest.mark.parametrize("commits", [1, 2, 3, 4, 6])
 def test_a_table_made_anew_is_noticed_by_who_is_told_of_changes(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, commits: int
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, commits: int, tells_parent: bool
 ) -> None:
     """With fewer, as many, or more versions than the one that was read: the reader is refused, and then reads all."""
     # As the commits of another process, which this one has not in memory.
     monkeypatch.setattr(log_files, "keep", lambda *_: None)
+    if not tells_parent:
+        monkeypatch.setattr(log_tail, "_parent_in", lambda _: None)
     writer = open_table(Lake(f"{bucket.uri}/lake", bucket.storage))
     for number in range(3):
         writer.append(scores(f"old-{number}"))
