@@ -165,7 +165,13 @@ class Checkpoint:
         ]
         if rows:
             # `done` is not read again: `_batches` refuses the append if another collector has committed meanwhile.
-            self._table((BATCHES, None)).append(BATCHES.rows(rows), progress=ahead)
+            table = self._table((BATCHES, None))
+            try:
+                table.append(BATCHES.rows(rows), progress=ahead)
+            except LostRaceError:
+                # Unless these are of an earlier try, which has landed since `done` was read: with another time.
+                if table.progress(ahead) != ahead:
+                    raise
 
     def _table(self, key: TableKey) -> Table:
         if key not in self._tables:
