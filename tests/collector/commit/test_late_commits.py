@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -36,14 +36,15 @@ def flush_until_it_goes_well(collector: Collector) -> None:
     raise AssertionError("three tries failed")
 
 
+@pytest.mark.parametrize("minutes", [0, 90])
 @pytest.mark.parametrize("table", [PARSED_LOGS.name, BATCHES.name])
 @pytest.mark.parametrize("lands", ["before the next try", "during the next try", "never"])
 def test_a_commit_that_lands_late_stores_each_line_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, lands: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, lands: str, minutes: int
 ) -> None:
     """Nobody answers it; the next try goes well, the table can be read, and so do the batches after it."""
-    lake = Lake(str(tmp_path))
-    collector = Collector(lake, CollectorSettings())
+    lake, now = Lake(str(tmp_path)), [datetime(2026, 11, 20, 12, tzinfo=UTC)]
+    collector = Collector(lake, CollectorSettings(), lambda: now[0])
     collector.add(Piece(A, chat_line(1), 1))
     collector.flush()
     real, held = LocalLogFiles.create, list[Callable[[], bool]]()
@@ -64,6 +65,8 @@ def test_a_commit_that_lands_late_stores_each_line_once(
         collector.add(Piece(A, chat_line(number), number))
     with pytest.raises(TimeoutError):
         collector.flush()
+    # Rows that have waited for long are written again, into other files.
+    now[0] += timedelta(minutes=minutes)
     if lands == "before the next try":
         held[0]()
     flush_until_it_goes_well(collector)
