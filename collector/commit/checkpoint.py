@@ -131,6 +131,10 @@ class Checkpoint:
                 table.commit(files, progress | ({COLLECTORS: ours} if shares else {}))
             except LostRaceError:
                 done_now, shared_now = _progress(table, rows.app_ids())
+                if all(done_now.get(app_id) == offset for app_id, offset in progress.items()):
+                    # Of an earlier try, whose answer was lost, with these rows in other files.
+                    table.discard(files)
+                    return
                 if done_now != done or shared_now == shared:
                     table.discard(files)
                     raise
@@ -176,7 +180,13 @@ class Checkpoint:
         ]
         if rows:
             # `done` is not read again: `_batches` refuses the append if another collector has committed meanwhile.
-            self._table((BATCHES, None)).append(BATCHES.rows(rows), progress=ahead)
+            table = self._table((BATCHES, None))
+            try:
+                table.append(BATCHES.rows(rows), progress=ahead)
+            except LostRaceError:
+                # Unless these are of an earlier try, which has landed since `done` was read: with another time.
+                if table.progress(ahead) != ahead:
+                    raise
 
     def _table(self, key: TableKey) -> Table:
         if key not in self._tables:

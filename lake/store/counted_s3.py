@@ -5,14 +5,19 @@ A module of its own, as the import takes long and a lake in a folder needs none 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from botocore.exceptions import ReadTimeoutError
 from s3fs.core import S3FileSystem
 
 from lake.service_vocabulary import StoreUser
 from lake.store.requests import REQUESTS, kind_of
+
+_PAUSES = (0.1, 0.4, 1.0)
+"""Seconds before each repetition of a request whose answer was cut short."""
 
 
 class CountedS3(S3FileSystem):  # type: ignore[misc]
@@ -33,17 +38,22 @@ class CountedS3(S3FileSystem):  # type: ignore[misc]
         """Give the bytes of a file, by one request that is tried as often as any other.
 
         s3fs tries it again as often for each of its tries: of a store that does not answer it says so after minutes.
+        A body that is cut short is asked for again, `_PAUSES` times. Raises OSError where it cannot be had whole.
         """
         if values or named.keys() - {"max_concurrency"}:
             return bytes(await super()._cat_file(path, *values, **named))
         bucket, key, _ = self.split_path(path)
-        answer = await self._call_s3("get_object", Bucket=bucket, Key=key)
-        try:
-            return bytes(await answer["Body"].read())
-        except Exception as error:  # of the client, or of the connection below it
-            raise OSError(f"{path} could not be read to its end: {type(error).__name__}: {error}") from error
-        finally:
-            answer["Body"].close()
+        for pause in (*_PAUSES, None):
+            answer = await self._call_s3("get_object", Bucket=bucket, Key=key)
+            try:
+                return bytes(await answer["Body"].read())
+            except Exception as error:  # of the client, or of the connection below it
+                if pause is None or isinstance(error, TimeoutError | ReadTimeoutError):
+                    raise OSError(f"{path} could not be read to its end: {type(error).__name__}: {error}") from error
+            finally:
+                answer["Body"].close()
+            await asyncio.sleep(pause)
+        raise AssertionError("the last try returns or raises")
 
     def _count(self, request: Any, event_name: str, **_: Any) -> None:
         REQUESTS.add(self._user, kind_of(event_name.rpartition(".")[2], request.method))

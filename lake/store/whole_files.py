@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 _MOST_BYTES = 128 << 20
@@ -66,6 +68,19 @@ class WholeFiles:
         whole = f"{self._folder}/{path}"
         # More than one request at once would first ask for the size.
         return kept(whole, lambda: bytes(self._filesystem.cat_file(whole, max_concurrency=1)))
+
+    def age(self, path: str) -> timedelta:
+        """Give the age of a file by the store's own clock, zero where that does not tell; raises FileNotFoundError."""
+        whole = f"{self._folder}/{path}"
+        call = getattr(self._filesystem, "call_s3", None)
+        if call is None:
+            self._filesystem.info(whole)
+            return timedelta(0)
+        bucket, _, key = whole.partition("/")
+        answer = call("head_object", Bucket=bucket, Key=key)
+        modified: datetime = answer["LastModified"]
+        now = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        return timedelta(0) if now is None else parsedate_to_datetime(now) - modified
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from lake.store.log_copy import (
     log_entries,
 )
 from lake.store.whole_files import keep, kept
+from lake.tables.file_age import require_in_folder
 from lake.tables.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
 
 _OPENED: WeakValueDictionary[str, CopiedSnapshot] = WeakValueDictionary()
@@ -66,7 +67,10 @@ class LogFiles(Protocol):
         ...
 
     def create(self, version: int, commit: bytes) -> bool:
-        """Write a commit; gives False, and changes nothing, where the log has one of this version."""
+        """Write a commit; gives False, and changes nothing, where the log has one of this version.
+
+        Raises FilesGoneError where it is seen, before the commit counts, that a file which it adds is gone.
+        """
         ...
 
     def settle(self, since: int, files: Iterable[str] = ()) -> None:
@@ -120,13 +124,16 @@ class LocalLogFiles:
 
     def create(self, version: int, commit: bytes) -> bool:
         """Write a commit; see `LogFiles`."""
+        added = [action["add"]["path"] for action in map(json.loads, commit.splitlines()) if "add" in action]
         if self._durable:
-            self._settle_before(version, commit)
+            require_in_folder(self._table, added)
+            self._settle_before(version, added)
         whole = self._folder / f".{uuid.uuid4()}.json"
         try:
             whole.write_bytes(commit)
             if self._durable:
                 sync(whole)
+            require_in_folder(self._table, added)
             # A link to a name that exists fails, and the name appears with all of the bytes.
             os.link(whole, self._folder / commit_name(version))
         except FileExistsError:
@@ -152,8 +159,7 @@ class LocalLogFiles:
                     sync(path)
         sync(self._folder)
 
-    def _settle_before(self, version: int, commit: bytes) -> None:
-        added = [action["add"]["path"] for action in map(json.loads, commit.splitlines()) if "add" in action]
+    def _settle_before(self, version: int, added: Sequence[str]) -> None:
         if self._is_settled:
             self.settle(version, added)
             return

@@ -9,20 +9,34 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
+import math
 import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deltalake.exceptions import DeltaProtocolError
+import pyarrow as pa
+from deltalake.exceptions import DeltaError, DeltaProtocolError
 
+from lake.tables.change import LostRaceError
+from lake.tables.creation import COMMITS_PER_CHECKPOINT
 from lake.tables.delta_log import DataFile, actions_of, added_of, new_rows, removed_files
+from lake.tables.file_age import FilesGoneError
 from lake.tables.log_files import LogFiles
+from lake.tables.pending_commits import PendingCommit, PendingCommits, digest_of, paths_of
 from lake.tables.snapshots import Snapshot
+from lake.tables.store_errors import in_one_line
 from lake.tables.transactions import transactions_of
 from lake.tables.writing import NewFile
 
+logger = logging.getLogger(__name__)
+
+_PAUSES = (0.0, 0.1, 0.4, 1.6)
+"""Seconds before each time that a store is asked for a commit that it must have."""
+_PARENT = "parentCommit"
+"""Entry of a commit's information that tells the commit before it."""
 _MOST_AT_ONCE = 50
 """Commits that are read one after the other; of more deltalake opens the table again, from its last checkpoint."""
 _MOST_KEPT = 200
@@ -36,12 +50,15 @@ _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "checkConstraints", "c
 class LogTail:
     """The log of one table, from a version on that deltalake has read. Not safe for use by several threads at once."""
 
-    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str) -> None:
-        """`uri` names the table in errors."""
+    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str, pending: PendingCommits | None = None) -> None:
+        """`uri` names the table in errors; `pending` keeps the commits of this process whose fate is not known."""
         self._files = files
+        self._pending = pending or PendingCommits()
         self._uri = uri
         self._snapshot = snapshot
         self.version = snapshot.version
+        self.table_id = snapshot.table_id
+        """Given to the table when it was made."""
         self._last = snapshot.last_commit or files.read(self.version)
         """The bytes of the last commit that was read; None where the log does not have them any more."""
         self._seen_at = time.monotonic()
@@ -53,14 +70,17 @@ class LogTail:
     def is_same_log(self) -> bool:
         """Whether the last commit that was read is still there: the table was neither removed nor made anew."""
         if self._last is None or self._files.read(self.version) != self._last:
+            self._seen_at = -math.inf
             return False
         self._seen_at = time.monotonic()
         return True
 
-    def was_replaced(self) -> bool:
-        """Whether the log has another commit in the place of the last one that was read."""
+    def is_continued_by(self, later: LogTail) -> bool:
+        """Whether what was read later is the same table: neither one made anew, nor an earlier state brought back."""
+        if later.table_id != self.table_id or later.version < self.version:
+            return False
         there = self._files.read(self.version)
-        return there is not None and self._last is not None and there != self._last
+        return there is None or self._last is None or there == self._last
 
     def follow(self) -> bool:
         """Read the commits that came since; False where the table must be opened again to know what is there."""
@@ -78,12 +98,17 @@ class LogTail:
         return False
 
     def follow_told(self, version: int) -> bool:
-        """Read the commits up to a version that somebody has told; False where they must be looked for."""
+        """Read the commits up to a version that somebody has told; False where they must be looked for.
+
+        The last commit that was read is not asked for again where the next one tells that it follows it.
+        """
         if version - self.version > _MOST_AT_ONCE:
             return False
+        if version <= self.version:
+            return self.is_same_log()
         while self.version < version:
             commit = self._files.read_told(self.version + 1)
-            if commit is None or not self._take(commit):
+            if commit is None or not (self._is_parent_of(commit) or self.is_same_log()) or not self._take(commit):
                 return False
         return True
 
@@ -93,9 +118,19 @@ class LogTail:
             self._snapshot = self._snapshot.at(self.version)
         return self._snapshot
 
-    def checkpoint(self) -> None:
-        """Write a checkpoint of the version that was read last."""
-        self._files.checkpoint(self.version, self.current)
+    def write_checkpoint_if_due(self) -> None:
+        """Write a checkpoint of the version that was read last, if it is one's turn.
+
+        Without it the next reader opens the table more slowly.
+        """
+        if self.version % COMMITS_PER_CHECKPOINT:
+            return
+        try:
+            self._files.checkpoint(self.version, self.current)
+        except (DeltaError, OSError) as error:
+            logger.warning(
+                "no checkpoint of %s was written; the next one comes in time: %s", self._uri, in_one_line(error)
+            )
 
     def live_files(self) -> list[DataFile]:
         """Give the files that the table's rows are in at the version that was read last, the oldest first."""
@@ -109,6 +144,20 @@ class LogTail:
             # Not known from the commits since the snapshot, so that of the snapshot is the last one.
             self._transactions[app_id] = self._snapshot.transaction(app_id)
         return self._transactions[app_id]
+
+    def require_new(self, app_id: str, ahead: int, seen: dict[str, int | None]) -> None:
+        """Raise LostRaceError where another version of an `app_id` is committed than was seen.
+
+        What was not seen before is noted as seen. Raises ValueError where `ahead` is not above the committed version.
+        """
+        committed = self.transaction(app_id)
+        before = seen.setdefault(app_id, committed)
+        if committed != before:
+            raise LostRaceError(
+                f"another writer has committed version {committed} of {app_id!r} to {self._uri}; it was {before} before"
+            )
+        if committed is not None and ahead <= committed:
+            raise ValueError(f"{self._uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def added_since(self, version: int) -> list[DataFile] | None:
         """Give the files with the new rows of the commits after `version`, oldest first; None where one is unknown."""
@@ -128,37 +177,75 @@ class LogTail:
                 "write: another program has changed the table; undo that"
             )
 
-    def append(self, files: Sequence[NewFile], progress: Mapping[str, int]) -> bool:
-        """Add files in the next commit; False, and nothing is added, where another writer has made that commit."""
-        commit = _commit_of(files, progress)
-        if not self._create(commit):
+    def append(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None = None) -> bool:
+        """Add files in the next commit; False, and nothing is added, where another writer has made that commit.
+
+        `rows` are those of the files, if few. After any other error the store may have taken the commit, or take it
+        later.
+        """
+        commit = _commit_of(files, progress, _digest(self._last))
+        sent = PendingCommit(self.version + 1, digest_of(commit), paths_of(files), dict(progress), rows)
+        if not self._create(sent, commit):
             return False
         self._take(commit)
         return True
 
-    def _create(self, commit: bytes) -> bool:
-        try:
-            if self._files.create(self.version + 1, commit):
-                return True
-        except OSError:
-            with contextlib.suppress(OSError):
-                if self._is_ours(commit):
-                    return True
-            raise
-        return self._is_ours(commit)
+    def sent_version(self, version: int) -> bytes | None:
+        """Read the version that a commit was sent for; None where the log does not have it, or not any more."""
+        return self._read_surely(version) if version <= self.version else self._files.read(version)
 
-    def _is_ours(self, commit: bytes) -> bool:
+    def _create(self, sent: PendingCommit, commit: bytes) -> bool:
+        self._pending.sent(sent)
+        try:
+            is_created = self._files.create(sent.version, commit)
+        except FilesGoneError:
+            self._pending.ended(sent, may_name_files=False)
+            raise
+        except Exception:
+            found = None
+            with contextlib.suppress(Exception):
+                found = self._files.read(sent.version)
+            if found is None:
+                self._pending.failed(sent)
+                raise
+            self._pending.ended(sent, may_name_files=False)
+            return found == commit
         # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
-        return self._files.read(self.version + 1) == commit
+        found = commit if is_created else self._read_surely(sent.version)
+        if found is None:
+            self._pending.failed(sent)
+            raise OSError(f"{self._uri} has a version {sent.version} that cannot be read: whose it is, is not known")
+        self._pending.ended(sent, may_name_files=False)
+        return found == commit
+
+    def _read_surely(self, version: int) -> bytes | None:
+        """Read a commit that must be there: one wrong answer of the store says nothing."""
+        for pause in _PAUSES:
+            time.sleep(pause)
+            with contextlib.suppress(OSError):
+                if (found := self._files.read(version)) is not None:
+                    return found
+        return None
+
+    def _is_parent_of(self, commit: bytes) -> bool:
+        """Whether a commit tells that it follows the one that was read last."""
+        try:
+            parent = _parent_in(actions_of(commit))
+        except (ValueError, TypeError, AttributeError):
+            return False
+        return parent is not None and parent == _digest(self._last)
 
     def _take(self, commit: bytes) -> bool:
         try:
             actions = actions_of(commit)
+            parent, last = _parent_in(actions), _digest(self._last)
+            if parent is not None and last is not None and parent != last:
+                return False  # of another table, which stands in the place of this one
             if any("metaData" in action or "protocol" in action for action in actions):
                 return False
             transactions = transactions_of(actions)
             added, removed, every = new_rows(actions), removed_files(actions), added_of(actions)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             return False  # deltalake says what is wrong with it
         self._transactions |= transactions
         if self._live is not None:
@@ -171,7 +258,15 @@ class LogTail:
         return True
 
 
-def _commit_of(files: Sequence[NewFile], progress: Mapping[str, int]) -> bytes:
+def _digest(commit: bytes | None) -> str | None:
+    return None if commit is None else digest_of(commit)
+
+
+def _parent_in(actions: Sequence[Mapping[str, Any]]) -> str | None:
+    return next((action["commitInfo"].get(_PARENT) for action in actions if "commitInfo" in action), None)
+
+
+def _commit_of(files: Sequence[NewFile], progress: Mapping[str, int], parent: str | None) -> bytes:
     now = int(time.time() * 1000)
     about = {
         "timestamp": now,
@@ -181,6 +276,7 @@ def _commit_of(files: Sequence[NewFile], progress: Mapping[str, int]) -> bytes:
         "engineInfo": "dialwatch",
         # Tells this commit from any other one of the same content.
         "txnId": uuid.uuid4().hex,
+        **({} if parent is None else {_PARENT: parent}),
     }
     transactions = [{"txn": {"appId": name, "version": ahead, "lastUpdated": now}} for name, ahead in progress.items()]
     actions: list[dict[str, Any]] = [

@@ -12,6 +12,8 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from lake.tables.change import LostRaceError
 from lake.tables.delta_log import DataFile, live_files
+from lake.tables.file_age import require_files
+from lake.tables.pending_commits import paths_of
 from lake.tables.reading import scan_fetched
 from lake.tables.table import Table
 from lake.tables.writing import NewFile
@@ -44,8 +46,9 @@ def _portions(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
 def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Sequence[NewFile]) -> None:
     """Put `new` in the place of `old`, files of the snapshot `delta`, in one commit; what others append stays.
 
-    Raises LostRaceError, after removing `new`, where another one has replaced files since the snapshot was taken: two
-    rewrites of one file would each bring its rows. Only rewrites of this package see each other.
+    Raises FilesGoneError where one of `new` was removed meanwhile, and LostRaceError, after removing `new`, where
+    another one has replaced files since the snapshot was taken: two rewrites of one file would each bring its rows.
+    Only rewrites of this package see each other.
     """
     now = int(time.time() * 1000)
     days = [{"date": file.date} if table.spec.by_date else {} for file in old]
@@ -54,6 +57,7 @@ def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Seque
     additions = [AddAction(file.path, file.size, file.partition_values, now, False, file.statistics) for file in new]
     # deltalake lets two writers remove the same file; of two with the same app_id it refuses the second.
     turn = (delta.transaction_version(_APP_ID) or 0) + 1
+    require_files(table.uri, table.fetch, new)
     table.settle(delta.version(), new)
     try:
         delta.create_write_transaction(
@@ -64,13 +68,15 @@ def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Seque
             commit_properties=CommitProperties(app_transactions=[Transaction(_APP_ID, turn)]),
         )
     except DeltaError as error:
-        # A store may have taken a commit whose answer was lost: files that are part of the table now must stay.
+        # A store may have taken a commit whose answer was lost, and may take it later.
         after = table.snapshot()
         live = {file.path for file in live_files(after)} if after is not None else set()
         if new and all(file.path in live for file in new):
             table.settle(delta.version())
             return
-        table.discard(file for file in new if file.path not in live)
+        # Only where another rewrite has taken this turn, this one can never land; else the files wait for the vacuum.
+        if after is not None and after.transaction_version(_APP_ID) == turn and live.isdisjoint(paths_of(new)):
+            table.discard(new)
         raise LostRaceError(f"another one has replaced files of {table.uri}: {error}") from error
     # Old files are removed later: by then this commit must be there.
     table.settle(delta.version())

@@ -30,6 +30,11 @@ class Snapshot(Protocol):
         ...
 
     @property
+    def table_id(self) -> str:
+        """Given to the table when it was made."""
+        ...
+
+    @property
     def columns(self) -> frozenset[str]:
         """Names of the columns."""
         ...
@@ -76,6 +81,11 @@ class DeltaSnapshot:
     def version(self) -> int:
         """The version; see `Snapshot`."""
         return int(self._delta.version())
+
+    @property
+    def table_id(self) -> str:
+        """The id; see `Snapshot`."""
+        return _id_of(self._delta)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -130,6 +140,7 @@ class CopiedSnapshot:
     """
 
     version: int
+    table_id: str
     columns: frozenset[str]
     writer_protocol: tuple[int, frozenset[str]]
     last_commit: bytes | None
@@ -145,7 +156,13 @@ class CopiedSnapshot:
             files = live_files(delta)
             table = pa.Table.from_pylist([vars(file) for file in files], _FILES)
             version = int(delta.version())
-            known = version, _columns_of(delta), _protocol_of(delta), found.get(commit_name(version))
+            known = (
+                version,
+                _id_of(delta),
+                _columns_of(delta),
+                _protocol_of(delta),
+                found.get(commit_name(version)),
+            )
         told = transactions_in(found)
         transactions = pa.table(
             [pa.array(told, pa.string()), pa.array(told.values(), pa.int64())], ["appId", "version"]
@@ -170,6 +187,10 @@ class CopiedSnapshot:
         """Give the table of a copied log; see `Snapshot`."""
         with copied_table(self.entries(self.version)) as delta:
             yield delta
+
+
+def _id_of(delta: DeltaTable) -> str:
+    return str(delta.metadata().id)
 
 
 def _columns_of(delta: DeltaTable) -> frozenset[str]:

@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyarrow import fs
 
 from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.change import Change, LostRaceError, TableReplacedError
-from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table, first_commit
+from lake.tables.creation import create_table, first_commit
 from lake.tables.delta_log import DataFile, added_files
+from lake.tables.file_age import FilesGoneError, require_files
 from lake.tables.followed_log import FollowedLog
 from lake.tables.log_tail import LogTail
 from lake.tables.news import News
+from lake.tables.pending_commits import few, paths_of, pending_commits
 from lake.tables.reading import NoRows, read_files
 from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
-from lake.tables.store_errors import in_one_line
 from lake.tables.writing import FAST, FileWriter, NewFile
-
-logger = logging.getLogger(__name__)
 
 OVERLAP = SKEW
 """How far back a late reader begins again."""
 
 _INGESTED_AT = "ingested_at"
-_READ_ATTEMPTS = 5
+_WRITE_ATTEMPTS = 3
+"""Of one append whose files are removed before it has committed them."""
 _COMMIT_ATTEMPTS = 30
 """Of one append: other writers may commit at the same time."""
 _LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
-
-
-T = TypeVar("T")
 
 
 class Table:
@@ -71,7 +66,8 @@ class Table:
         """Gives the bytes of a small file of a store; None on a local disk."""
         self.upload = storage.upload(uri)
         """Gives what writes a file of a store by its path; None on a local disk."""
-        self._followed = FollowedLog(self._log, uri, news)
+        self._pending = pending_commits(storage.endpoint_url, uri)
+        self._followed = FollowedLog(self._log, uri, news, self._pending)
         self.may_have_news = self._followed.may_have_news
         """Says whether the next call asks the store."""
         self._note = note
@@ -121,12 +117,26 @@ class Table:
         `progress()` was read, ValueError for a version that is not above the committed one, and FileNotFoundError where
         the table was removed since this handle last read it.
         """
-        self._open_for(progress or {})
+        progress, known = progress or {}, few(rows) if isinstance(rows, pa.Table) else None
+        if self._open_unless_added([], progress, known) is None:
+            return
         # Who commits meanwhile makes the store refuse this commit: no second look is needed.
         self._has_looked = True
-        files = self.write([rows] if isinstance(rows, pa.Table) else rows)
+        if not isinstance(rows, pa.Table):
+            self._append(rows, progress, known)
+            return
+        for _ in range(_WRITE_ATTEMPTS - 1):
+            with contextlib.suppress(FilesGoneError):
+                self._append([rows], progress, known)
+                return
+        self._append([rows], progress, known)
+
+    def _append(
+        self, rows: Iterable[pa.RecordBatch | pa.Table], progress: Mapping[str, int], known: pa.Table | None
+    ) -> None:
+        files = self.write(rows)
         try:
-            self.commit(files, progress)
+            self._commit(files, progress, known)
         except (LostRaceError, ValueError, CommitFailedError, FileNotFoundError):
             self.discard(files)
             raise
@@ -140,43 +150,65 @@ class Table:
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded.
 
-        Raises FileNotFoundError where the table was removed since this handle last read it.
+        Where an earlier try with these files turns out to have gone well, nothing is added again. Raises
+        FileNotFoundError where the table was removed since this handle last read it, and of this FilesGoneError where
+        one of the files was removed: then write them anew.
         """
+        self._commit(files, progress or {}, None)
+
+    def _commit(self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> None:
+        """`rows` are those of the files, if few: an earlier try of their append may have added them in other files."""
         for _ in range(_COMMIT_ATTEMPTS):
-            tail = self._open_for(progress or {})
+            tail = self._open_unless_added(files, progress, rows)
+            if tail is None:
+                return
             self._has_looked = False
             if not tail.is_same_log():
                 self._followed.tail = None
-            elif tail.append(files, progress or {}):
-                self._seen.update(progress or {})
-                self._followed.committed(tail.version)
+                continue
+            require_files(self.uri, self.fetch, files)
+            if tail.append(files, progress, rows):
+                self._seen.update(progress)
                 self._note(tail.version)
-                self._write_checkpoint(tail)
+                tail.write_checkpoint_if_due()
                 return
         raise CommitFailedError(
             f"{self.uri}: another writer was faster {_COMMIT_ATTEMPTS} times in a row; the rows were not added"
         )
 
-    def _write_checkpoint(self, tail: LogTail) -> None:
-        """Write a checkpoint where one is due; without it the next reader opens the table more slowly."""
-        if tail.version % COMMITS_PER_CHECKPOINT:
-            return
-        try:
-            tail.checkpoint()
-        except (DeltaError, OSError) as error:
-            logger.warning(
-                "no checkpoint of %s was written; the next one comes in time: %s", self.uri, in_one_line(error)
-            )
+    def _open_unless_added(
+        self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None
+    ) -> LogTail | None:
+        """Give the log to append to; None where an earlier try has added the rows."""
+        paths = paths_of(files)
+        while (earlier := self._followed.look_for_earlier(paths, progress, rows)) is None:
+            try:
+                tail = self._open_for(progress)
+            except (LostRaceError, ValueError):
+                # An earlier try may have landed since it was looked for, and have moved the progress on.
+                self._has_looked = False
+                if (earlier := self._followed.look_for_earlier(paths, progress, rows)) is None:
+                    raise
+                break
+            if not self._pending.has_up_to(tail.version):
+                return tail
+        self._seen.update(progress)
+        self._note(earlier.version)
+        return None
 
     def settle(self, since: int, files: Iterable[NewFile] = ()) -> None:
         """Have on disk, in a lake that is durable, these files and the log from version `since` on."""
         self._log.settle(since, [file.path for file in files])
 
     def discard(self, files: Iterable[NewFile]) -> None:
-        """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
+        """Remove files that were written and not committed; what cannot be removed is left to the next vacuum.
+
+        So are files of a commit whose fate is not known, or that has landed late.
+        """
         for file in files:
-            with contextlib.suppress(OSError):
-                self.remove(file.path)
+            if not self._pending.may_name(file.path):
+                with contextlib.suppress(OSError):
+                    self.remove(file.path)
 
     def remove(self, path: str) -> None:
         """Remove a file below the table's folder; raises FileNotFoundError, in a folder, where it is not there."""
@@ -199,7 +231,7 @@ class Table:
                 self._followed.tail = None
                 tail = self._followed.look_at_store() or tail
         for name, ahead in progress.items():
-            self._check(name, ahead, tail.transaction(name))
+            tail.require_new(name, ahead, self._seen)
         return tail
 
     def files(self) -> fs.FileSystem:
@@ -209,15 +241,6 @@ class Table:
             return filesystem
         other, path = self._storage.filesystem(self.uri)
         return fs.SubTreeFileSystem(path, fs.PyFileSystem(fs.FSSpecHandler(other)))
-
-    def _check(self, app_id: str, ahead: int, committed: int | None) -> None:
-        seen = self._seen.setdefault(app_id, committed)
-        if committed != seen:
-            raise LostRaceError(
-                f"another writer has committed version {committed} of {app_id!r} to {self.uri}; it was {seen} before"
-            )
-        if committed is not None and ahead <= committed:
-            raise ValueError(f"{self.uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def live_files(self) -> list[DataFile]:
         """Give the files that the rows are in now, the oldest first."""
@@ -229,7 +252,7 @@ class Table:
 
         Each file has its number of rows.
         """
-        return self._retry_read(self._files_of_version)
+        return self._followed.retry_read(self._files_of_version)
 
     def _files_of_version(self) -> tuple[int, list[DataFile]] | None:
         tail = self._followed.look()
@@ -241,7 +264,7 @@ class Table:
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
-        return self._retry_read(lambda: self._cast(self._read(names, where), names))
+        return self._followed.retry_read(lambda: self._cast(self._read(names, where), names))
 
     def _read(self, names: list[str], where: ds.Expression | None) -> pa.Table:
         tail = self._followed.look() if is_remote(self.uri) else None
@@ -273,7 +296,7 @@ class Table:
         for a `version` that the table has not reached: it belongs to an earlier table at this place.
         """
         wanted = columns if isinstance(columns, Mapping) else {name: ds.field(name) for name in self._names(columns)}
-        return self._retry_read(lambda: self._read_since(version, wanted, newest, where))
+        return self._followed.retry_read(lambda: self._read_since(version, wanted, newest, where))
 
     def _read_since(
         self,
@@ -289,7 +312,8 @@ class Table:
         if tail is None:
             return Change(self._no_rows.of(wanted), None)
         latest = tail.version
-        if version is not None and (self._followed.take_replaced() or version > latest):
+        was_replaced = self._followed.take_replaced()
+        if version is not None and (was_replaced or version > latest):
             raise TableReplacedError(
                 f"{self.uri} has version {latest} and is not the table whose version {version} was read: it was "
                 "removed and made anew; forget the version and read all of it"
@@ -337,17 +361,6 @@ class Table:
 
     def _ingestion_columns(self) -> list[str]:
         return [_INGESTED_AT] if _INGESTED_AT in self.spec.schema.names else []
-
-    def _retry_read(self, read: Callable[[], T]) -> T:
-        """Read again where files vanished because they were replaced since this handle last read the table."""
-        for _ in range(_READ_ATTEMPTS - 1):
-            try:
-                return read()
-            except (OSError, DeltaError):
-                looked, self._followed.tail = self._followed.tail, None
-                if looked is not None and looked.version == self.version():
-                    raise
-        return read()
 
     def _dataset_of(self, tail: LogTail) -> ds.Dataset:
         # A table of an older version lacks columns: they are null there.

@@ -19,6 +19,7 @@ from deltalake.transaction import AddAction
 
 from lake.store.upload import Upload
 from lake.table_spec import TableSpec
+from lake.tables.file_age import Moment
 
 _ROW_GROUP_BYTES = 8 << 20
 _MAX_ROW_GROUP_ROWS = 128 << 10
@@ -48,6 +49,7 @@ class NewFile:
     size: int
     partition_values: dict[str, str | None]
     statistics: str
+    written: Moment = field(default_factory=Moment, compare=False)
 
     def action(self) -> AddAction:
         """Give the entry of the table's log that adds it."""

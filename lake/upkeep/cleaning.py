@@ -13,16 +13,17 @@ from pyarrow import fs
 
 from lake.store.log_copy import LOG
 from lake.tables.delta_log import live_files, removed_paths
+from lake.tables.file_age import WRITER_GRACE
 from lake.tables.storage import is_remote
 from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)
 """How long a table's log says what is new, by default."""
-WRITER_GRACE = timedelta(minutes=10)
-"""How long a file that no commit has added may still be that of a writer at work."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _ENTRY = re.compile(r"(\d{20})\..+|\.(\d{20})\..+\.crc")
+_HALF_WRITTEN = re.compile(r"\.part-.+|\.[0-9a-f-]{36}\.json|_commit_[0-9a-f-]{36}\.json\.tmp")
+"""A file, a commit, and a commit of deltalake that were being written."""
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
@@ -112,9 +113,12 @@ def _vacuum(delta: DeltaTable, hours: int, dry_run: bool) -> list[str]:
 
 
 def _half_written_files(filesystem: fs.FileSystem, before: datetime) -> list[str]:
-    """Paths of half-written files at the table's root, where deltalake passes over names with a leading dot."""
-    infos = filesystem.get_file_info(fs.FileSelector(""))
-    return [info.path for info in infos if info.base_name.startswith(".part-") and _is_older(info, before)]
+    """Paths of files and commits that were being written, at the table's root and in its log.
+
+    deltalake passes over names with a leading dot.
+    """
+    found = [info for folder in ("", LOG) for info in filesystem.get_file_info(fs.FileSelector(folder))]
+    return [info.path for info in found if _HALF_WRITTEN.fullmatch(info.base_name) and _is_older(info, before)]
 
 
 def _removed_paths(filesystem: fs.FileSystem, commits: Sequence[str]) -> set[str]:

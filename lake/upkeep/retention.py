@@ -61,7 +61,7 @@ def drop_before(table: Table, first: date, *, dry_run: bool = False) -> Retentio
     new = table.write([BATCHES.rows(_sums_by_source(table, old))]) if table.spec is BATCHES else []
     try:
         replace(table, delta, old, new)
-    except LostRaceError as error:
+    except (LostRaceError, FileNotFoundError) as error:
         logger.info("left old rows of %s to the next time: %s", table.uri, error)
         return RetentionResult(lost_race=True)
     return found

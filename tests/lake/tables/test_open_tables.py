@@ -74,6 +74,51 @@ def test_a_change_that_nobody_told_is_found_by_a_true_look(lake: Lake, monkeypat
     assert names_of(table) == ["a", "b"]
 
 
+def test_being_told_does_not_put_off_the_true_look(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change that nobody told is found as soon beside others that are told."""
+    monkeypatch.setattr("random.uniform", lambda *_: 0.0)
+    clock = Clock()
+    opened, writer = OpenTables(lake, clock), lake.table(SCORES, "app")
+    table = opened.table(SCORES, "app")
+    writer.append(scores("a"))
+    opened.look()
+    assert names_of(table) == ["a"]
+    clock.now += TRUE_LOOK_SECONDS - 1
+    writer.append(scores("b"))
+    opened.look()
+    assert names_of(table) == ["a", "b"]
+    monkeypatch.setattr("lake.tables.changes.ChangeNotes.note", lambda *_: None)
+    lake.table(SCORES, "app").append(scores("c"))
+    opened.look()
+    assert names_of(table) == ["a", "b"]
+    clock.now += 1
+    assert names_of(table) == ["a", "b", "c"]
+
+
+def test_a_told_commit_that_is_not_found_does_not_count_as_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store says once that it is not there: the table is looked at, and its rows are read."""
+    opened, writer = OpenTables(lake), lake.table(SCORES, "app")
+    table = opened.table(SCORES, "app")
+    writer.append(scores("a"))
+    first = table.read_since(None)
+    writer.append(scores("b"))
+    opened.look()
+    monkeypatch.setattr(StoreLogFiles, "read_told", lambda *_: None)
+    assert table.read_since(first.version, ["score_id"]).rows["score_id"].to_pylist() == ["b"]
+
+
+def test_changes_are_noted_again_after_their_table_was_removed(lake: Lake) -> None:
+    """The handle that has met the error is not kept: the next row makes `_changes` anew."""
+    writer = lake.table(SCORES, "app")
+    writer.append(scores("a"))
+    filesystem, path = lake.storage.filesystem(lake.table(CHANGES).uri)
+    filesystem.rm(path, recursive=True)
+    writer.append(scores("b"))
+    writer.append(scores("c"))
+    assert lake.table(CHANGES).read(["version"])["version"].to_pylist()[-1:] == [3]
+    assert names_of(writer) == ["a", "b", "c"]
+
+
 def test_quiet_tables_are_not_asked_for(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often a reader asks: one file of the log of `_changes` is all that it reads of a lake without news."""
     opened = OpenTables(lake)

@@ -47,18 +47,18 @@ def scored(lake: Lake) -> list[str]:
 def run_pass(lake: Lake, reach: Callable[[str], None] = lambda _: None) -> None:
     """Write a row of `scores` for each new row of `parsed_logs`, in two parts; `reach` hears of every step."""
     scores, part = lake.table(SCORES, "app"), "part"
-    real_write, real_commit = scores.write, scores.commit
+    real_write, real_commit = scores.write, scores._commit
 
     def write(rows: Iterable[pa.RecordBatch | pa.Table]) -> list[NewFile]:
         files = real_write(rows)
         reach(f"{part} written")
         return files
 
-    def commit(files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
-        real_commit(files, progress)
+    def commit(files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None) -> None:
+        real_commit(files, progress, rows)
         reach(f"{part} committed")
 
-    scores.write, scores.commit = write, commit  # type: ignore[assignment, method-assign]
+    scores.write, scores._commit = write, commit  # type: ignore[assignment, method-assign]
     # 1. Begin.
     transaction = PassTransaction(scores, (FROM_LOGS,))
     reach("begun")

@@ -68,6 +68,18 @@ def test_row_groups_are_small(tmp_path: Path) -> None:
     assert answer.compression == "ZSTD"
 
 
+def test_the_log_counts_nulls_of_all_row_groups(table: Table) -> None:
+    """Not those of one of them: a reader skips files by it."""
+    rows = [
+        {"date": NOON.date(), "answer": chr(97 + number % 26) * 100_000, "status": None if number < 120 else 200}
+        for number in range(200)
+    ]
+    table.append(PARSED_LOGS.rows(rows))
+    actions = DeltaTable(table.uri, storage_options=table._storage_options).get_add_actions(flatten=True)
+    found = pa.table(actions).to_pylist()
+    assert [(file["num_records"], file["null_count.status"]) for file in found] == [(200, 120)]
+
+
 def test_only_what_is_large_takes_zstd(tmp_path: Path) -> None:
     """To begin with a page of zstd takes longer than to read a small one; texts, also those in a list, need it."""
     text = "a word " * 1000

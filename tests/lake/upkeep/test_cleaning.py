@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from deltalake import DeltaTable
 from benchmarks.lake import build
 from lake import GROUND_TRUTH, SCORES, Lake, Table, TableSpec, clean_log, compact, vacuum
 from lake.upkeep.cleaning import remove_history
+from tests.killing import KILLED, run
 from tests.servers import Bucket
 
 DAY = timedelta(days=1)
@@ -74,6 +76,31 @@ def test_half_written_files_go_after_the_grace(tmp_path: Path, spec: TableSpec) 
     assert vacuum(table, DAY) == [str(old.relative_to(table.uri))]
     assert (old.exists(), young.exists()) == (False, True)
     assert table.read().num_rows == 1
+
+
+def _die_before_the_commit_has_its_name(root: str) -> None:
+    os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    append(Lake(root).table(SCORES, "rag-app"), "b")
+
+
+@pytest.mark.integration
+def test_a_commit_that_a_killed_writer_left_goes_after_the_grace(tmp_path: Path) -> None:
+    """It is whole and has no name of a version: it goes once it is older than the grace; the log stays."""
+    table = Lake(str(tmp_path)).table(SCORES, "rag-app")
+    append(table, "a")
+    log = Path(table.uri, "_delta_log")
+    before = set(log.iterdir())
+    assert run(_die_before_the_commit_has_its_name, str(tmp_path)) == KILLED
+    [left] = set(log.iterdir()) - before
+    assert vacuum(table, DAY) == []
+    age(Path(table.uri), 2 * DAY)
+    name = str(left.relative_to(table.uri))
+    assert name in vacuum(table, DAY, dry_run=True)
+    assert left.exists()
+    assert name in vacuum(table, DAY)
+    assert before <= set(log.iterdir())
+    assert not left.exists()
+    assert table.read()["score_id"].to_pylist() == ["a"]
 
 
 class FasterCleaner:
