@@ -399,12 +399,3 @@ def test_calls_that_asked_a_case_of_it_again_are_gone(lake: Lake, subject: Subje
     assert [word for word in PLANTED if word.encode() in left] == []
     ids = lake.table(PARSED_LOGS, "rag-app").read(["event_id"])["event_id"].to_pylist()
     assert (sorted(ids), lake.table(PARSED_LOGS, "gpt-4o").read().num_rows) == (["dd", "r9"], 0)
-
-
-def test_it_says_which_answers_later_replays_lack(lake: Lake) -> None:
-    """Where the baseline loses answers, a fall in their cases is not seen; where it loses none, nothing is said."""
-    of_run = {"run_started_at": NOW, "date": NOW.date(), "is_baseline": True, "run_id": "one"}
-    put(lake, REPLAYS, *(of_run | {"replay_id": case, "case_id": case} for case in ("k1", "k2")))
-    assert erase(lake, Subject(user="nobody"), NOW).lost == ()
-    [lost] = erase(lake, Subject(response="r-aa"), NOW).lost
-    assert lost.startswith("The replays of rag-app lost 1 of the 2 answers that later runs are compared with.")
