@@ -95,8 +95,8 @@ def is_visible(text: str) -> bool:
 def answer_kind_of(row: Mapping[str, Any], *, has_text: bool) -> AnswerKind | None:
     """Give the kind of the answer of a row of `parsed_logs` (answer_kind, status, error, finish_reason).
 
-    Rows of older versions have none: it follows from their text (answer, where it was read) and their finish reason.
-    None where the log does not hold the answer.
+    Rows of older versions have none: it follows from their text and their finish reason. None where the log does not
+    hold the answer.
     """
     if row["answer_kind"] is not None:
         return AnswerKind(row["answer_kind"])
