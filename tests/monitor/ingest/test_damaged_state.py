@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lake import MONITOR_STATE, Lake, Table
+from lake import MONITOR_STATE, ROOT_STATE, Lake, Table
 from lake.store import whole_files
 from monitor import Monitor, MonitorSettings
 from monitor.regression import RegressionSettings
@@ -28,9 +28,9 @@ def refreshed(monitor: Monitor) -> Any:
     return monitor.snapshot.deployments["rag"]
 
 
-def damage_table(lake: Lake, damage: str) -> None:
-    """Damage the table of the state of `rag`, of which one row was written."""
-    filesystem, path = lake.storage.filesystem(lake.table(MONITOR_STATE, "rag").uri)
+def damage_table(table: Table, damage: str) -> None:
+    """Damage a table of a state, to which one row was written."""
+    filesystem, path = table._storage.filesystem(table.uri)
     (parquet,) = filesystem.glob(f"{path}/*.parquet")
     match damage:
         case "bytes of file":
@@ -57,7 +57,7 @@ def test_a_damaged_state_in_a_folder_or_store_is_told_and_saved_again(
     lake = lake_of_each_kind
     ScoreColumns(lake).hours("rag", 24 * 3, lambda _: 0.8, METRIC)
     before = refreshed(Monitor(lake, MonitorSettings(regression=REGRESSION), clock))
-    damage_table(lake, damage)
+    damage_table(lake.table(MONITOR_STATE, "rag"), damage)
     # Another process has no copies of what this one wrote.
     monkeypatch.setattr(whole_files, "_KEPT", whole_files._Kept(1 << 20))
     monitor = Monitor(lake, MonitorSettings(regression=REGRESSION), clock)
@@ -84,7 +84,7 @@ def test_a_state_that_cannot_be_removed_is_told(
     """Its table cannot be opened, and the store refuses to remove it."""
     rows.hours("rag", 24 * 3, lambda _: 0.8, METRIC)
     refreshed(make_monitor())
-    damage_table(lake, "garbled last entry")
+    damage_table(lake.table(MONITOR_STATE, "rag"), "garbled last entry")
 
     def refused(_: Table) -> None:
         raise PermissionError("not to be removed")
@@ -94,3 +94,21 @@ def test_a_state_that_cannot_be_removed_is_told(
     monitor.refresh()
     assert monitor.failures["save_state"] == 1
     assert any("not to be removed" in problem for problem in monitor.health().problems)
+
+
+@pytest.mark.parametrize("damage", ["missing file", "garbled last entry"])
+def test_a_damaged_state_of_the_collector_is_told_and_saved_again(
+    make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, clock: Any, damage: str
+) -> None:
+    """The sums of lines are those of all batches."""
+    rows.hours("rag", 2, lambda _: 0.8, METRIC)
+    rows.batch(lines=1, stored=1)
+    refreshed(make_monitor())
+    damage_table(lake.table(ROOT_STATE), damage)
+    monitor = make_monitor()
+    monitor.refresh()
+    assert monitor.failures == {"restore_state": 1}
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.collector_stats.lines["stored"] == 1
+    assert lake.table(ROOT_STATE).read().num_rows == 1
+    refreshed(make_monitor())

@@ -230,7 +230,7 @@ def test_a_state_that_cannot_be_read_is_told_and_learned_anew(
         row["texts"] = "[]"
     lake.table(MONITOR_STATE, "rag").append(MONITOR_STATE.rows([row]))
     if damage in DAMAGED_TABLES:
-        damage_table(lake, damage)
+        damage_table(table, damage)
     monitor = make_monitor()
     monitor.refresh()
     assert monitor.failures["restore_state"] == 1
