@@ -105,7 +105,7 @@ from .tables.lake import Lake, check_root
 from .tables.open_tables import OpenTables, TableSource
 from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
 from .tables.positions import read_new
-from .tables.single_row import SingleRow
+from .tables.single_row import SingleRow, UnreadableTableError
 from .tables.storage import Storage, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from .tables.table import OVERLAP, Table
@@ -311,6 +311,7 @@ __all__ = [
     "TableSpec",
     "Tier",
     "UncommittedPositions",
+    "UnreadableTableError",
     "UnscoredReason",
     "WorkerDiedError",
     "WorkerPool",

@@ -10,8 +10,13 @@ import pyarrow.dataset as ds
 from lake.tables.change import LostRaceError
 from lake.tables.delta_log import DataFile, live_files
 from lake.tables.rewriting import replace
+from lake.tables.store_errors import TableError, in_one_line
 from lake.tables.table import Table
 from lake.tables.writing import NewFile
+
+
+class UnreadableTableError(RuntimeError):
+    """The log of a table cannot be read, so that nothing can be written to it."""
 
 
 class SingleRow:
@@ -38,10 +43,15 @@ class SingleRow:
         """Replace the row.
 
         Raises LostRaceError, and writes nothing, where another one has replaced it since this one read or wrote it:
-        another writer, or an erasure. Then read it again.
+        another writer, or an erasure. Then read it again. Raises UnreadableTableError where the table cannot be opened.
         """
         rows = self._table.spec.rows([row])
-        delta = self._table.snapshot()
+        try:
+            delta = self._table.snapshot()
+        except TableError as error:
+            raise UnreadableTableError(
+                f"The table {self._table.uri} cannot be opened: {in_one_line(error)}."
+            ) from error
         if delta is None:
             self._table.append(rows)
             self._known = _paths(self._files())
@@ -52,6 +62,10 @@ class SingleRow:
         new = self._table.write([rows])
         replace(self._table, delta, old, new)
         self._known = _paths(new)
+
+    def remove(self) -> None:
+        """Remove the table with all that it has; then write the row through another handle."""
+        self._table.remove_all()
 
     def _files(self) -> list[DataFile]:
         _, files = self._table.files_of_version() or (0, [])

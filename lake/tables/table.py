@@ -216,6 +216,11 @@ class Table:
         remove = self.files().delete_file if self.fetch is None else self.fetch.remove
         remove(path)
 
+    def remove_all(self) -> None:
+        """Remove the table with its log and files; a handle that has read it cannot write to it after that."""
+        filesystem, path = self._storage.filesystem(self.uri)
+        filesystem.rm(path, recursive=True)
+
     def _open_for(self, progress: Mapping[str, int]) -> LogTail:
         # Unless the table was read since the last commit, others may have written: then it must be read again.
         seen = self._followed.tail if self._has_looked else None

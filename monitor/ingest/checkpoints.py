@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake import PARSED_LOGS, RELEASES, Lake, SingleRow, TableError, TableSpec
+from lake import PARSED_LOGS, RELEASES, Lake, SingleRow, TableError, TableSpec, UnreadableTableError
 from monitor.ingest.codec import StateError, decode, encode
 from monitor.ingest.state_classes import FORMAT, state_classes
 from monitor.regression import RegressionSettings
 
 _OF_NO_STATE = frozenset({"page_every"})
 """Settings that nothing of the state depends on."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,14 @@ class Checkpoints:
     def load(self, spec: TableSpec, deployment: str | None) -> Checkpoint | None:
         """Read a checkpoint; None where there is none.
 
-        Raises StateError for one that is damaged or of another version, and what the store raises.
+        Raises StateError for one that is damaged, lacks its file, or is of another version, and what the store raises.
         """
         try:
             row = self._row(spec, deployment).read()
         except pa.ArrowException as error:
             raise StateError(f"the state cannot be read: {error}") from error
-        except TableError as error:
-            # It is the store that does not answer, and not the state that is damaged, where another table fails too.
-            self._lake.table(PARSED_LOGS if spec.per_deployment else RELEASES, deployment).version()
+        except (TableError, FileNotFoundError) as error:
+            self._require_store(spec, deployment)
             raise StateError(f"the state's table cannot be read: {error}") from error
         if row is None:
             return None
@@ -77,7 +78,7 @@ class Checkpoints:
         positions: Mapping[str, int | None],
         now: datetime,
     ) -> None:
-        """Replace a checkpoint.
+        """Replace a checkpoint; a table that cannot be opened is removed and made anew: it holds nothing but this row.
 
         Raises LostRaceError where another one has replaced it since it was read or written here: another monitor, or
         an erasure, which has taken out what the state here still has. Then begin with what is there.
@@ -91,7 +92,18 @@ class Checkpoints:
             "texts": json.dumps(texts),
             "state": coded,
         }
-        self._row(spec, deployment).write(row)
+        try:
+            self._row(spec, deployment).write(row)
+        except UnreadableTableError as error:
+            self._require_store(spec, deployment)
+            logger.warning("%s It is removed and made anew.", error)
+            self._row(spec, deployment).remove()
+            del self._rows[spec.name, deployment]
+            self._row(spec, deployment).write(row)
+
+    def _require_store(self, spec: TableSpec, deployment: str | None) -> None:
+        """Raise what the store raises: where another table fails too, it is not the state that is damaged."""
+        self._lake.table(PARSED_LOGS if spec.per_deployment else RELEASES, deployment).version()
 
     def _row(self, spec: TableSpec, deployment: str | None) -> SingleRow:
         place = spec.name, deployment

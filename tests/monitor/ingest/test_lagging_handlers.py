@@ -135,3 +135,25 @@ def test_rows_that_people_write_are_tried_again_within_five_minutes(lake: Lake, 
         now += 5 * SECOND
         new_rows.read(spec, None, ("change",), {"people": handler}, now)
     assert handled == 1
+
+
+def test_who_fails_within_the_history_gets_only_the_rest_of_it(
+    rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The days that it has taken before do not come again."""
+    monkeypatch.setattr("monitor.ingest.new_rows.MOST_ROWS", 1)
+    new_rows, taken = NewRows(lake), []
+    is_broken = True
+
+    def handler(given: pa.Table) -> None:
+        if is_broken and "third" in given["response_id"].to_pylist():
+            raise ValueError("not this day")
+        taken.extend(given["response_id"].to_pylist())
+
+    for ago, name in ((4, "first"), (3, "second"), (2, "third"), (1, "fourth")):
+        rows.scores("a", {"response_id": name, "date": (NOW - timedelta(days=ago)).date()})
+    assert look(new_rows, {"late": handler}, NOW) == {"late": "not this day"}
+    assert taken == ["first", "second"]
+    is_broken = False
+    assert look(new_rows, {"late": handler}, NOW + timedelta(hours=1)) == {}
+    assert taken == ["first", "second", "third", "fourth"]
