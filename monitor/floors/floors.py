@@ -34,8 +34,6 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
 _SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT))
-_NO_ANSWER = (None, AnswerKind.TOOL_CALL)
-"""Kinds of answers that nobody reads, or that were not logged."""
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
@@ -100,7 +98,8 @@ class Floors:
         is_asked = pc.and_(pc.fill_null(rows["is_entry"], False), pc.is_valid(rows["requested_at"]))
         rows = rows.filter(pc.and_(is_asked, pa.array(~failed(rows))))
         kinds = _answer_kinds(rows)
-        seen = np.array([kind not in _NO_ANSWER for kind in kinds], np.bool_)
+        # Of a secured key nobody knows the answer.
+        seen = np.array([kind is not None for kind in kinds], np.bool_)
         is_empty = np.array([kind == AnswerKind.EMPTY for kind in kinds], np.bool_)[seen]
         rows = rows.filter(pa.array(seen))
         why = pc.binary_join_element_wise("finish_reason", rows["finish_reason"], " ")

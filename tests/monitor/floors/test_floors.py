@@ -99,6 +99,13 @@ def test_whole_answers_without_a_visible_character_are_empty() -> None:
     assert floors_of([*requests(60, 20, 4), *others]).look({}, NOW)[0] == []
 
 
+def test_a_deployment_whose_answers_are_calls_of_tools_has_no_empty_ones() -> None:
+    """Whatever their finish reason: its share is 0, and not unknown."""
+    calls = requests(80, 20, 2, answer=None, finish_reason="stop", answer_kind="tool_call")
+    changes, readings = floors_of(calls).look({}, NOW)
+    assert (changes, readings["rag"][Floor.EMPTY_ANSWERS].share) == ([], 0.0)
+
+
 @pytest.mark.parametrize(
     ("row", "fires"),
     [
