@@ -306,7 +306,7 @@ def test_a_table_without_news_is_looked_at_once(monitor: Monitor, rows: Any, mon
     monkeypatch.setattr(Table, "read_since", spy)
     monitor.refresh()
     assert looks.count("parsed_logs") == 1
-    rows.logs("a", *[{"answer": ""}] * 60)
+    rows.logs("a", *[{"answer": "", "finish_reason": "stop"}] * 60)
     monitor.refresh()
     assert looks.count("parsed_logs") == 3
     assert monitor.snapshot is not None
