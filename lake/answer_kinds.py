@@ -1,4 +1,4 @@
-"""What an answer is, decided by its content, and why it ended, in one set of words for all senders."""
+"""Kinds of answers, decided by their content, and kinds of finish reasons, in one set of words for all senders."""
 
 from __future__ import annotations
 
