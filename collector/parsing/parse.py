@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from collector.parsing.answer.answer import Answer, read_answer, read_answer_of
-from collector.parsing.answer.sse import chunks, is_stream
+from collector.parsing.answer.tool_errors import tool_error
 from collector.parsing.contexts import Context, read_contexts, standalone_question
-from collector.parsing.json_text.bodies import read_object, text_of
 from collector.parsing.line.call import Call, read_call
 from collector.parsing.line.entries import split_entries
 from collector.parsing.line.fast_path import read_usual_call
@@ -171,25 +170,12 @@ def _errors(call: Call, answer: Answer | None) -> list[str]:
 def _failure(call: Call) -> list[str]:
     """Failure of a call that does not answer a question."""
     if call.status is None or call.status < _FIRST_FAILURE:
-        return _tool_error(call) if call.kind == Kind.MCP else []
+        failed_tool = tool_error(call.response_body or call.assembled_response or "") if call.kind == Kind.MCP else None
+        return [f"{TOOL_ERROR}: {failed_tool}"] if failed_tool else []
     if call.secured:
         return [f"status {call.status}"]
     failed = read_answer(call.assembled_response, call.response_body, status=call.status)
     return [failed.error] if failed.error else []
-
-
-def _tool_error(call: Call) -> list[str]:
-    """The error of an MCP call that answered with status 200: JSON-RPC's, or a result with `isError`."""
-    body = call.response_body or call.assembled_response or ""
-    if "rror" not in body:
-        return []
-    for answer in chunks(body) if is_stream(body) else [read_object(body)]:
-        error, result = (answer or {}).get("error"), (answer or {}).get("result")
-        if isinstance(error, dict):
-            return [f"{TOOL_ERROR}: {str(error.get('message') or 'no message')[:500]}"]
-        if isinstance(result, dict) and result.get("isError") is True:
-            return [f"{TOOL_ERROR}: {(text_of(result.get('content')) or 'no message')[:500]}"]
-    return []
 
 
 def _extra(call: Call, answer: Answer | None, assembled_response: str | None, keep_raw_response: bool) -> str | None:

@@ -8,9 +8,25 @@ from typing import Any, Final
 import msgspec
 
 from collector.parsing.answer.apis import Body, read_body, read_whole_completion
-from collector.parsing.answer.sse import all_chunks_have, chunk_id, chunks, first_model, is_ended, is_stream
+from collector.parsing.answer.errors import describe, error_of
+from collector.parsing.answer.sse import (
+    all_chunks_have,
+    chunk_id,
+    chunks,
+    first_model,
+    is_ended,
+    is_stream,
+    may_end_in_error,
+)
 from collector.parsing.answer.streams import assemble
-from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
+from collector.parsing.json_text.bodies import (
+    CUT_MARK,
+    read_cut_object,
+    read_object,
+    read_objects,
+    text_or_none,
+    write_json,
+)
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
 from lake import NO_ID, FinishReason, answer_kind, finish_kind, is_visible
@@ -18,7 +34,7 @@ from lake.thoughts import may_have_thoughts, split_thoughts
 
 _OK: Final = 200
 _FILTERED: Final = FinishReason.CONTENT_FILTER
-_LONGEST_MESSAGE: Final = 500
+_FAILED: Final = FinishReason.ERROR
 _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
 _TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
 _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
@@ -93,13 +109,19 @@ def _read_whole(assembled_response: str | None, body: str | None, status: int | 
     if not body.startswith("{"):
         if core.finish_reason is None or core.empty_text or not all_chunks_have(body, core.response_id):
             return None
+        if may_end_in_error(body):
+            return None
         core = _with_model(core, body)
     return _answer(_Reading(core, assembled_response, _id_of(core)), status)
 
 
 def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
-    """The stream merged again, if it has a text and Core has none: a lone surrogate makes Core drop the whole text."""
-    if not core.empty_text or body is None or not is_stream(body) or may_hold_more_values(body):
+    """The stream merged again, if it has a text and Core has none.
+
+    A lone surrogate makes Core drop the whole text, and the object of a response that failed need not have its text.
+    """
+    is_lost = core.empty_text or (core.text is None and finish_kind(core.finish_reason) is _FAILED)
+    if not is_lost or body is None or not is_stream(body) or may_hold_more_values(body):
         return None
     again = _read_stream(body)
     return again if again.body is not None and again.body.text else None
@@ -111,17 +133,17 @@ def _with_model(core: Body, body: str) -> Body:
 
 
 def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: str | None) -> _Reading:
-    reading = _Reading(core, assembled, ids=_id_of(core), upstream_error=value.get("error"))
+    reading = _Reading(core, assembled, ids=_id_of(core), upstream_error=error_of(value))
     if not is_stream(body):
         return reading
     reading.body = _with_model(core, body)
     if core.finish_reason is None and not is_ended(body):
         reading.notes.append(_UNENDED)
-    whole = core.finish_reason is not None and core.response_id is not None
+    whole = core.finish_reason is not None and core.response_id is not None and not may_end_in_error(body)
     if not (whole and all_chunks_have(body, core.response_id or "")) and not may_hold_more_values(body):
         decoded = [chunk for chunk in chunks(body) if chunk is not None]
         reading.ids = _ids_of(decoded, core)
-        reading.upstream_error = reading.upstream_error or _error_of(decoded)
+        reading.upstream_error = reading.upstream_error or _error_of(decoded, body)
     return reading
 
 
@@ -138,7 +160,7 @@ def _read_stream(body: str) -> _Reading:
     decoded = [chunk for chunk in read if chunk is not None]
     value, misfits = assemble(decoded)
     found = read_body(value)
-    reading = _Reading(found, upstream_error=_error_of(decoded), ids=_ids_of(decoded, found))
+    reading = _Reading(found, upstream_error=_error_of(decoded, body), ids=_ids_of(decoded, found))
     cut = body.endswith(CUT_MARK)
     unreadable = len(read) - len(decoded) - cut
     if cut:
@@ -162,12 +184,14 @@ def _read_stream(body: str) -> _Reading:
 def _read_plain(body: str) -> _Reading:
     value = read_object(body)
     reading = _Reading(stored=body)
+    if value is None and (error := _error_of(read_objects(body), body)):
+        return _Reading(upstream_error=error)
     if value is None:
         value = read_cut_object(body)
         reading.notes.append(_CUT if body.endswith(CUT_MARK) else "response.body is neither whole JSON nor a stream")
         reading.stored = write_json(value)
     if value is not None:
-        reading.upstream_error = value.get("error")
+        reading.upstream_error = error_of(value)
         reading.body = read_body(value)
     if reading.body is not None:
         reading.ids = _id_of(reading.body)
@@ -184,10 +208,13 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
     body = reading.body or Body(None, None, None, None)
     lacks_id = NO_ID in reading.notes
     notes = [note for note in reading.notes if note != NO_ID] if lacks_id else reading.notes
-    if finish_kind(body.finish_reason) is _FILTERED:
+    ended = finish_kind(body.finish_reason)
+    if ended is _FILTERED:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
-        notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")
+        notes.insert(0, f"upstream error: {describe(reading.upstream_error)}")
+    elif ended is _FAILED:
+        notes.insert(0, f"the answer failed: it ended with {body.finish_reason}")
     if status is not None and status != _OK:
         notes.insert(0, f"status {status}")
     thoughts, said = None, body.text or ""
@@ -227,13 +254,10 @@ def _ids_of(decoded: list[dict[str, Any]], body: Body | None) -> tuple[str, ...]
     return tuple(dict.fromkeys(found_id for found_id in found if found_id))
 
 
-def _error_of(decoded: list[dict[str, Any]]) -> object:
-    return next((chunk["error"] for chunk in decoded if chunk.get("error")), None)
-
-
-def _describe(error: object) -> str:
-    if not isinstance(error, dict):
-        return str(error)[:_LONGEST_MESSAGE]
-    message = text_or_none(error.get("message")) or text_or_none(error.get("display_message")) or "no message"
-    kinds = ", ".join(str(error[key])[:100] for key in ("type", "code") if error.get(key))
-    return message[:_LONGEST_MESSAGE] + (f" ({kinds})" if kinds else "")
+def _error_of(decoded: list[dict[str, Any]], body: str) -> object:
+    """The first error of the chunks of a stream. Those that hold an answer are looked at if the body has the word."""
+    has_word = '"error' in body
+    for chunk in decoded:
+        if (has_word or not chunk.get("choices")) and (error := error_of(chunk)):
+            return error
+    return None

@@ -46,6 +46,7 @@ class _Said(Struct, gc=False):
     reasoning: Raw | UnsetType = UNSET
     audio: Raw | UnsetType = UNSET
     images: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
 
 
 class _Choice(Struct, gc=False):
@@ -54,6 +55,7 @@ class _Choice(Struct, gc=False):
     delta: _Said | None = None
     finish_reason: str | UnsetType | None = UNSET
     text: str | None = None
+    error: Raw | UnsetType = UNSET
 
 
 class _Completion(Struct, gc=False):
@@ -79,7 +81,9 @@ def read_whole_completion(text: str) -> Body | None:
         said = choice.message or choice.delta
         # Without an index the position counts (Core before 0.22.1 takes the index away).
         is_first = choice.index == 0 or (choice.index is UNSET and len(value.choices) == 1)
-        if not value.id or value.error is not UNSET or said is None or not is_first or _is_special(said):
+        if not value.id or said is None or not is_first or _is_special(said):
+            return None
+        if not (value.error is choice.error is UNSET):
             return None
         custom_content = None if said.custom_content is UNSET else orjson.loads(memoryview(said.custom_content))
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -102,7 +106,7 @@ def _is_special(said: _Said) -> bool:
     """Whether a message has more than a text and what DIAL adds to it."""
     if said.tool_calls or said.refusal or said.reasoning_content:
         return True
-    return not (said.function_call is said.reasoning is said.audio is said.images is UNSET)
+    return not (said.function_call is said.reasoning is said.audio is said.images is said.error is UNSET)
 
 
 def _has_attachment(custom_content: object) -> bool:

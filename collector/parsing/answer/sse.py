@@ -1,4 +1,4 @@
-"""Server-sent events of a streamed answer: its chunks, and quickly the ids that they carry."""
+"""Server-sent events of a streamed answer: its events and chunks, and quickly the ids that they carry."""
 
 from __future__ import annotations
 
@@ -6,22 +6,35 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
 import numpy as np
+import orjson
 
+from collector.parsing.answer.errors import NO_MESSAGE, error_of
 from collector.parsing.json_text.bodies import read_object, text_or_none
+from collector.parsing.json_text.value_limit import holds_more_values
 
 _FIELD: Final = "data:"
 _DATA: Final = f"\n{_FIELD}"
+_NAME: Final = "event: "
 _DONE: Final = "[DONE]"
-_BEGINNINGS: Final = (_FIELD, ":", "event:", "id:", "retry:")
+_BEGINNINGS: Final = (_FIELD, ":", "event:", "id:", "retry:", "error:")
+_SKIPPED: Final = ("", "data", "id", "retry")
+_ERROR_NAMES: Final = ("error", "exception")
+_HOLDERS: Final = ("response", "message")
+_TYPED: Final = ("response.", "message_", "content_block_")
 _END: Final = "\n\n"
 _NEXT: Final = f"}}{_END}{_FIELD}"
 _LAST: Final = f"{_FIELD} {_DONE}{_END}"
 _NO_ID: Final = '"id":""'
 _NO_CHOICES: Final = '"choices":[]'
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
+_ERROR: Final = '"error"'
+_SOME_ERROR: Final = re.compile(r'"error"(?!\s*:\s*null)')
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
+_LONGEST_END: Final = 2_048
+_SEVERAL: Final = 2
 _FIRST_EVENTS: Final = 2
 
 
@@ -35,36 +48,159 @@ def is_ended(body: str) -> bool:
     return _DONE in body[-_TAIL:]
 
 
+def events(body: str) -> Iterator[tuple[str, str]]:
+    """Name ("" without one) and data of each event, by the standard of WHATWG.
+
+    Lines end in LF, CRLF or CR; comments and other fields are skipped; the lines `data` of an event are joined by a
+    line feed. What senders do beside the standard is read too: the last event lacks its blank line; one line end stands
+    between events that are JSON each; JSON text holds a line feed that was not escaped; JSON stands between the events
+    without a field; llama.cpp has a field `error`, which is an event of this name here.
+    """
+    text = body.lstrip(_BLANK)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    blocks = text.split(_END)
+    last, last_number = None, 0
+    for number, block in enumerate(blocks):
+        if block.startswith(_FIELD) and "\n" not in block:
+            event = "", block[len(_FIELD) :].removeprefix(" ")
+        else:
+            head, found, data = block.partition(_DATA)
+            if found and head.startswith(_NAME) and "\n" not in head and "\n" not in data:
+                event = head[len(_NAME) :], data.removeprefix(" ")
+            elif not block or (block.startswith(":") and "\n" not in block):
+                continue
+            else:
+                # What follows may be the rest of the last event.
+                yield from _odd_events("\n" + _END.join(blocks[last_number:]))
+                return
+        if last is not None:
+            yield last
+        last, last_number = event, number
+    if last is not None:
+        yield last
+
+
 def chunks(body: str) -> Iterator[dict[str, Any] | None]:
     """Decoded `data` of each event up to `[DONE]`; None for one that is no JSON object.
 
-    Comments and other fields are skipped; lines may end in LF, CRLF or CR; one line end is enough between
-    two events.
+    An event of the name `error` is an object that says so, whatever its data is. Where events of the Responses and
+    Messages APIs have no `type`, it is their name.
     """
-    body = "\n" + body.lstrip(_BLANK)
-    if "\r" in body:
-        body = body.replace("\r\n", "\n").replace("\r", "\n")
-    start = body.find(_DATA)
-    while start != -1:
-        start += len(_DATA)
-        end = body.find(_DATA, start)
-        line_end = body.find("\n", start)
-        data = body[start : line_end if line_end != -1 else None]
-        if data.lstrip(" ").startswith(_DONE):
-            return
+    for name, data in events(body):
         chunk = read_object(data)
-        if chunk is None and end != line_end:
-            # A line feed that was not escaped stands inside the JSON text.
-            chunk = read_object(body[start : end if end != -1 else None])
-        if chunk is not None or data.strip():
+        if name and (chunk is None or chunk.get("type") != name):
+            chunk = _named(name, chunk, data)
+        if chunk is not None:
             yield chunk
-        start = end
+        elif data.lstrip().startswith(_DONE):
+            return
+        elif data.strip():
+            yield None
+
+
+def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any] | None:
+    if name in _ERROR_NAMES:
+        return chunk if chunk and error_of(chunk) else {"error": chunk or data.strip() or NO_MESSAGE}
+    if chunk is not None and "type" not in chunk and name.startswith(_TYPED):
+        chunk["type"] = name
+    return chunk
+
+
+def _odd_events(text: str) -> Iterator[tuple[str, str]]:
+    """Events of any layout."""
+    name, lines, end = "", list[str](), 0
+    while (at := text.find(_DATA, end)) != -1:
+        if at != end:
+            over, name, lines = _between(text[end : at + 1], name, lines)
+            yield from over
+        start = at + len(_DATA)
+        start += text.startswith(" ", start)
+        end = text.find("\n", start)
+        if end == -1:
+            end = len(text)
+        lines.append(text[start:end])
+    yield from _between(text[end:] + _END, name, lines)[0]
+
+
+def _whole(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    """The event that these lines are; several, if each is one by itself."""
+    if len(lines) < _SEVERAL:
+        return [(name, line) for line in lines]
+    if lines[-1].startswith(_DONE):
+        return [*_whole(name, lines[:-1]), ("", lines[-1])]
+    joined = "\n".join(lines)
+    if _is_json(joined) or not any(map(_is_json, lines)):
+        return [(name, joined)]
+    return [(name, line) for line in lines]
+
+
+def _is_json(text: str) -> bool:
+    if holds_more_values(text):
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+class _Fields(msgspec.Struct, gc=False):
+    """What stands between two blank lines beside data: `others` are lines that are no field."""
+
+    name: str | None = None
+    empty_data: int = 0
+    errors: list[str] = msgspec.field(default_factory=list)
+    others: list[str] = msgspec.field(default_factory=list)
+
+
+def _fields(block: str) -> _Fields:
+    found = _Fields()
+    for line in block.split("\n"):
+        field, _, value = line.partition(":")
+        if field == "event":
+            found.name = value.removeprefix(" ")
+        elif field == "error":
+            found.errors.append(value)
+        elif line == "data":
+            found.empty_data += 1
+        elif field not in _SKIPPED:
+            found.others.append(line)
+    return found
+
+
+def _between(gap: str, name: str, lines: list[str]) -> tuple[list[tuple[str, str]], str, list[str]]:
+    """Read what stands between two lines `data`: events that end in it, then name and lines of the one that is open.
+
+    `name` and `lines` are those of the event before it.
+    """
+    blocks = list(map(_fields, gap.split(_END)))
+    if lines and any(block.others for block in blocks) and read_object(lines[-1]) is None:
+        raw = lines[-1] + gap
+        if read_object(raw) is not None:
+            lines = [*lines[:-1], raw]
+            for block in blocks:
+                block.others = []
+    over: list[tuple[str, str]] = []
+    for number, block in enumerate(blocks):
+        # A name after data is that of the same event, unless the lines of all events follow each other.
+        if number or (block.name is not None and len(blocks) == 1 and _is_json("\n".join(lines))):
+            over += _whole(name, lines or ([""] if name in _ERROR_NAMES else []))
+            name, lines = "", []
+        name = name if block.name is None else block.name
+        lines += [""] * block.empty_data
+        over += [("error", error) for error in block.errors]
+        other = "\n".join(block.others)
+        over += [("", other)] if read_object(other) is not None else []
+    return over, name, lines
 
 
 def chunk_id(chunk: dict[str, Any]) -> str | None:
     """Response id of a chunk: its own, or in the Responses and Messages APIs that of the object it announces."""
-    for holder in (chunk, chunk.get("response"), chunk.get("message")):
-        if isinstance(holder, dict) and (found := text_or_none(holder.get("id"))):
+    if found := text_or_none(chunk.get("id")):
+        return found
+    for key in _HOLDERS:
+        if key in chunk and isinstance(holder := chunk[key], dict) and (found := text_or_none(holder.get("id"))):
             return found
     return None
 
@@ -96,6 +232,15 @@ def all_chunks_have(body: str, response_id: str) -> bool:
         return False
     expected = body.count(beginning) + without_id
     return expected == _most_events(body) or expected == body.count(_FIELD)
+
+
+def may_end_in_error(body: str) -> bool:
+    """Whether an error may stand at the end of the events, in one that has the answer's id; without decoding.
+
+    An error in an event of its own is found by its missing id.
+    """
+    end = len(body) - _LONGEST_END
+    return body.find(_ERROR, max(end, 0)) != -1 and _SOME_ERROR.search(body, max(end, 0)) is not None
 
 
 def first_model(body: str) -> str | None:

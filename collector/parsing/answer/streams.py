@@ -68,13 +68,22 @@ def _whole_choice(index: int, choice: object) -> object:
 
 
 def _final_response(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The whole object that ends the stream; without its end, the object that began it and the text so far."""
+    """The whole object that ends the stream.
+
+    Without its end, or where the end of a response that failed has no output: the last object and the text so far.
+    """
+    final: dict[str, Any] = {}
     for chunk in reversed(chunks):
         if chunk.get("type") in _FINAL_EVENTS and isinstance(chunk.get("response"), dict):
-            return dict(chunk["response"])
-    begun = next((response for chunk in chunks if isinstance(response := chunk.get("response"), dict)), {})
+            final = chunk["response"]
+            if final.get("output"):
+                return dict(final)
+            break
+    begun = final or next((response for chunk in chunks if isinstance(response := chunk.get("response"), dict)), {})
     deltas = [chunk.get("delta") for chunk in chunks if chunk.get("type") == "response.output_text.delta"]
     text = "".join(delta for delta in deltas if isinstance(delta, str))
+    if final and not text:
+        return dict(final)
     return {**begun, "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
 
 

@@ -14,6 +14,7 @@ from collector.parsing.json_text.value_limit import holds_more_values
 CUT_MARK: Final = ">>"
 """Mark that DIAL Core appends to a text that it cut for its length."""
 
+_BLANK: Final = "\ufeff \t\r\n"
 _LONGEST_INTEGER: Final = 300
 _TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
 
@@ -30,8 +31,21 @@ def read_object(text: object) -> dict[str, Any] | None:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = _read_tolerantly(text.lstrip("\ufeff \t\r\n"))
+        value = _read_tolerantly(text.lstrip(_BLANK))
     return value if isinstance(value, dict) else None
+
+
+def read_objects(text: str) -> list[dict[str, Any]]:
+    """Decode a JSON object, or the objects of an array; [] for anything else. The limits are those of `read_object`."""
+    value = read_object(text)
+    if value is not None:
+        return [value]
+    if not text.lstrip(_BLANK).startswith("[") or holds_more_values(text):
+        return []
+    try:
+        return objects(orjson.loads(text.lstrip(_BLANK)))
+    except orjson.JSONDecodeError:
+        return []
 
 
 def read_cut_object(text: str) -> dict[str, Any] | None:
@@ -39,7 +53,7 @@ def read_cut_object(text: str) -> dict[str, Any] | None:
     if holds_more_values(text):
         return None
     try:
-        value = _clean(read_cut(text.lstrip("\ufeff \t\r\n"), _DECODER))
+        value = _clean(read_cut(text.lstrip(_BLANK), _DECODER))
     except (BrokenText, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
