@@ -35,6 +35,7 @@ from lake.thoughts import may_have_thoughts, split_thoughts
 _OK: Final = 200
 _FILTERED: Final = FinishReason.CONTENT_FILTER
 _FAILED: Final = FinishReason.ERROR
+_DELTAS: Final = ("response.output_text.delta", "content_block_delta")
 _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
 _TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
 _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
@@ -118,9 +119,9 @@ def _read_whole(assembled_response: str | None, body: str | None, status: int | 
 def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
     """The stream merged again, if it has a text and Core has none.
 
-    A lone surrogate makes Core drop the whole text, and the object of a response that failed need not have its text.
+    A lone surrogate makes Core drop the whole text, and the object that ends a response need not have its text.
     """
-    is_lost = core.empty_text or (core.text is None and finish_kind(core.finish_reason) is _FAILED)
+    is_lost = core.empty_text or not (core.text or core.calls_tool or core.has_attachment)
     if not is_lost or body is None or not is_stream(body) or may_hold_more_values(body):
         return None
     again = _read_stream(body)
@@ -258,6 +259,8 @@ def _error_of(decoded: list[dict[str, Any]], body: str) -> object:
     """The first error of the chunks of a stream. Those that hold an answer are looked at if the body has the word."""
     has_word = '"error' in body
     for chunk in decoded:
-        if (has_word or not chunk.get("choices")) and (error := error_of(chunk)):
+        if chunk.get("type") in _DELTAS or (chunk.get("choices") and not has_word):
+            continue
+        if error := error_of(chunk):
             return error
     return None

@@ -38,18 +38,16 @@ def error_of(value: Mapping[str, Any]) -> object:
     """
     if "error" in value and (found := _member(value)):
         return found
-    kind = value.get("type")
-    if isinstance(kind, str) and kind.endswith("delta"):
-        return None
     if choices := value.get("choices"):
         return _of_choice(choices) or (value if "error_code" in value and _has_code(value, _ERROR_CODES) else None)
+    if isinstance(value.get("output"), list) or isinstance(value.get("content"), list):
+        return None
     if isinstance(response := value.get("response"), dict) and (found := _member(response)):
         return found
-    if isinstance(kind, str) and kind.startswith(_TYPED):
-        return value if kind in _WORDS_OF_ERROR else None
-    if any(word in _WORDS_OF_ERROR for word in (kind, value.get("object"), value.get("event"))):
+    kind = value.get("type")
+    if kind in _WORDS_OF_ERROR or value.get("object") in _WORDS_OF_ERROR or value.get("event") in _WORDS_OF_ERROR:
         return value
-    return _flat(value)
+    return None if isinstance(kind, str) and kind.startswith(_TYPED) else _flat(value)
 
 
 def describe(error: object) -> str:

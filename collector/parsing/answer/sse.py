@@ -33,7 +33,7 @@ _ERROR: Final = '"error"'
 _SOME_ERROR: Final = re.compile(r'"error"(?!\s*:\s*null)')
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
-_LONGEST_END: Final = 2_048
+_LONGEST_END: Final = 1_024
 _SEVERAL: Final = 2
 _FIRST_EVENTS: Final = 2
 
@@ -48,7 +48,7 @@ def is_ended(body: str) -> bool:
     return _DONE in body[-_TAIL:]
 
 
-def events(body: str) -> Iterator[tuple[str, str]]:
+def events(body: str) -> list[tuple[str, str]]:
     """Name ("" without one) and data of each event, by the standard of WHATWG.
 
     Lines end in LF, CRLF or CR; comments and other fields are skipped; the lines `data` of an event are joined by a
@@ -59,26 +59,22 @@ def events(body: str) -> Iterator[tuple[str, str]]:
     text = body.lstrip(_BLANK)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    blocks = text.split(_END)
-    last, last_number = None, 0
+    found: list[tuple[str, str]] = []
+    blocks, last = text.split(_END), 0
     for number, block in enumerate(blocks):
         if block.startswith(_FIELD) and "\n" not in block:
-            event = "", block[len(_FIELD) :].removeprefix(" ")
+            found.append(("", block[len(_FIELD) :].removeprefix(" ")))
         else:
-            head, found, data = block.partition(_DATA)
-            if found and head.startswith(_NAME) and "\n" not in head and "\n" not in data:
-                event = head[len(_NAME) :], data.removeprefix(" ")
+            head, field, data = block.partition(_DATA)
+            if field and head.startswith(_NAME) and "\n" not in head and "\n" not in data:
+                found.append((head[len(_NAME) :], data.removeprefix(" ")))
             elif not block or (block.startswith(":") and "\n" not in block):
                 continue
             else:
-                # What follows may be the rest of the last event.
-                yield from _odd_events("\n" + _END.join(blocks[last_number:]))
-                return
-        if last is not None:
-            yield last
-        last, last_number = event, number
-    if last is not None:
-        yield last
+                # It may be the rest of the event before it.
+                return found[:-1] + _odd_events("\n" + _END.join(blocks[last:]))
+        last = number
+    return found
 
 
 def chunks(body: str) -> Iterator[dict[str, Any] | None]:
@@ -107,20 +103,21 @@ def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any]
     return chunk
 
 
-def _odd_events(text: str) -> Iterator[tuple[str, str]]:
+def _odd_events(text: str) -> list[tuple[str, str]]:
     """Events of any layout."""
     name, lines, end = "", list[str](), 0
+    found: list[tuple[str, str]] = []
     while (at := text.find(_DATA, end)) != -1:
         if at != end:
             over, name, lines = _between(text[end : at + 1], name, lines)
-            yield from over
+            found += over
         start = at + len(_DATA)
         start += text.startswith(" ", start)
         end = text.find("\n", start)
         if end == -1:
             end = len(text)
         lines.append(text[start:end])
-    yield from _between(text[end:] + _END, name, lines)[0]
+    return found + _between(text[end:] + _END, name, lines)[0]
 
 
 def _whole(name: str, lines: list[str]) -> list[tuple[str, str]]:
@@ -239,8 +236,8 @@ def may_end_in_error(body: str) -> bool:
 
     An error in an event of its own is found by its missing id.
     """
-    end = len(body) - _LONGEST_END
-    return body.find(_ERROR, max(end, 0)) != -1 and _SOME_ERROR.search(body, max(end, 0)) is not None
+    found = body.find(_ERROR, -_LONGEST_END)
+    return found != -1 and _SOME_ERROR.search(body, found) is not None
 
 
 def first_model(body: str) -> str | None:

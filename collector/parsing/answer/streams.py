@@ -8,7 +8,7 @@ from typing import Any, Final
 from collector.parsing.answer.merge import ChunkMerge
 from collector.parsing.json_text.bodies import text_or_none
 
-_FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed")
+_FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _BLOCK_DELTAS: Final = ("text", "thinking", "partial_json", "signature")
 
 
