@@ -43,7 +43,7 @@ def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool) -> tuple[Fa
     kind = None if is_error else answer_kind_of(row, has_text=has_text)
     tells: Sequence[tuple[FailureKind, bool]] = (
         (FailureKind.ERROR, is_error),
-        (FailureKind.EMPTY, not is_error and kind in (AnswerKind.EMPTY, None)),
+        (FailureKind.EMPTY, kind == AnswerKind.EMPTY),
         (FailureKind.REFUSAL, refuses or kind == AnswerKind.REFUSAL),
         (FailureKind.CUT, finish_kind(row["finish_reason"]) in CUT_FINISH_REASONS),
     )

@@ -158,7 +158,7 @@ def _fields(block: str) -> _Fields:
         if field == "event":
             found.name = value.removeprefix(" ")
         elif field == "error":
-            found.errors.append(value)
+            found.errors.append(value.removeprefix(" "))
         elif line == "data":
             found.empty_data += 1
         elif field not in _SKIPPED:

@@ -68,6 +68,17 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"))
 
 
+
+def test_an_answer_that_the_log_does_not_hold_is_not_empty(lake: Lake) -> None:
+    """Of a secured key no body is logged, so nobody knows what was said."""
+    write(lake, [
+        log_row("secured", answer=None),
+        log_row("empty", answer=None, finish_reason="stop", answer_kind="empty"),
+        log_row("older", answer=None, finish_reason="stop"),
+    ])  # fmt: skip
+    assert sorted(found(lake, failure=FailureKind.EMPTY)) == ["empty", "older"]
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
     """Rows of the three tables; lines may be twice, scores be made again, ratings come from several people."""
@@ -161,8 +172,11 @@ def label_of(row: pd.Series, signals: list[Any]) -> str:
 
 
 def failures_of(row: dict[str, Any], is_whole: bool) -> tuple[str, ...]:
-    """Line feeds are the only characters of the texts that one does not see."""
-    is_empty = is_whole and row["finish_reason"] != "tool_calls" and not (row["answer"] or "").strip("\n")
+    """Line feeds are the only characters of the texts that one does not see.
+
+    Without a finish reason and a text the log does not hold the answer, as of a secured key.
+    """
+    is_empty = is_whole and row["finish_reason"] not in ("tool_calls", None) and not (row["answer"] or "").strip("\n")
     is_cut = row["finish_reason"] in ("length", "content_filter")
     refuses = row["refusal"] is not None and row["refusal"] > 0
     kinds = {"error": not is_whole, "empty": is_empty, "refusal": refuses, "cut": is_cut}

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing.answer.sse import all_chunks_have, chunk_id, chunks, first_model, is_ended, is_stream
+from collector.parsing.answer.sse import all_chunks_have, chunk_id, chunks, events, first_model, is_ended, is_stream
 
 A, B = '{"id":"1","a":1}', '{"id":"1","b":2}'
 
@@ -76,8 +76,8 @@ IDS = st.sampled_from(["1", "2", "", None])
 @given(ids=st.lists(IDS, min_size=1, max_size=6), done=st.booleans())
 def test_counting_agrees_with_decoding(ids: list[str | None], done: bool) -> None:
     """Whenever counting says yes, decoding finds no other id."""
-    events = ['{"id":"' + one + '"}' if one is not None else '{"x":"\\"id\\":\\"1\\""}' for one in ids]
-    body = "".join(f"data: {event}\n\n" for event in events) + ("data: [DONE]\n\n" if done else "")
+    sent = ['{"id":"' + one + '"}' if one is not None else '{"x":"\\"id\\":\\"1\\""}' for one in ids]
+    body = "".join(f"data: {event}\n\n" for event in sent) + ("data: [DONE]\n\n" if done else "")
     if all_chunks_have(body, "1"):
         assert {chunk_id(chunk or {}) for chunk in chunks(body)} - {None} <= {"1"}
     assert is_ended(body) is done
@@ -104,9 +104,86 @@ EVENTS = st.fixed_dictionaries(
     st.lists(EVENTS, max_size=9), st.sampled_from(["\n\n", "\r\n\r\n", "\n"]), st.sampled_from(["data: [DONE]\n\n", ""])
 )
 def test_the_first_model_is_that_of_the_first_event_that_names_one(
-    events: list[dict[str, object]], end: str, done: str
+    sent: list[dict[str, object]], end: str, done: str
 ) -> None:
     """Wherever it stands; models inside texts and of nested objects are none."""
-    body = "".join("data: " + orjson.dumps(event).decode() + end for event in events) + done
-    named = [event["model"] for event in events if isinstance(event.get("model"), str) and event["model"]]
+    body = "".join("data: " + orjson.dumps(event).decode() + end for event in sent) + done
+    named = [event["model"] for event in sent if isinstance(event.get("model"), str) and event["model"]]
     assert first_model(body) == (named[0] if named else None)
+
+
+OTHER_LINES = st.sampled_from([": ping", ":", ":data: x", "id: 7", "id", "retry: 3000", "other: x", "data2: x"])
+OBJECTS = st.dictionaries(st.sampled_from(["a", "data", "b: c"]), st.integers(-9, 9) | st.text(max_size=5) | st.lists(
+    st.dictionaries(st.just("x"), st.integers(0, 9), max_size=2), max_size=3), max_size=3)  # fmt: skip
+
+
+@st.composite
+def written_events(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]]]:
+    """Text of events, and the name and data of each; data is JSON over several lines."""
+    blocks, expected = [], []
+    for value in draw(st.lists(OBJECTS, max_size=5)):
+        lines = [""]
+        for line in orjson.dumps(value, option=orjson.OPT_INDENT_2).decode().split("\n"):
+            lines = [*lines, line] if draw(st.booleans()) else [*lines[:-1], lines[-1] + line]
+        lines = [line for number, line in enumerate(lines) if number or line]
+        name = draw(st.sampled_from(["", "message", "error", "a: b"]))
+        space = draw(st.sampled_from(["", " "]))
+        fields = [f"data:{space}{line}" if space or not line.startswith(" ") else f"data: {line}" for line in lines]
+        if name:
+            fields.insert(draw(st.integers(0, len(fields))), f"event:{space}{name}")
+        for other in draw(st.lists(OTHER_LINES, max_size=3)):
+            fields.insert(draw(st.integers(0, len(fields))), other)
+        blocks.append("\n".join([*fields, ""]))
+        expected.append((name, "\n".join(lines)))
+    text = draw(st.sampled_from(["\n", "\n\n"])).join(blocks) + draw(st.sampled_from(["", "\n", "\n: end"]))
+    end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    return draw(st.sampled_from(["", "\ufeff"])) + text.replace("\n", end), expected
+
+
+@given(written_events())
+def test_events_are_those_of_the_standard(written: tuple[str, list[tuple[str, str]]]) -> None:
+    """However the fields stand in the lines and whatever ends a line: the same names and data come out."""
+    body, expected = written
+    assert events(body) == expected
+
+
+@given(written_events())
+def test_a_line_feed_between_the_lines_of_data_changes_no_chunk(written: tuple[str, list[tuple[str, str]]]) -> None:
+    """Several lines are the JSON text that they are parts of."""
+    body, expected = written
+    found = list(chunks(body))
+    assert len(found) == len(expected)
+    for chunk, (name, data) in zip(found, expected, strict=True):
+        value = orjson.loads(data)
+        assert chunk == (value if name != "error" else {"error": value or "{}"})
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("data: a\ndata: b\n\n", [("", "a\nb")]),
+        ("data:  a\n\n", [("", " a")]),
+        ("data: a\ndata\ndata: b\n\n", [("", "a\n\nb")]),
+        (f"data: {A}\ndata: {B}\n", [("", A), ("", B)]),
+        (f"event: x\ndata: {A}\nevent: y\ndata: {B}\n", [("x", A), ("y", B)]),
+        (f"event: x\ndata: {A}\nid: 1\n\nevent: y\ndata: {B}", [("x", A), ("y", B)]),
+        (f"data: {A}\nevent: x\n\ndata: {B}\n\n", [("x", A), ("", B)]),
+        ('data: {"a":\ndata: 1}\ndata: [DONE]\n', [("", '{"a":\n1}'), ("", "[DONE]")]),
+        (f"event: x\n\ndata: {A}\n\n", [("", A)]),
+        (f"event: error\n\ndata: {A}\n\n", [("error", ""), ("", A)]),
+        (f'error: {{"a":1}}\n\ndata: {A}\n\n', [("error", '{"a":1}'), ("", A)]),
+        (f"data: {A}\n\n{B}\n\ndata: {A}\n\n", [("", A), ("", B), ("", A)]),
+        (f'data: {A}\n\ndata: {{"t":"raw\n\nline"}}\n\ndata: {B}\n\n',
+         [("", A), ("", '{"t":"raw\n\nline"}\n\n'), ("", B)]),
+        ("\n\n\n", []),
+    ],
+)  # fmt: skip
+def test_names_and_data(body: str, found: list[tuple[str, str]]) -> None:
+    """The standard's rules, and what senders do beside it."""
+    assert events(body) == found
+
+
+def test_the_name_of_an_event_is_the_type_that_its_data_lacks() -> None:
+    """Of the Responses and Messages APIs alone; a name of another API says nothing."""
+    body = 'event: response.failed\ndata: {"response":{}}\n\nevent: message\ndata: {"id":"1"}\n\n'
+    assert list(chunks(body)) == [{"response": {}, "type": "response.failed"}, {"id": "1"}]
