@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from collector.parsing.answer.answer import Answer, read_answer, read_answer_of
+from collector.parsing.answer.errors import error_of, upstream_error
 from collector.parsing.answer.tool_errors import tool_error
 from collector.parsing.contexts import Context, read_contexts, standalone_question
+from collector.parsing.json_text.bodies import read_object
 from collector.parsing.line.call import Call, read_call
 from collector.parsing.line.entries import split_entries
 from collector.parsing.line.fast_path import read_usual_call
@@ -21,6 +23,9 @@ from lake import ANSWERING_KINDS, OWN_ORIGINS, TOOL_ERROR, Kind, Origin, Rejecti
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
+_LONGEST_ERROR: Final = 10_000
+"""Characters of a body that may be an error in place of an embedding, which is longer."""
+
 _NO_REQUEST: Final = Request()
 _NO_ANSWER: Final = Answer(None, None, (), None, None, {}, None, None, {})
 
@@ -170,12 +175,21 @@ def _errors(call: Call, answer: Answer | None) -> list[str]:
 def _failure(call: Call) -> list[str]:
     """Failure of a call that does not answer a question."""
     if call.status is None or call.status < _FIRST_FAILURE:
-        failed_tool = tool_error(call.response_body or call.assembled_response or "") if call.kind == Kind.MCP else None
-        return [f"{TOOL_ERROR}: {failed_tool}"] if failed_tool else []
+        return _failure_inside(call.kind, call.response_body or call.assembled_response or "")
     if call.secured:
         return [f"status {call.status}"]
     failed = read_answer(call.assembled_response, call.response_body, status=call.status)
     return [failed.error] if failed.error else []
+
+
+def _failure_inside(kind: str, body: str) -> list[str]:
+    """Failure that the body of an answer with status 200 tells."""
+    if kind == Kind.MCP and (failed := tool_error(body)):
+        return [f"{TOOL_ERROR}: {failed}"]
+    if kind == Kind.EMBEDDING and len(body) <= _LONGEST_ERROR and '"embedding"' not in body:
+        error = error_of(read_object(body) or {})
+        return [upstream_error(error)] if error else []
+    return []
 
 
 def _extra(call: Call, answer: Answer | None, assembled_response: str | None, keep_raw_response: bool) -> str | None:

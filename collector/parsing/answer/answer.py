@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from collector.parsing.answer.apis import Body, read_body, read_whole_completion
-from collector.parsing.answer.errors import describe, error_of
+from collector.parsing.answer.errors import error_of, upstream_error
 from collector.parsing.answer.sse import (
     all_chunks_have,
     chunk_id,
@@ -213,7 +213,7 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
     if ended is _FILTERED:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
-        notes.insert(0, f"upstream error: {describe(reading.upstream_error)}")
+        notes.insert(0, upstream_error(reading.upstream_error))
     elif ended is _FAILED:
         notes.insert(0, f"the answer failed: it ended with {body.finish_reason}")
     if status is not None and status != _OK:

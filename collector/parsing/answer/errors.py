@@ -50,8 +50,12 @@ def error_of(value: Mapping[str, Any]) -> object:
     return None if isinstance(kind, str) and kind.startswith(_TYPED) else _flat(value)
 
 
-def describe(error: object) -> str:
-    """Message of an error, at most 500 characters, and in brackets its type and code."""
+def upstream_error(error: object) -> str:
+    """What `parsed_logs.error` says of an error: its message, at most 500 characters; in brackets type and code."""
+    return f"upstream error: {_described(error)}"
+
+
+def _described(error: object) -> str:
     message = error_message(error)
     inner = error["error"] if isinstance(error, dict) and isinstance(error.get("error"), dict) else error
     if not isinstance(inner, dict):

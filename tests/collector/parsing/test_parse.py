@@ -317,7 +317,7 @@ def test_a_call_that_answers_nobody_fails_from_status_400_on(status: str, failed
     """Status 400, a request that the upstream refuses, is a failure; what is below is none."""
     body = json.dumps({"error": {"message": "too long an input", "code": "400"}})
     changes = {"response.status": status, "response.body": body, "assembled_response": body}
-    row = row_of({"request.uri": "/openai/deployments/rag-app/embeddings"} | changes)
+    row = row_of({"request.uri": "/v1/deployments/rag-app/tokenize"} | changes)
     assert row.error == ("status 400; upstream error: too long an input (400)" if failed else None)
 
 
@@ -350,6 +350,22 @@ def test_an_embedding_keeps_its_vectors_and_names_its_model() -> None:
         }
     )
     assert (row.kind, row.model, row.assembled_response, row.question) == ("embedding", "ada", vectors, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('{"object":"error","message":"no such model","code":404}', "upstream error: no such model (404)"),
+        ('{"error":{"message":"too long","type":"invalid_request_error"}}',
+         "upstream error: too long (invalid_request_error)"),
+        ('{"object":"list","data":[{"object":"embedding","embedding":[0.1]}],"error":{"message":"x"}}', None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_an_error_in_place_of_an_embedding(body: str, error: str | None) -> None:
+    """With status 200 too."""
+    changes = {"request.uri": "/openai/deployments/ada/embeddings", "response.body": body, "assembled_response": body}
+    assert (row_of(changes).kind, row_of(changes).error) == ("embedding", error)
 
 
 def test_a_row_without_a_deployment_is_kept() -> None:

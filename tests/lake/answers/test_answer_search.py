@@ -68,7 +68,6 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"))
 
 
-
 def test_an_answer_that_the_log_does_not_hold_is_not_empty(lake: Lake) -> None:
     """Of a secured key no body is logged, so nobody knows what was said."""
     write(lake, [
