@@ -37,7 +37,8 @@ def error_of(value: Mapping[str, Any]) -> object:
     one.
     """
     if "error" in value and (found := _member(value)):
-        return found
+        # A tool of the Responses API that failed, while the answer goes on.
+        return None if "_call." in str(value.get("type")) else found
     if choices := value.get("choices"):
         return _of_choice(choices) or (value if "error_code" in value and _has_code(value, _ERROR_CODES) else None)
     if isinstance(value.get("output"), list) or isinstance(value.get("content"), list):

@@ -283,10 +283,11 @@ def test_a_responses_stream_that_breaks_off(event: dict[str, Any], error: str) -
 
 
 def test_a_tool_that_failed_within_a_responses_stream_is_not_the_answer() -> None:
-    failed = {"type": "response.mcp_call.failed", "item_id": "m", "output_index": 0}
+    failed = {"type": "response.mcp_call.failed", "item_id": "m", "status": "failed", "error": {"message": "boom"}}
+    listed = {"type": "response.mcp_list_tools.failed", "item_id": "m", "status": "failed"}
     done = {"type": "response.output_item.done", "item": {"type": "mcp_call", "error": "boom", "output": None}}
     whole = final("completed", text="Hello")
-    body = "".join(named(one["type"], one) for one in (CREATED, failed, done, DELTA, whole))
+    body = "".join(named(one["type"], one) for one in (CREATED, failed, listed, done, DELTA, whole))
     for core in ("{}", json.dumps(whole["response"])):
         assert (read(body, core).text, read(body, core).error) == ("Hello", None)
 
