@@ -213,6 +213,7 @@ def test_members_of_a_whole_answer_that_are_no_error(members: dict[str, Any]) ->
         {"event": "message", "answer": "x", "message": "x", "task_id": "t"},
         {"usage": {"total_tokens": 3}, "status": 200, "message": "done"},
         {"success": True, "errors": [], "messages": ["hello"]},
+        {"delta": "x", "code": 5, "message": "part"},
     ],
 )  # fmt: skip
 def test_events_beside_a_whole_answer_that_are_no_error(event: dict[str, Any]) -> None:
@@ -304,6 +305,12 @@ def test_a_response_that_was_not_streamed(status: str, members: dict[str, Any], 
     body = json.dumps(response(status, "Hel", **members))
     answer = read(body, body)
     assert (answer.text, answer.error, answer.kind) == ("Hel", error, "failed" if error else "cut")
+
+
+def test_a_response_that_failed_without_output_and_error() -> None:
+    body = json.dumps(response("failed"))
+    answer = read(body, body)
+    assert (answer.text, answer.error, answer.kind) == (None, "the answer failed: it ended with failed", "failed")
 
 
 def test_a_messages_stream_that_breaks_off() -> None:
