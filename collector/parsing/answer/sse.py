@@ -34,7 +34,7 @@ _SOME_ERROR: Final = re.compile(r'"error"(?!\s*:\s*null)')
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
 _LONGEST_END: Final = 1_024
-_SEVERAL: Final = 2
+_MOST_LINES: Final = 64
 _FIRST_EVENTS: Final = 2
 
 
@@ -122,14 +122,14 @@ def _odd_events(text: str) -> list[tuple[str, str]]:
 
 def _whole(name: str, lines: list[str]) -> list[tuple[str, str]]:
     """The event that these lines are; several, if each is one by itself."""
-    if len(lines) < _SEVERAL:
-        return [(name, line) for line in lines]
-    if lines[-1].startswith(_DONE):
-        return [*_whole(name, lines[:-1]), ("", lines[-1])]
+    if len(lines) == 1:
+        return [(name, lines[0])]
+    done = next((number for number, line in enumerate(lines) if line.startswith(_DONE)), len(lines))
+    lines, rest = lines[:done], lines[done:]
     joined = "\n".join(lines)
-    if _is_json(joined) or not any(map(_is_json, lines)):
-        return [(name, joined)]
-    return [(name, line) for line in lines]
+    if len(lines) > 1 and (_is_json(joined) or not any(map(_is_json, lines))):
+        lines = [joined]
+    return [(name, line) for line in lines] + [("", line) for line in rest]
 
 
 def _is_json(text: str) -> bool:
@@ -181,7 +181,8 @@ def _between(gap: str, name: str, lines: list[str]) -> tuple[list[tuple[str, str
     over: list[tuple[str, str]] = []
     for number, block in enumerate(blocks):
         # A name after data is that of the same event, unless the lines of all events follow each other.
-        if number or (block.name is not None and len(blocks) == 1 and _is_json("\n".join(lines))):
+        is_next = block.name is not None and len(blocks) == 1 and len(lines) <= _MOST_LINES
+        if number or (is_next and _is_json("\n".join(lines))):
             over += _whole(name, lines or ([""] if name in _ERROR_NAMES else []))
             name, lines = "", []
         name = name if block.name is None else block.name

@@ -175,6 +175,7 @@ def test_a_line_feed_between_the_lines_of_data_changes_no_chunk(written: tuple[s
         (f"data: {A}\n\n{B}\n\ndata: {A}\n\n", [("", A), ("", B), ("", A)]),
         (f'data: {A}\n\ndata: {{"t":"raw\n\nline"}}\n\ndata: {B}\n\n',
          [("", A), ("", '{"t":"raw\n\nline"}\n\n'), ("", B)]),
+        (f"data: {A}\ndata: [DONE]\ndata: [DONE]\n", [("", A), ("", "[DONE]"), ("", "[DONE]")]),
         ("\n\n\n", []),
     ],
 )  # fmt: skip
@@ -187,3 +188,14 @@ def test_the_name_of_an_event_is_the_type_that_its_data_lacks() -> None:
     """Of the Responses and Messages APIs alone; a name of another API says nothing."""
     body = 'event: response.failed\ndata: {"response":{}}\n\nevent: message\ndata: {"id":"1"}\n\n'
     assert list(chunks(body)) == [{"response": {}, "type": "response.failed"}, {"id": "1"}]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["data: [DONE]", "data: x", "data: {}", "event: x\ndata: }", "event: error", ": x", "x", "data", "error: x", "{}"],
+)
+def test_many_lines(line: str) -> None:
+    """The work grows with the text and not with its square: a line that is repeated 200,000 times is read."""
+    for end in ("\n", "\n\n"):
+        found = events(f"{line}{end}" * 200_000)
+        assert len(found) in (0, 1, 200_000), len(found)
