@@ -38,7 +38,7 @@ def error_of(value: Mapping[str, Any]) -> object:
     """
     if "error" in value and (found := _member(value)):
         # A tool of the Responses API that failed, while the answer goes on.
-        return None if "_call." in str(value.get("type")) else found
+        return None if "_call." in _text(value.get("type")) else found
     if choices := value.get("choices"):
         return _of_choice(choices) or (value if "error_code" in value and _has_code(value, _ERROR_CODES) else None)
     if isinstance(value.get("output"), list) or isinstance(value.get("content"), list):
@@ -61,8 +61,8 @@ def _described(error: object) -> str:
     inner = error["error"] if isinstance(error, dict) and isinstance(error.get("error"), dict) else error
     if not isinstance(inner, dict):
         return message
-    found = dict.fromkeys(str(inner[key])[:_LONGEST_KIND] for key in _KINDS if inner.get(key))
-    kinds = [kind for kind in found if kind not in (*_WORDS_OF_ERROR, message)]
+    found = dict.fromkeys(_text(inner.get(key))[:_LONGEST_KIND] for key in _KINDS)
+    kinds = [kind for kind in found if kind not in ("", "0", *_WORDS_OF_ERROR, message)]
     return message + (f" ({', '.join(kinds)})" if kinds else "")
 
 
@@ -107,7 +107,7 @@ def _flat(value: Mapping[str, Any]) -> object:
             return inner
         if key.endswith("Exception") and isinstance(inner, dict):
             return {"type": key, **inner}
-    is_failure = value.get("success") is False or str(value.get("status")).lower() in _FAILURE
+    is_failure = value.get("success") is False or _text(value.get("status")).lower() in _FAILURE
     if is_failure or value.get("detail") or _is_text(value, ("errorMessage", "error_message", "error_msg")):
         return value
     has_code = _has_code(value, _CODES) or _is_bad_status(value.get("status")) or "__type" in value
@@ -134,15 +134,16 @@ def _is_text(value: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
     return any(isinstance(value.get(key), str) and value[key].lower() not in _SUCCESS for key in keys)
 
 
+def _text(value: object) -> str:
+    """A text or a number as text; "" for anything else."""
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+
+
 def _words(error: object, depth: int) -> str:
-    if isinstance(error, str):
-        return error
-    if not depth:
-        return ""
-    if isinstance(error, list):
+    if isinstance(error, list) and depth:
         return "; ".join(filter(None, (_words(one, depth - 1) for one in error)))
-    if not isinstance(error, dict):
-        return "" if error is True or error is None else str(error)
+    if not isinstance(error, dict) or not depth:
+        return _text(error)
     for key in _MESSAGES:
         if words := _words(error.get(key), depth - 1):
             return words

@@ -255,7 +255,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(["id", "choices", "message", "delta", "content", "index", "custom_content", "finish_reason",
-                         "error", "type", "output", "response", "model", "usage"]), inner, max_size=5),
+                         "error", "type", "output", "response", "model", "usage", "code", "status", "detail", "errors",
+                         "base_resp", "object", "event", "error_code", "xException"]), inner, max_size=5),
     max_leaves=15,
 )  # fmt: skip
 BODIES = (
@@ -276,6 +277,16 @@ def test_anything_at_all(core: Any, body: Any, status: int | None) -> None:
     assert len(set(answer.response_ids)) == len(answer.response_ids)
     assert isinstance(answer.custom_content, dict)
     assert answer.text is not None or answer.assembled is not None or answer.error is not None
+
+
+@pytest.mark.parametrize("member", ["error", "code", "status", "type", "message", "detail", "errors", "error_code"])
+@pytest.mark.parametrize("depth", [300, 1_000])
+def test_deep_nesting_of_an_error(depth: int, member: str) -> None:
+    """However deep a member of an error is nested, the answer is read."""
+    for around in ("{%s}", '{"error":{"code":1,%s}}', '{"choices":[{"error":{"message":"x",%s}}]}'):
+        body = around % f'"{member}":{"[" * depth}{"]" * depth}'
+        for text in (body, f"data: {body}\n\n", f"event: error\ndata: {body}\n\n"):
+            assert read_answer(None, text, status=200).error
 
 
 @pytest.mark.parametrize("depth", [60, 300, 900, 100_000])
