@@ -239,11 +239,16 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         custom_content=body.custom_content,
         assembled=reading.stored,
         error="; ".join(notes) or None,
-        extra={"error": reading.upstream_error} if reading.upstream_error else {},
+        extra=_extra(reading.upstream_error),
         kind=kind,
         reasoning=body.reasoning or thoughts,
         repairs=(NO_ID,) if lacks_id else (),
     )
+
+
+def _extra(error: object) -> dict[str, Any]:
+    """The whole error, unless it is nested too deep to be stored in the row's `extra`."""
+    return {"error": error} if error and write_json({"answer": {"error": error}}) is not None else {}
 
 
 def _id_of(body: Body) -> tuple[str, ...]:

@@ -348,5 +348,14 @@ def test_the_columns_of_a_stream_that_failed() -> None:
     assert row.error == "upstream error: boom"
 
 
+@pytest.mark.parametrize("depth", [200, 251, 252, 253, 300, 1_000])
+def test_an_error_that_is_nested_too_deep_to_be_stored(depth: int) -> None:
+    """The row has its message; only the whole error is left out."""
+    error = f'{{"error":{{"message":"boom","details":{"[" * depth}{"]" * depth}}}}}'
+    row = row_of(error, error)
+    assert row.error == "upstream error: boom"
+    assert ('"answer"' in (row.extra or "")) is (depth < 252)
+
+
 def test_a_message_is_cut_at_500_characters() -> None:
     assert read(json.dumps({"error": {"message": "x" * 600}})).error == "upstream error: " + "x" * 500
