@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ import numpy as np
 import orjson
 
 from collector.parsing.answer.errors import NO_MESSAGE, error_of
-from collector.parsing.json_text.bodies import read_object, text_or_none
+from collector.parsing.json_text.bodies import read_object, read_objects, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
 
 _FIELD: Final = "data:"
@@ -35,6 +36,7 @@ _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
 _LONGEST_END: Final = 1_024
 _MOST_LINES: Final = 64
+_LONGEST_SPLIT: Final = 8_000_000
 _FIRST_EVENTS: Final = 2
 
 
@@ -48,7 +50,7 @@ def is_ended(body: str) -> bool:
     return _DONE in body[-_TAIL:]
 
 
-def events(body: str) -> list[tuple[str, str]]:
+def events(body: str) -> Iterable[tuple[str, str]]:
     """Name ("" without one) and data of each event, by the standard of WHATWG.
 
     Lines end in LF, CRLF or CR; comments and other fields are skipped; the lines `data` of an event are joined by a
@@ -59,6 +61,8 @@ def events(body: str) -> list[tuple[str, str]]:
     text = body.lstrip(_BLANK)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(text) > _LONGEST_SPLIT:
+        return _odd_events("\n" + text)
     found: list[tuple[str, str]] = []
     blocks, last = text.split(_END), 0
     for number, block in enumerate(blocks):
@@ -72,7 +76,7 @@ def events(body: str) -> list[tuple[str, str]]:
                 continue
             else:
                 # It may be the rest of the event before it.
-                return found[:-1] + _odd_events("\n" + _END.join(blocks[last:]))
+                return chain(found[:-1], _odd_events("\n" + _END.join(blocks[last:])))
         last = number
     return found
 
@@ -80,8 +84,8 @@ def events(body: str) -> list[tuple[str, str]]:
 def chunks(body: str) -> Iterator[dict[str, Any] | None]:
     """Decoded `data` of each event up to `[DONE]`; None for one that is no JSON object.
 
-    An event of the name `error` is an object that says so, whatever its data is. Where events of the Responses and
-    Messages APIs have no `type`, it is their name.
+    An event of the name `error` is an object that says so, whatever its data is, and so is an array of errors (Gemini).
+    Where events of the Responses and Messages APIs have no `type`, it is their name.
     """
     for name, data in events(body):
         chunk = read_object(data)
@@ -92,7 +96,7 @@ def chunks(body: str) -> Iterator[dict[str, Any] | None]:
         elif data.lstrip().startswith(_DONE):
             return
         elif data.strip():
-            yield None
+            yield next(filter(error_of, read_objects(data)), None)
 
 
 def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any] | None:
@@ -103,21 +107,56 @@ def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any]
     return chunk
 
 
-def _odd_events(text: str) -> list[tuple[str, str]]:
-    """Events of any layout."""
-    name, lines, end = "", list[str](), 0
-    found: list[tuple[str, str]] = []
+def _odd_events(text: str) -> Iterator[tuple[str, str]]:
+    """Events of any layout, one by one."""
+    event, end = _OpenEvent(), 0
     while (at := text.find(_DATA, end)) != -1:
         if at != end:
-            over, name, lines = _between(text[end : at + 1], name, lines)
-            found += over
+            yield from event.read_between(text[end : at + 1])
         start = at + len(_DATA)
         start += text.startswith(" ", start)
         end = text.find("\n", start)
         if end == -1:
             end = len(text)
-        lines.append(text[start:end])
-    return found + _between(text[end:] + _END, name, lines)[0]
+        event.lines.append(text[start:end])
+    yield from event.read_between(text[end:] + _END)
+
+
+class _OpenEvent:
+    """The event that is being read: its name and the lines of its data so far."""
+
+    __slots__ = ("lines", "name")
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.lines: list[str] = []
+
+    def read_between(self, gap: str) -> Iterator[tuple[str, str]]:
+        """Read what stands between two lines `data`; gives the events that end in it."""
+        lines = self.lines
+        is_rest = bool(lines) and read_object(lines[-1]) is None and read_object(lines[-1] + gap) is not None
+        if is_rest:
+            lines[-1] += gap
+        start, is_one = 0, _END not in gap
+        while start != -1:
+            end = gap.find(_END, start)
+            fields = _fields(gap[start : end if end != -1 else None])
+            # A name after data is that of the same event, unless the lines of all events follow each other.
+            is_next = is_one and fields.name is not None and len(self.lines) <= _MOST_LINES
+            if start or (is_next and _is_json("\n".join(self.lines))):
+                yield from self._end()
+            self.name = self.name if fields.name is None else fields.name
+            self.lines += [""] * fields.empty_data
+            yield from (("error", error) for error in fields.errors)
+            other = "" if is_rest else "\n".join(fields.others)
+            if read_object(other) is not None:
+                yield "", other
+            start = end + len(_END) if end != -1 else -1
+
+    def _end(self) -> list[tuple[str, str]]:
+        over = _whole(self.name, self.lines or ([""] if self.name in _ERROR_NAMES else []))
+        self.name, self.lines = "", []
+        return over
 
 
 def _whole(name: str, lines: list[str]) -> list[tuple[str, str]]:
@@ -164,33 +203,6 @@ def _fields(block: str) -> _Fields:
         elif field not in _SKIPPED:
             found.others.append(line)
     return found
-
-
-def _between(gap: str, name: str, lines: list[str]) -> tuple[list[tuple[str, str]], str, list[str]]:
-    """Read what stands between two lines `data`: events that end in it, then name and lines of the one that is open.
-
-    `name` and `lines` are those of the event before it.
-    """
-    blocks = list(map(_fields, gap.split(_END)))
-    if lines and any(block.others for block in blocks) and read_object(lines[-1]) is None:
-        raw = lines[-1] + gap
-        if read_object(raw) is not None:
-            lines = [*lines[:-1], raw]
-            for block in blocks:
-                block.others = []
-    over: list[tuple[str, str]] = []
-    for number, block in enumerate(blocks):
-        # A name after data is that of the same event, unless the lines of all events follow each other.
-        is_next = block.name is not None and len(blocks) == 1 and len(lines) <= _MOST_LINES
-        if number or (is_next and _is_json("\n".join(lines))):
-            over += _whole(name, lines or ([""] if name in _ERROR_NAMES else []))
-            name, lines = "", []
-        name = name if block.name is None else block.name
-        lines += [""] * block.empty_data
-        over += [("error", error) for error in block.errors]
-        other = "\n".join(block.others)
-        over += [("", other)] if read_object(other) is not None else []
-    return over, name, lines
 
 
 def chunk_id(chunk: dict[str, Any]) -> str | None:

@@ -106,9 +106,11 @@ def test_each_shape_alone_at_the_beginning_and_in_the_middle(message: str, shape
         'error: {"code":400,"message":"boom","type":"invalid_request_error"}\n\n',
         '{\n  "error": {\n    "code": 503,\n    "message": "boom"\n  }\n}\n',
         'data: {\ndata: "error": {"message":\ndata: "boom"}}\n\n',
+        'data: [{"error": {"message": "boom"}}]\n\n',
+        '{"error": {"message": "boom"}}\n\n',
     ],
     ids=["anthropic", "langserve", "unknown", "text", "no-space", "name-after-data", "crlf", "dashscope", "llama.cpp",
-         "gemini", "several-lines"],
+         "gemini", "several-lines", "array", "no-field"],
 )  # fmt: skip
 def test_events_that_are_errors(event: str) -> None:
     """By their name, by a field `error`, or by JSON without a field; wherever they stand in the stream."""

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.parsing.answer import sse
 from collector.parsing.answer.sse import all_chunks_have, chunk_id, chunks, events, first_model, is_ended, is_stream
 
 A, B = '{"id":"1","a":1}', '{"id":"1","b":2}'
@@ -144,7 +145,7 @@ def written_events(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]]]:
 def test_events_are_those_of_the_standard(written: tuple[str, list[tuple[str, str]]]) -> None:
     """However the fields stand in the lines and whatever ends a line: the same names and data come out."""
     body, expected = written
-    assert events(body) == expected
+    assert list(events(body)) == expected
 
 
 @given(written_events())
@@ -181,13 +182,22 @@ def test_a_line_feed_between_the_lines_of_data_changes_no_chunk(written: tuple[s
 )  # fmt: skip
 def test_names_and_data(body: str, found: list[tuple[str, str]]) -> None:
     """The standard's rules, and what senders do beside it."""
-    assert events(body) == found
+    assert list(events(body)) == found
 
 
 def test_the_name_of_an_event_is_the_type_that_its_data_lacks() -> None:
     """Of the Responses and Messages APIs alone; a name of another API says nothing."""
     body = 'event: response.failed\ndata: {"response":{}}\n\nevent: message\ndata: {"id":"1"}\n\n'
     assert list(chunks(body)) == [{"response": {}, "type": "response.failed"}, {"id": "1"}]
+
+
+@given(written_events(), st.integers(0, 200))
+def test_a_long_body_has_the_events_of_a_short_one(written: tuple[str, list[tuple[str, str]]], longest: int) -> None:
+    """Events of a long body are read one by one, those of others all at once."""
+    body, expected = written
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sse, "_LONGEST_SPLIT", longest)
+        assert list(events(body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -197,5 +207,5 @@ def test_the_name_of_an_event_is_the_type_that_its_data_lacks() -> None:
 def test_many_lines(line: str) -> None:
     """The work grows with the text and not with its square: a line that is repeated 200,000 times is read."""
     for end in ("\n", "\n\n"):
-        found = events(f"{line}{end}" * 200_000)
+        found = list(events(f"{line}{end}" * 200_000))
         assert len(found) in (0, 1, 200_000), len(found)
