@@ -20,7 +20,7 @@ _DATA: Final = f"\n{_FIELD}"
 _NAME: Final = "event: "
 _DONE: Final = "[DONE]"
 _BEGINNINGS: Final = (_FIELD, ":", "event:", "id:", "retry:", "error:")
-_SKIPPED: Final = ("", "data", "id", "retry")
+_SKIPPED: Final = ("", "id", "retry")
 _ERROR_NAMES: Final = ("error", "exception")
 _HOLDERS: Final = ("response", "message")
 _TYPED: Final = ("response.", "message_", "content_block_")
@@ -32,6 +32,7 @@ _NO_CHOICES: Final = '"choices":[]'
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _ERROR: Final = '"error"'
 _SOME_ERROR: Final = re.compile(r'"error"(?!\s*:\s*null)')
+_NO_FIELD: Final = re.compile(r"\n(?!event:|id:|retry:|error:|:|\n|\Z)")
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
 _LONGEST_END: Final = 1_024
@@ -74,6 +75,8 @@ def events(body: str) -> Iterable[tuple[str, str]]:
                 found.append((head[len(_NAME) :], data.removeprefix(" ")))
             elif not block or (block.startswith(":") and "\n" not in block):
                 continue
+            elif field and (event := _event(block)):
+                found.append(event)
             else:
                 # It may be the rest of the event before it.
                 return chain(found[:-1], _odd_events("\n" + _END.join(blocks[last:])))
@@ -107,6 +110,20 @@ def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any]
     return chunk
 
 
+def _event(block: str) -> tuple[str, str] | None:
+    """The event of a block that has one line of data and nothing beside known fields; None for any other block."""
+    name, found = "", None
+    for line in block.split("\n"):
+        field, colon, value = line.partition(":")
+        if field == "event":
+            name = value.removeprefix(" ")
+        elif field == "data" and colon and found is None:
+            found = value.removeprefix(" ")
+        elif field not in _SKIPPED:
+            return None
+    return None if found is None else (name, found)
+
+
 def _odd_events(text: str) -> Iterator[tuple[str, str]]:
     """Events of any layout, one by one."""
     event, end = _OpenEvent(), 0
@@ -133,8 +150,12 @@ class _OpenEvent:
 
     def read_between(self, gap: str) -> Iterator[tuple[str, str]]:
         """Read what stands between two lines `data`; gives the events that end in it."""
-        lines = self.lines
-        is_rest = bool(lines) and read_object(lines[-1]) is None and read_object(lines[-1] + gap) is not None
+        if gap == _END:
+            yield from self._end()
+            return
+        lines, is_rest = self.lines, False
+        if lines and _NO_FIELD.search(gap) and read_object(lines[-1]) is None:
+            is_rest = read_object(lines[-1] + gap) is not None
         if is_rest:
             lines[-1] += gap
         start, is_one = 0, _END not in gap
