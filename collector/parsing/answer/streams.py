@@ -9,7 +9,17 @@ from collector.parsing.answer.merge import ChunkMerge
 from collector.parsing.json_text.bodies import text_or_none
 
 _FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed")
+_MESSAGE: Final = '"message":'
+_BEGINNING: Final = 1_000
 _BLOCK_DELTAS: Final = ("text", "thinking", "partial_json", "signature")
+
+
+def repeats_message(body: str) -> bool:
+    """Whether the chunks of a chat completion may have a `message`, which holds all that was said so far.
+
+    The first chunk shows it; without decoding.
+    """
+    return body.find(_MESSAGE, 0, _BEGINNING) != -1
 
 
 def assemble(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
