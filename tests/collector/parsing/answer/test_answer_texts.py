@@ -61,7 +61,7 @@ REASONING = {
         (response(item("Ye", "s.")), "Yes.", None),
         (response(output_text="Yes."), "Yes.", None),
         (response(REASONING, item("Yes.")), "Yes.", "a\n\nb"),
-        (response({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}, item("Yes.")),
+        (response({"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]}, item("Yes.")),
          "Yes.", "hm"),
         (message({"type": "thinking", "thinking": "hm", "signature": "x"}, text("Yes.")), "Yes.", "hm"),
         (message({"type": "redacted_thinking", "data": "x"}, text("Yes.")), "Yes.", None),
