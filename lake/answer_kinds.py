@@ -33,6 +33,7 @@ _REASONS = {word: reason for reason, words in _WORDS.items() for word in words.s
 _BEFORE_WORD = re.compile(r"(?:.*\.|finish_?reason_)", re.IGNORECASE | re.DOTALL)
 _NO_LETTER = re.compile(r"[^a-z]")
 _LONGEST_WORD = 100
+_NO_REASONS = ("null", "none", "undefined")
 _UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
@@ -50,8 +51,10 @@ def finish_kind(word: str | None) -> FinishReason | None:
 
 
 @lru_cache(1_000)
-def _kind_of_word(word: str) -> FinishReason:
+def _kind_of_word(word: str) -> FinishReason | None:
     found = _NO_LETTER.sub("", _BEFORE_WORD.sub("", word, count=1).lower())
+    if found in _NO_REASONS:
+        return None
     return _REASONS.get(found, FinishReason.OTHER)
 
 

@@ -18,7 +18,7 @@ from collector.parsing.answer.sse import (
     is_stream,
     may_end_in_error,
 )
-from collector.parsing.answer.streams import assemble
+from collector.parsing.answer.streams import assemble, repeats_message
 from collector.parsing.json_text.bodies import (
     CUT_MARK,
     read_cut_object,
@@ -110,22 +110,25 @@ def _read_whole(assembled_response: str | None, body: str | None, status: int | 
     if not body.startswith("{"):
         if core.finish_reason is None or core.empty_text or not all_chunks_have(body, core.response_id):
             return None
-        if may_end_in_error(body):
+        if may_end_in_error(body) or repeats_message(body):
             return None
         core = _with_model(core, body)
     return _answer(_Reading(core, assembled_response, _id_of(core)), status)
 
 
 def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
-    """The stream merged again, if it has a text and Core has none.
+    """The stream merged again, if Core's merge lost its text or joined what each chunk repeats.
 
     A lone surrogate makes Core drop the whole text, and the object that ends a response need not have its text.
     """
+    if body is None or not is_stream(body) or may_hold_more_values(body):
+        return None
+    is_glued = core.is_glued or repeats_message(body)
     is_lost = core.empty_text or not (core.text or core.calls_tool or core.has_attachment)
-    if not is_lost or body is None or not is_stream(body) or may_hold_more_values(body):
+    if not (is_lost or is_glued):
         return None
     again = _read_stream(body)
-    return again if again.body is not None and again.body.text else None
+    return again if again.body is not None and (again.body.text or (is_glued and again.body.calls_tool)) else None
 
 
 def _with_model(core: Body, body: str) -> Body:

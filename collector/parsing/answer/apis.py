@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,18 +10,30 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from collector.parsing.json_text.bodies import objects, text_of, text_or_none
+from collector.parsing.json_text.bodies import objects, read_object, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
-from lake import NO_ID
+from lake import NO_ID, FinishReason
+from lake.message_parts import apart, once, read_parts, thoughts_of
 
-_CALLS = ("function_call", "custom_tool_call", "tool_use")
+_CALLS = (
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "computer_call",
+    "mcp_approval_request",
+)
+"""Items of the Responses API that ask the client for something; `mcp_call` and `web_search_call` ran on the server."""
+_FINAL_PHASES = ("final_answer", "final")
+_NO_REASON = re.compile("(?:null|none)+", re.IGNORECASE)
 
 
 class Body(Struct, frozen=True, gc=False):
     """Content of an answer's JSON. `missing` names the part of a whole answer that this one does not have.
 
     `model` is "" and `empty_text` is true if they are empty in the JSON: DIAL Core may have lost both, and the stream
-    that it merged may have them.
+    that it merged may have them. `is_glued` is true where Core has joined what each chunk repeats.
     """
 
     text: str | None
@@ -34,18 +47,27 @@ class Body(Struct, frozen=True, gc=False):
     has_attachment: bool = False
     refusal: str | None = None
     reasoning: str | None = None
+    is_glued: bool = False
+
+
+class _Object(Struct, gc=False):
+    """Any object: what is in it is not decoded."""
 
 
 class _Said(Struct, gc=False):
     content: str | None = None
     custom_content: Raw | UnsetType = UNSET
     tool_calls: list[Raw] | None = None
-    function_call: Raw | UnsetType = UNSET
+    function_call: _Object | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
-    reasoning: Raw | UnsetType = UNSET
-    audio: Raw | UnsetType = UNSET
-    images: Raw | UnsetType = UNSET
+    reasoning: str | None = None
+    thinking: str | None = None
+    reasoning_text: str | None = None
+    reasoning_details: list[Raw] | None = None
+    thinking_blocks: list[Raw] | None = None
+    audio: _Object | None = None
+    images: list[Raw] | None = None
     error: Raw | UnsetType = UNSET
 
 
@@ -79,6 +101,8 @@ def read_whole_completion(text: str) -> Body | None:
         value = _decode(text)
         choice = value.choices[0] if value.choices else _Choice()
         said = choice.message or choice.delta
+        if choice.message and choice.delta:
+            return None
         # Without an index the position counts (Core before 0.22.1 takes the index away).
         is_first = choice.index == 0 or (choice.index is UNSET and len(value.choices) == 1)
         if not value.id or said is None or not is_first or _is_special(said):
@@ -89,12 +113,14 @@ def read_whole_completion(text: str) -> Body | None:
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     finish_reason = choice.finish_reason
-    if finish_reason is UNSET or finish_reason == "":
-        return None
+    if finish_reason != "stop":
+        if finish_reason is UNSET:
+            return None
+        finish_reason = reason_of(finish_reason)
     return Body(
         text=said.content or choice.text or None,
         response_id=value.id,
-        finish_reason=once(finish_reason),
+        finish_reason=finish_reason,
         model=value.model,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
         empty_text=said.content == "" and not choice.text,
@@ -104,9 +130,20 @@ def read_whole_completion(text: str) -> Body | None:
 
 def _is_special(said: _Said) -> bool:
     """Whether a message has more than a text and what DIAL adds to it."""
-    if said.tool_calls or said.refusal or said.reasoning_content:
-        return True
-    return not (said.function_call is said.reasoning is said.audio is said.images is said.error is UNSET)
+    return bool(
+        said.tool_calls
+        or said.refusal
+        or said.reasoning_content
+        or said.function_call
+        or said.reasoning
+        or said.thinking
+        or said.reasoning_text
+        or said.reasoning_details
+        or said.thinking_blocks
+        or said.audio
+        or said.images
+        or said.error is not UNSET
+    )
 
 
 def _has_attachment(custom_content: object) -> bool:
@@ -125,41 +162,61 @@ def read_body(value: Mapping[str, Any]) -> Body | None:
     return None
 
 
-def once(reason: str | None) -> str | None:
-    """Undo the repetition of a word: Core merges two chunks that both say stop to "stopstop"."""
-    if reason is None:
+def reason_of(word: object) -> str | None:
+    """The sender's finish reason; None where there is none.
+
+    DIAL Core joins the words of several chunks: "stopstop" is one word. "null" and "None" are no reason, nor is "".
+    """
+    if not isinstance(word, str):
         return None
-    period = (reason + reason).find(reason, 1)
-    return reason[:period]
+    said = _NO_REASON.sub("", word) if word[:4].lower() in ("null", "none") else word
+    return once(said.removesuffix("null")) or None
 
 
 def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
     choice = _first_choice(choices)
     message = message_of(choice)
     custom_content = message.get("custom_content")
-    finish_reason = choice.get("finish_reason", "")
+    finish_reason = choice.get("finish_reason", UNSET)
     missing = []
     if not text_or_none(value.get("id")):
         missing.append(NO_ID)
     if not choice or choice.keys() == {"index"}:
         missing.append("choice 0 is missing")
-    elif finish_reason is not None and not text_or_none(finish_reason):
+    elif finish_reason is not None and not isinstance(finish_reason, str):
         missing.append("choice 0 has no finish_reason")
-    text = text_of(message.get("content")) or text_or_none(choice.get("text"))
+    content = message.get("content")
+    parts = read_parts(content)
+    text = parts.text or text_or_none(choice.get("text"))
+    calls = objects(message.get("tool_calls")) or objects([message.get("function_call")])
     model = value.get("model")
     return Body(
         text=text,
         response_id=text_or_none(value.get("id")),
-        finish_reason=once(text_or_none(finish_reason)),
+        finish_reason=reason_of(finish_reason),
         model=model if isinstance(model, str) else None,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
         missing=tuple(missing),
-        empty_text=text is None and message.get("content") == "",
-        calls_tool=bool(message.get("tool_calls") or message.get("function_call")),
-        has_attachment=_has_attachment(custom_content) or bool(message.get("audio") or message.get("images")),
-        refusal=text_or_none(message.get("refusal")),
-        reasoning=text_or_none(message.get("reasoning_content")) or text_or_none(message.get("reasoning")),
+        empty_text=text is None and content == "",
+        calls_tool=bool(message.get("tool_calls") or message.get("function_call")) or parts.calls_tool,
+        has_attachment=_has_attachment(custom_content)
+        or bool(message.get("audio") or message.get("images"))
+        or parts.has_attachment,
+        refusal=text_or_none(message.get("refusal")) or parts.refusal,
+        reasoning=thoughts_of(message) or parts.thoughts,
+        is_glued=any(map(_is_glued, calls)),
     )
+
+
+def _is_glued(call: Mapping[str, Any]) -> bool:
+    """Whether DIAL Core has joined a call of a tool that came whole in each chunk, or several that share an index."""
+    function = call.get("function")
+    function = function if isinstance(function, dict) else call
+    words = (call.get("type"), call.get("id"), function.get("name"))
+    if any(isinstance(word, str) and once(word) != word for word in words):
+        return True
+    arguments = function.get("arguments")
+    return isinstance(arguments, str) and "}{" in arguments and read_object(arguments) is None
 
 
 def _first_choice(choices: list[Any]) -> dict[str, Any]:
@@ -172,41 +229,90 @@ def _first_choice(choices: list[Any]) -> dict[str, Any]:
 
 
 def message_of(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """Message of a choice, which Core before 0.22.1 calls `delta`; {} if there is none."""
-    for key in ("message", "delta"):
-        message = choice.get(key)
-        if isinstance(message, dict):
-            return message
-    return {}
+    """Message of a choice, which Core before 0.22.1 calls `delta`; {} if there is none.
+
+    A message beside a delta is what a chunk repeats of all that was said so far: what the delta has counts.
+    """
+    message, delta = choice.get("message"), choice.get("delta")
+    if not isinstance(delta, dict):
+        return message if isinstance(message, dict) else {}
+    if not isinstance(message, dict):
+        return delta
+    return message | {key: value for key, value in delta.items() if value or key not in message}
 
 
 def _response(value: Mapping[str, Any]) -> Body:
-    contents = [item.get("content") for item in objects(value.get("output")) if item.get("type") == "message"]
+    items = objects(value.get("output"))
+    texts: dict[object, list[str]] = {}
+    thoughts, refusals, has_attachment = [], [], False
+    for item in items:
+        kind = item.get("type")
+        if kind == "message":
+            parts = read_parts(item.get("content"))
+            phase = item.get("phase")
+            texts.setdefault("final" if phase in _FINAL_PHASES else str(phase or ""), []).append(parts.text or "")
+            thoughts.append(parts.thoughts or "")
+            refusals.append(parts.refusal or "")
+            has_attachment = has_attachment or parts.has_attachment
+        elif kind == "reasoning":
+            thoughts.append(thoughts_of({"reasoning": item}) or "")
+        elif kind == "image_generation_call":
+            has_attachment = True
     details, status = value.get("incomplete_details"), value.get("status")
     reason = details.get("reason") if isinstance(details, dict) else None
-    return _of_blocks(
-        value, [_block_text(content) for content in contents], reason or (None if status == "in_progress" else status)
+    calls_tool = _calls_tool(items)
+    if calls_tool and status == "completed":
+        status = FinishReason.TOOL_CALLS.value
+    said = texts.get("final") or texts.get("") or [text for found in texts.values() for text in found]
+    return _of_parts(
+        value,
+        reason or (None if status == "in_progress" else status),
+        text=apart(said) or text_or_none(value.get("output_text")),
+        refusal=apart(refusals),
+        reasoning=apart(thoughts),
+        calls_tool=calls_tool,
+        has_attachment=has_attachment,
     )
+
+
+def _calls_tool(items: list[dict[str, Any]]) -> bool:
+    """Whether an item of a response calls a tool of the client, whose output is not there yet."""
+    done = {item.get("call_id") for item in items if str(item.get("type")).endswith("_output")}
+    return any(item.get("type") in _CALLS and (not done or item.get("call_id") not in done) for item in items)
 
 
 def _message(value: Mapping[str, Any]) -> Body:
-    return _of_blocks(value, [_block_text(value.get("content"))], value.get("stop_reason"))
-
-
-def _of_blocks(value: Mapping[str, Any], texts: list[str], finish_reason: object) -> Body:
-    response_id = text_or_none(value.get("id"))
-    kinds = [item.get("type") for item in objects(value.get("output") or value.get("content"))]
-    return Body(
-        text="".join(texts) or None,
-        response_id=response_id,
-        finish_reason=text_or_none(finish_reason),
-        model=text_or_none(value.get("model")),
-        missing=() if response_id else (NO_ID,),
-        calls_tool=any(kind in _CALLS for kind in kinds),
-        has_attachment="image_generation_call" in kinds,
+    parts = read_parts(value.get("content"))
+    return _of_parts(
+        value,
+        value.get("stop_reason"),
+        text=parts.text,
+        refusal=parts.refusal,
+        reasoning=parts.thoughts,
+        calls_tool=parts.calls_tool,
+        has_attachment=parts.has_attachment,
     )
 
 
-def _block_text(content: object) -> str:
-    """Both vendors cut one text into blocks at their citations, so nothing goes between the blocks."""
-    return "".join(text_of([block]) or "" for block in objects(content))
+def _of_parts(
+    value: Mapping[str, Any],
+    finish_reason: object,
+    *,
+    text: str | None,
+    refusal: str | None,
+    reasoning: str | None,
+    calls_tool: bool,
+    has_attachment: bool,
+) -> Body:
+    response_id = text_or_none(value.get("id"))
+    return Body(
+        text=text,
+        response_id=response_id,
+        finish_reason=reason_of(finish_reason),
+        model=text_or_none(value.get("model")),
+        missing=() if response_id else (NO_ID,),
+        calls_tool=calls_tool,
+        has_attachment=has_attachment,
+        refusal=refusal,
+        reasoning=reasoning,
+    )

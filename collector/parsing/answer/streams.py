@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from collector.parsing.answer.deltas import Deltas
 from collector.parsing.answer.merge import ChunkMerge
+from collector.parsing.answer.output_items import output_items
 from collector.parsing.json_text.bodies import text_or_none
 
 _FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_MESSAGE: Final = '"message":'
+_BEGINNING: Final = 1_000
 _BLOCK_DELTAS: Final = ("text", "thinking", "partial_json", "signature")
+
+
+def repeats_message(body: str) -> bool:
+    """Whether the chunks of a chat completion may have a `message`, which holds all that was said so far.
+
+    The first chunk shows it; without decoding.
+    """
+    return body.find(_MESSAGE, 0, _BEGINNING) != -1
 
 
 def assemble(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
@@ -27,13 +39,13 @@ def assemble(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
 
 
 def _assemble_completion(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
-    merge = ChunkMerge()
+    merge, deltas = ChunkMerge(), Deltas()
     whole: dict[str, Any] = {"id": None, "object": "chat.completion", "created": None, "model": None}
     for chunk in chunks:
         nested = {}
         for key, value in chunk.items():
             if key == "choices":
-                nested[key] = _indexed(value)
+                nested[key] = deltas.take(value)
             elif isinstance(value, (dict, list)):
                 nested[key] = value
             elif key not in ("id", "model", "error"):
@@ -44,61 +56,47 @@ def _assemble_completion(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, An
     merged = merge.result()
     merged.pop("error", None)
     if isinstance(choices := merged.get("choices"), list):
-        merged["choices"] = [_whole_choice(index, choice) for index, choice in enumerate(choices)]
+        merged["choices"] = deltas.put_back(choices)
     if whole["object"] == "chat.completion.chunk":
         whole["object"] = "chat.completion"
-    return whole | merged, merge.misfits
-
-
-def _indexed(choices: object) -> object:
-    """Choices with an index: one that came without takes its position."""
-    if not isinstance(choices, list):
-        return None
-    return [
-        {**choice, "index": position} if isinstance(choice, dict) and type(choice.get("index")) is not int else choice
-        for position, choice in enumerate(choices)
-    ]
-
-
-def _whole_choice(index: int, choice: object) -> object:
-    if not isinstance(choice, dict) or not choice:
-        return choice
-    renamed = {"message" if key == "delta" and "message" not in choice else key: choice[key] for key in choice}
-    return {"index": index, **renamed}
+    return whole | merged, merge.misfits + deltas.misfits
 
 
 def _final_response(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The whole object that ends the stream.
 
-    Without its end, or where the end of a response that failed has no output: the last object and the text so far.
+    Without it, or where it has no output, the last object that there is, with the items that came so far.
     """
-    final: dict[str, Any] = {}
+    last: dict[str, Any] = {}
     for chunk in reversed(chunks):
         if chunk.get("type") in _FINAL_EVENTS and isinstance(chunk.get("response"), dict):
-            final = chunk["response"]
-            if final.get("output"):
-                return dict(final)
+            last = chunk["response"]
             break
-    begun = final or next((response for chunk in chunks if isinstance(response := chunk.get("response"), dict)), {})
-    deltas = [chunk.get("delta") for chunk in chunks if chunk.get("type") == "response.output_text.delta"]
-    text = "".join(delta for delta in deltas if isinstance(delta, str))
-    if final and not text:
-        return dict(final)
-    return {**begun, "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
+    if last.get("output"):
+        return dict(last)
+    begun = last or next((response for chunk in chunks if isinstance(response := chunk.get("response"), dict)), {})
+    return {**begun, "output": output_items(chunks)}
 
 
 def _assemble_message(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
     merge = ChunkMerge()
+    # Some gateways begin each block with the same index.
+    places: dict[object, int] = {}
+    count = 0
     for chunk in chunks:
         kind, index = chunk.get("type"), chunk.get("index")
+        index = index if isinstance(index, int) else 0
         delta = chunk.get("delta")
         if kind == "message_start" and isinstance(chunk.get("message"), dict):
             merge.add(chunk["message"])
         elif kind == "content_block_start" and isinstance(chunk.get("content_block"), dict):
-            merge.add({"content": [{**chunk["content_block"], "index": index}]})
+            places[index], count = count, count + 1
+            merge.add({"content": [{**chunk["content_block"], "index": places[index]}]})
         elif kind == "content_block_delta" and isinstance(delta, dict):
+            if index not in places:
+                places[index], count = count, count + 1
             texts = {key: delta[key] for key in _BLOCK_DELTAS if isinstance(delta.get(key), str)}
-            merge.add({"content": [{**texts, "index": index}]})
+            merge.add({"content": [{**texts, "index": places[index]}]})
         elif kind == "message_delta" and isinstance(delta, dict):
             merge.add({**delta, "usage": chunk.get("usage")})
     return {"type": "message", "content": [], **merge.result()}, merge.misfits

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.parsing.answer.answer import read_answer
-from collector.parsing.answer.apis import once, read_body, read_whole_completion
+from collector.parsing.answer.apis import read_body, read_whole_completion, reason_of
 from collector.parsing.json_text.bodies import read_object
 
 RESPONSE = {
@@ -57,11 +57,22 @@ def test_ids_of_a_responses_stream() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "result"),
-    [("stopstop", "stop"), ("stop", "stop"), ("lengthlengthlength", "length"), ("", ""), (None, None)],
+    [
+        ("stopstop", "stop"),
+        ("stop", "stop"),
+        ("lengthlengthlength", "length"),
+        ("", None),
+        (None, None),
+        ("null", None),
+        ("nullnull", None),
+        ("nullnullstop", "stop"),
+        ("stopnull", "stop"),
+        ("NoneNonelength", "length"),
+    ],
 )
 def test_repeated_reasons(reason: str | None, result: str | None) -> None:
-    """A word that Core repeated is one word."""
-    assert once(reason) == result
+    """A word that Core repeated is one word, and the name of no value is no word."""
+    assert reason_of(reason) == result
 
 
 SAID = st.fixed_dictionaries(
