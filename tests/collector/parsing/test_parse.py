@@ -352,22 +352,6 @@ def test_an_embedding_keeps_its_vectors_and_names_its_model() -> None:
     assert (row.kind, row.model, row.assembled_response, row.question) == ("embedding", "ada", vectors, None)
 
 
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        ('{"object":"error","message":"no such model","code":404}', "upstream error: no such model (404)"),
-        ('{"error":{"message":"too long","type":"invalid_request_error"}}',
-         "upstream error: too long (invalid_request_error)"),
-        ('{"object":"list","data":[{"object":"embedding","embedding":[0.1]}],"error":{"message":"x"}}', None),
-        ("", None),
-    ],
-)  # fmt: skip
-def test_an_error_in_place_of_an_embedding(body: str, error: str | None) -> None:
-    """With status 200 too."""
-    changes = {"request.uri": "/openai/deployments/ada/embeddings", "response.body": body, "assembled_response": body}
-    assert (row_of(changes).kind, row_of(changes).error) == ("embedding", error)
-
-
 def test_a_row_without_a_deployment_is_kept() -> None:
     """A global route has no deployment; its row has none either."""
     row = row_of({"deployment": REMOVED, "request.uri": "/hooks/x"})

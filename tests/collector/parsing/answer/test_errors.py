@@ -332,8 +332,8 @@ def test_an_error_in_an_array() -> None:
     assert (answer.error, answer.kind) == ("upstream error: boom (429, RESOURCE_EXHAUSTED)", "failed")
 
 
-def row_of(core: str, body: str) -> LogRecord:
-    record = parse_entry(core_line({"assembled_response": core, "response.body": body}))
+def row_of(core: str, body: str, uri: str = "/openai/deployments/rag-app/chat/completions") -> LogRecord:
+    record = parse_entry(core_line({"assembled_response": core, "response.body": body, "request.uri": uri}))
     assert isinstance(record, LogRecord)
     return record
 
@@ -361,3 +361,19 @@ def test_an_error_that_is_nested_too_deep_to_be_stored(depth: int) -> None:
 
 def test_a_message_is_cut_at_500_characters() -> None:
     assert read(json.dumps({"error": {"message": "x" * 600}})).error == "upstream error: " + "x" * 500
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('{"object":"error","message":"no such model","code":404}', "upstream error: no such model (404)"),
+        ('{"error":{"message":"too long","type":"invalid_request_error"}}',
+         "upstream error: too long (invalid_request_error)"),
+        ('{"object":"list","data":[{"object":"embedding","embedding":[0.1]}],"error":{"message":"x"}}', None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_an_error_in_place_of_an_embedding(body: str, error: str | None) -> None:
+    """With status 200 too."""
+    row = row_of(body, body, "/openai/deployments/ada/embeddings")
+    assert (row.kind, row.error) == ("embedding", error)
