@@ -31,10 +31,12 @@ def status_of(row: Mapping[str, Any]) -> AnswerStatus:
 def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[FailureKind, ...]]:
     """Give the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are those that are scored as refusals.
 
-    Whether the answer is empty and whether it failed at all is asked as the floors of the monitor ask it.
+    An answer that the log does not hold, as of a secured key, is not empty.
     """
     has_text = pc.fill_null(pc.match_substring_regex(answers["answer"], VISIBLE), False).to_pylist()
-    rows = answers.drop_columns("answer").to_pylist()
+    # Of the text only whether there is one is needed.
+    is_logged = pc.if_else(pc.is_valid(answers["answer"]), "", pa.scalar(None, pa.string()))
+    rows = answers.set_column(answers.column_names.index("answer"), "answer", is_logged).to_pylist()
     return [_failures(row, text, row["event_id"] in refusing) for row, text in zip(rows, has_text, strict=True)]
 
 

@@ -175,10 +175,11 @@ def failures_of(row: dict[str, Any], is_whole: bool) -> tuple[str, ...]:
 
     Without a finish reason and a text the log does not hold the answer, as of a secured key.
     """
-    is_empty = is_whole and row["finish_reason"] not in ("tool_calls", None) and not (row["answer"] or "").strip("\n")
+    is_logged = row["finish_reason"] is not None or row["answer"] is not None
+    is_empty = is_whole and row["finish_reason"] != "tool_calls" and not (row["answer"] or "").strip("\n")
     is_cut = row["finish_reason"] in ("length", "content_filter")
     refuses = row["refusal"] is not None and row["refusal"] > 0
-    kinds = {"error": not is_whole, "empty": is_empty, "refusal": refuses, "cut": is_cut}
+    kinds = {"error": not is_whole, "empty": is_empty and is_logged, "refusal": refuses, "cut": is_cut}
     return tuple(kind for kind, is_so in kinds.items() if is_so)
 
 
