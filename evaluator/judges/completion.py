@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from lake.message_parts import read_parts
+
 
 class UnreadableCompletionError(ValueError):
     """A body is no chat completion; `code` is the one of an error that came with status 200."""
@@ -59,11 +61,12 @@ def read_completion(body: bytes) -> ChatCompletion:
     if not isinstance(choices, list) or not choices:
         raise UnreadableCompletionError("the endpoint's reply has no choices")
     message = _member(choices[0], "message")
+    parts = read_parts(_member(message, "content"))
     usage = _member(completion, "usage")
     return ChatCompletion(
-        content=_text(_member(message, "content")),
+        content=parts.text,
         arguments=_arguments(_member(message, "tool_calls")),
-        refusal=_text(_member(message, "refusal")),
+        refusal=_text(_member(message, "refusal")) or parts.refusal,
         finish_reason=_text(_member(choices[0], "finish_reason")),
         prompt_tokens=_count(_member(usage, "prompt_tokens")),
         cached_prompt_tokens=_count(_member(_member(usage, "prompt_tokens_details"), "cached_tokens")) or 0,

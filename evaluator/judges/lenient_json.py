@@ -25,14 +25,21 @@ _VERDICTS: Mapping[str, tuple[str, ...]] = {
 }
 _IN_WORDS: Mapping[str, str] = {word: letter for letter, words in _VERDICTS.items() for word in words}
 
-_decoder = json.JSONDecoder(strict=False, parse_constant=lambda name: _no_number(name))
+
+class Contradiction(dict[str, Any]):
+    """An object that gives a key twice, with different values: nobody knows which one is meant. It is empty."""
+
+
+_decoder = json.JSONDecoder(
+    strict=False, parse_constant=lambda name: _no_number(name), object_pairs_hook=lambda pairs: _object(pairs)
+)
 
 
 def values_in(text: str) -> list[Any]:
     """Give what a reply may say: the whole text as JSON, else each JSON object in it, wherever it begins.
 
     Thoughts before it, and what stands before the end of a block of thoughts (`</think>`), are not said. An object
-    within another is none of its own.
+    within another is none of its own. One that contradicts itself anywhere in it is a `Contradiction`.
     """
     try:
         whole = _decoder.decode(text)
@@ -102,6 +109,25 @@ def _one_of(allowed: list[Any], word: str) -> str:
     if not meant and set(_VERDICTS) == set(allowed) and said in _IN_WORDS:
         meant = [_IN_WORDS[said]]
     return str(meant[0]) if len(meant) == 1 else word
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of its keys and values; it contradicts itself where one in it does."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if _contradicts(value) or not _is_same(found.setdefault(name, value), value):
+            return Contradiction()
+    return found
+
+
+def _contradicts(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_contradicts, value))
+    return isinstance(value, Contradiction)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:

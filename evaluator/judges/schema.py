@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evaluator.judges.lenient_json import plain, values_in
+from evaluator.judges.lenient_json import Contradiction, plain, values_in
 
 Schema = Mapping[str, Any]
 """A JSON Schema, as the judge gets it."""
 
-READING = "2"
+READING = "3"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -74,9 +74,13 @@ def read(text: str, schema: Schema) -> Any:
 
     Text around one JSON object, such as a code fence or a block of thoughts, is left out, and values that are oddly
     written are made plain (`lenient_json`): some endpoints take a schema and do not heed it. Several objects that fit
-    must say the same. Halves of surrogate pairs, which no table could store, become `?`. Raises MisfitError.
+    must say the same, and none may give a key twice with different values. Halves of surrogate pairs, which no table
+    could store, become `?`. Raises MisfitError.
     """
-    values = [plain(value, schema) for value in values_in(text)]
+    said = values_in(text)
+    if any(isinstance(value, Contradiction) for value in said):
+        raise MisfitError("the reply", "gives a key twice in one object, with different values")
+    values = [plain(value, schema) for value in said]
     if not values:
         raise MisfitError("the reply", "is no JSON, or holds no whole JSON object")
     problems = [next(_problems(value, schema, ""), None) for value in values]

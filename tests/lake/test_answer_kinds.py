@@ -31,8 +31,10 @@ def test_each_sender_s_word_has_its_kind(word: str, kind: str) -> None:
     assert finish_kind(word) == kind
 
 
-def test_no_word_has_no_kind() -> None:
-    assert (finish_kind(None), finish_kind("")) == (None, None)
+@pytest.mark.parametrize("word", [None, "", "null", "None", "undefined"])
+def test_no_word_has_no_kind(word: str | None) -> None:
+    """The name of no value is no word either."""
+    assert finish_kind(word) is None
 
 
 @pytest.mark.parametrize(

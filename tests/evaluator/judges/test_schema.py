@@ -73,6 +73,24 @@ def test_null_for_a_list_is_an_empty_one_and_yes_is_true() -> None:
     assert read(reply, schema) == {"chunks": [], "is_so": True, "why": None}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN.replace('"S"', '"S", "verdict": "N"'),
+        PLAIN.replace("}]}", '}], "verdicts": [{"chunks": [1], "verdict": "S"}]}'),
+        "Here: " + PLAIN.replace('"S"', '"S", "verdict": "N"') + " and once more: " + PLAIN,
+    ],
+)
+def test_a_key_that_is_given_twice_says_nothing(text: str) -> None:
+    """An object that contradicts itself is no verdict, also where it stands within another one or beside a good one."""
+    with pytest.raises(MisfitError, match="gives a key twice in one object, with different values"):
+        read(text, VERDICTS)
+
+
+def test_a_key_that_is_given_twice_with_one_value_is_that_value() -> None:
+    assert read(PLAIN.replace('"S"', '"S", "verdict": "S"'), VERDICTS) == json.loads(PLAIN)
+
+
 def test_no_reply_keeps_a_judge_busy() -> None:
     """A megabyte of braces, or of objects that never end, is no JSON after a thousand looks."""
     for text in ("{" * 1_000_000, '{"a":' * 200_000, "<think>" * 150_000 + "{" * 1_000):

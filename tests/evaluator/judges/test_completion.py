@@ -1,0 +1,36 @@
+"""What a judge said, in each shape of a reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluator.judges.completion import read_completion
+
+VERDICT = '{"verdict": true}'
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": '{"verdict": false}'}]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        VERDICT,
+        [{"type": "text", "text": VERDICT}],
+        [THINKING, {"type": "text", "text": VERDICT}],
+        [THINKING, VERDICT],
+        [{"type": "text", "text": VERDICT[:9]}, {"type": "text", "text": VERDICT[9:]}],
+        [{"type": "redacted_thinking", "data": "x"}, {"type": "output_text", "text": VERDICT}],
+    ],
+)
+def test_the_text_of_a_reply_is_not_its_thoughts(content: Any) -> None:
+    """The content of a reply may be a text, or a list of thoughts and texts."""
+    body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+    assert read_completion(json.dumps(body).encode()).text == VERDICT
+
+
+def test_a_part_that_refuses_is_a_refusal() -> None:
+    body = {"choices": [{"message": {"content": [{"type": "refusal", "refusal": "No."}]}}]}
+    completion = read_completion(json.dumps(body).encode())
+    assert (completion.text, completion.refusal) == ("", "No.")
