@@ -14,7 +14,6 @@ from lake.message_parts import PartKind, part_kind, read_parts, text_of_part
 _LARGEST_INDEX: Final = 999
 _LONGEST_NAME: Final = 1_000
 _MOST_LOOKS: Final = 8
-_TAKEN: Final = ("content", "tool_calls", "function_call")
 _JOINED: Final = (PartKind.TEXT, PartKind.THOUGHT, PartKind.REFUSAL)
 
 
@@ -27,6 +26,8 @@ class Deltas:
 
     def take(self, choices: object) -> object:
         """Take contents, calls and messages out of a chunk's choices; gives the rest, to be merged by Core's rules.
+
+        The choices are changed by it.
 
         A choice without an index takes its position.
         """
@@ -53,7 +54,6 @@ class Deltas:
         found = self._choices.get(index)
         if found is None:
             found = self._choices[index] = _Choice()
-        choice = dict(choice)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason != "stop" and reason_of(reason) is None:
             choice["finish_reason"] = None
@@ -63,7 +63,6 @@ class Deltas:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self.misfits += found.take(delta)
-            choice["delta"] = {key: value for key, value in delta.items() if key not in _TAKEN}
         return choice
 
     def _whole(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +93,7 @@ class _Choice:
         """Take what is ours of a delta; gives the number of values that fit nowhere."""
         if "content" in delta:
             self._has_content = True
-            content = delta["content"]
+            content = delta.pop("content")
             if isinstance(content, str):
                 self._contents.append(content)
             elif isinstance(content, list) or (isinstance(content, dict) and ("type" in content or "text" in content)):
@@ -102,10 +101,11 @@ class _Choice:
                 self._has_parts = True
             elif content is not None:
                 return 1
-        if calls := delta.get("tool_calls"):
+        if "tool_calls" in delta:
+            calls = delta.pop("tool_calls")
             for call in objects(calls if isinstance(calls, list) else [calls]):
                 self._calls.add(call)
-        if isinstance(function := delta.get("function_call"), dict):
+        if "function_call" in delta and isinstance(function := delta.pop("function_call"), dict):
             self._function.add({"index": 0, "function": function})
         return 0
 
