@@ -41,7 +41,7 @@ class Deltas:
     def put_back(self, choices: list[Any]) -> list[Any]:
         """The merged choices with what was taken out, each with its index and a `message`."""
         return [
-            self._whole(index, choice) if isinstance(choice, dict) and choice else choice
+            self._whole(index, choice) if isinstance(choice, dict) and (choice or index in self._choices) else choice
             for index, choice in enumerate(choices)
         ]
 
@@ -63,19 +63,21 @@ class Deltas:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self.misfits += found.take(delta)
+            if not delta:
+                del choice["delta"]
         return choice
 
     def _whole(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
         if (found := self._choices.get(index)) is None:
             return {"index": index, **choice}
-        delta = choice.pop("delta", None)
-        if isinstance(delta, dict):
-            choice["delta"] = delta | found.taken()
+        if found.has_delta:
+            delta = choice.get("delta")
+            choice["delta"] = (delta if isinstance(delta, dict) else {}) | found.taken()
         if found.messages:
             choice["message"] = _joined(found.messages)
         message = message_of(choice)
         choice.pop("delta", None)
-        return {"index": index, **choice, **({"message": message} if message or isinstance(delta, dict) else {})}
+        return {"index": index, **choice, **({"message": message} if message or found.has_delta else {})}
 
 
 class _Choice:
@@ -83,6 +85,7 @@ class _Choice:
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
+        self.has_delta = False
         self._contents: list[Any] = []
         self._has_content = False
         self._has_parts = False
@@ -91,6 +94,7 @@ class _Choice:
 
     def take(self, delta: dict[str, Any]) -> int:
         """Take what is ours of a delta; gives the number of values that fit nowhere."""
+        self.has_delta = True
         if "content" in delta:
             self._has_content = True
             content = delta.pop("content")
