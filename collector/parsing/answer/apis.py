@@ -242,7 +242,7 @@ def _response(value: Mapping[str, Any]) -> Body:
     texts: dict[object, list[str]] = {}
     thoughts: list[str] = []
     refusals: list[str] = []
-    has_attachment = False
+    has_attachment = has_call = False
     for item in items:
         kind = item.get("type")
         if kind == "message":
@@ -258,9 +258,11 @@ def _response(value: Mapping[str, Any]) -> Body:
             thoughts.append(thoughts_of({"reasoning": item}) or "")
         elif kind == "image_generation_call":
             has_attachment = True
+        elif kind in _CALLS:
+            has_call = True
     details, status = value.get("incomplete_details"), value.get("status")
     reason = details.get("reason") if isinstance(details, dict) else None
-    calls_tool = _calls_tool(items)
+    calls_tool = has_call and _calls_tool(items)
     if calls_tool and status == "completed":
         status = FinishReason.TOOL_CALLS.value
     said = texts.get("final") or texts.get("") or [text for found in texts.values() for text in found]
@@ -278,8 +280,6 @@ def _response(value: Mapping[str, Any]) -> Body:
 def _calls_tool(items: list[dict[str, Any]]) -> bool:
     """Whether an item of a response calls a tool of the client, whose output is not there yet."""
     calls = [item.get("call_id") for item in items if item.get("type") in _CALLS]
-    if not calls:
-        return False
     done = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
     return not done or any(call not in done for call in calls)
 
