@@ -42,8 +42,7 @@ _KINDS: Mapping[str, PartKind] = {
     }.items()
     for kind in kinds.split()
 }
-_TEXT = PartKind.TEXT
-"""Looked up once: a member of an enumeration takes long to look up, and this is done for each answer in parts."""
+_USUAL = ("text", "output_text")
 _MEDIA = frozenset({"image", "audio", "video", "file", "document"})
 # Gemini's and Bedrock's parts have no type: a member says what they are.
 _MEMBERS: Mapping[str, PartKind] = {
@@ -114,8 +113,10 @@ def read_parts(content: object) -> MessageParts:
     if isinstance(content, str):
         return MessageParts(content or None)
     parts = content if isinstance(content, list) else [content] if isinstance(content, dict) else []
-    if len(parts) == 1 and part_kind(parts[0]) is _TEXT:  # most answers: no more is asked of them
-        return MessageParts(text_of_part(parts[0], _TEXT) or None)
+    if len(parts) == 1 and isinstance(part := parts[0], dict) and part.get("type") in _USUAL and "thought" not in part:
+        text = part.get("text")
+        if isinstance(text, str):  # most answers: no more is asked of them
+            return MessageParts(text or None)
     runs: dict[PartKind, list[list[str]]] = {PartKind.TEXT: [], PartKind.THOUGHT: [], PartKind.REFUSAL: []}
     seen: set[PartKind] = set()
     last: PartKind | None = None
