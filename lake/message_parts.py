@@ -42,6 +42,7 @@ _KINDS: Mapping[str, PartKind] = {
     }.items()
     for kind in kinds.split()
 }
+_USUAL = ("text", "output_text")
 _MEDIA = frozenset({"image", "audio", "video", "file", "document"})
 # Gemini's and Bedrock's parts have no type: a member says what they are.
 _MEMBERS: Mapping[str, PartKind] = {
@@ -89,6 +90,8 @@ def part_kind(part: object) -> PartKind:
         return next((_MEMBERS[name] for name in part if name in _MEMBERS), PartKind.TEXT)
     if not isinstance(kind, str):
         return PartKind.OTHER
+    if known := _KINDS.get(kind):
+        return known
     # Core joins the words of parts that it merges: "texttext".
     kind = once(kind).replace("-", "_").lower()
     if known := _KINDS.get(kind):
@@ -110,6 +113,10 @@ def read_parts(content: object) -> MessageParts:
     if isinstance(content, str):
         return MessageParts(content or None)
     parts = content if isinstance(content, list) else [content] if isinstance(content, dict) else []
+    if len(parts) == 1 and isinstance(part := parts[0], dict) and part.get("type") in _USUAL and "thought" not in part:
+        text = part.get("text")
+        if isinstance(text, str):  # most answers: no more is asked of them
+            return MessageParts(text or None)
     runs: dict[PartKind, list[list[str]]] = {PartKind.TEXT: [], PartKind.THOUGHT: [], PartKind.REFUSAL: []}
     seen: set[PartKind] = set()
     last: PartKind | None = None
@@ -153,9 +160,11 @@ def thoughts_of(message: Mapping[str, Any]) -> str | None:
 def apart(texts: Iterable[str]) -> str | None:
     """Join texts with a blank line between them; a single one stays as it is, None if there is none."""
     found = [text for text in texts if text]
+    if not found:
+        return None
     if len(found) > 1:
         found = [stripped for text in found if (stripped := text.strip())] or found[:1]
-    return "\n\n".join(found) or None
+    return "\n\n".join(found)
 
 
 def _text_in(value: object, members: tuple[str, ...], depth: int) -> str:

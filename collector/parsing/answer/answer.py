@@ -121,11 +121,11 @@ def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
 
     A lone surrogate makes Core drop the whole text, and the object that ends a response need not have its text.
     """
-    if body is None or not is_stream(body) or may_hold_more_values(body):
+    if body is None:
         return None
     is_glued = core.is_glued or repeats_message(body)
     is_lost = core.empty_text or not (core.text or core.calls_tool or core.has_attachment)
-    if not (is_lost or is_glued):
+    if not (is_lost or is_glued) or not is_stream(body) or may_hold_more_values(body):
         return None
     again = _read_stream(body)
     return again if again.body is not None and (again.body.text or (is_glued and again.body.calls_tool)) else None

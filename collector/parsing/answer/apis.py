@@ -26,6 +26,7 @@ _CALLS = (
 )
 """Items of the Responses API that ask the client for something; `mcp_call` and `web_search_call` ran on the server."""
 _FINAL_PHASES = ("final_answer", "final")
+_USUAL_REASONS = ("stop", "completed", "end_turn")
 _NO_REASON = re.compile("(?:null|none)+", re.IGNORECASE)
 
 
@@ -167,8 +168,8 @@ def reason_of(word: object) -> str | None:
 
     DIAL Core joins the words of several chunks: "stopstop" is one word. "null" and "None" are no reason, nor is "".
     """
-    if not isinstance(word, str):
-        return None
+    if word in _USUAL_REASONS or not isinstance(word, str):
+        return word if isinstance(word, str) else None
     said = _NO_REASON.sub("", word) if word[:4].lower() in ("null", "none") else word
     return once(said.removesuffix("null")) or None
 
@@ -244,23 +245,29 @@ def message_of(choice: Mapping[str, Any]) -> dict[str, Any]:
 def _response(value: Mapping[str, Any]) -> Body:
     items = objects(value.get("output"))
     texts: dict[object, list[str]] = {}
-    thoughts, refusals, has_attachment = [], [], False
+    thoughts: list[str] = []
+    refusals: list[str] = []
+    has_attachment = has_call = False
     for item in items:
         kind = item.get("type")
         if kind == "message":
-            parts = read_parts(item.get("content"))
+            text, thought, refusal, shows, _ = read_parts(item.get("content"))
             phase = item.get("phase")
-            texts.setdefault("final" if phase in _FINAL_PHASES else str(phase or ""), []).append(parts.text or "")
-            thoughts.append(parts.thoughts or "")
-            refusals.append(parts.refusal or "")
-            has_attachment = has_attachment or parts.has_attachment
+            texts.setdefault("final" if phase in _FINAL_PHASES else str(phase or ""), []).append(text or "")
+            if thought:
+                thoughts.append(thought)
+            if refusal:
+                refusals.append(refusal)
+            has_attachment = has_attachment or shows
         elif kind == "reasoning":
             thoughts.append(thoughts_of({"reasoning": item}) or "")
         elif kind == "image_generation_call":
             has_attachment = True
+        elif kind in _CALLS:
+            has_call = True
     details, status = value.get("incomplete_details"), value.get("status")
     reason = details.get("reason") if isinstance(details, dict) else None
-    calls_tool = _calls_tool(items)
+    calls_tool = has_call and _calls_tool(items)
     if calls_tool and status == "completed":
         status = FinishReason.TOOL_CALLS.value
     said = texts.get("final") or texts.get("") or [text for found in texts.values() for text in found]
@@ -268,8 +275,8 @@ def _response(value: Mapping[str, Any]) -> Body:
         value,
         reason or (None if status == "in_progress" else status),
         text=apart(said) or text_or_none(value.get("output_text")),
-        refusal=apart(refusals),
-        reasoning=apart(thoughts),
+        refusal=apart(refusals) if refusals else None,
+        reasoning=apart(thoughts) if thoughts else None,
         calls_tool=calls_tool,
         has_attachment=has_attachment,
     )
@@ -277,8 +284,9 @@ def _response(value: Mapping[str, Any]) -> Body:
 
 def _calls_tool(items: list[dict[str, Any]]) -> bool:
     """Whether an item of a response calls a tool of the client, whose output is not there yet."""
-    done = {item.get("call_id") for item in items if str(item.get("type")).endswith("_output")}
-    return any(item.get("type") in _CALLS and (not done or item.get("call_id") not in done) for item in items)
+    calls = [item.get("call_id") for item in items if item.get("type") in _CALLS]
+    done = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
+    return not done or any(call not in done for call in calls)
 
 
 def _message(value: Mapping[str, Any]) -> Body:

@@ -14,7 +14,6 @@ from lake.message_parts import PartKind, part_kind, read_parts, text_of_part
 _LARGEST_INDEX: Final = 999
 _LONGEST_NAME: Final = 1_000
 _MOST_LOOKS: Final = 8
-_TAKEN: Final = ("content", "tool_calls", "function_call")
 _JOINED: Final = (PartKind.TEXT, PartKind.THOUGHT, PartKind.REFUSAL)
 
 
@@ -28,6 +27,8 @@ class Deltas:
     def take(self, choices: object) -> object:
         """Take contents, calls and messages out of a chunk's choices; gives the rest, to be merged by Core's rules.
 
+        The choices are changed by it.
+
         A choice without an index takes its position.
         """
         if not isinstance(choices, list):
@@ -40,7 +41,7 @@ class Deltas:
     def put_back(self, choices: list[Any]) -> list[Any]:
         """The merged choices with what was taken out, each with its index and a `message`."""
         return [
-            self._whole(index, choice) if isinstance(choice, dict) and choice else choice
+            self._whole(index, choice) if isinstance(choice, dict) and (choice or index in self._choices) else choice
             for index, choice in enumerate(choices)
         ]
 
@@ -53,7 +54,6 @@ class Deltas:
         found = self._choices.get(index)
         if found is None:
             found = self._choices[index] = _Choice()
-        choice = dict(choice)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason != "stop" and reason_of(reason) is None:
             choice["finish_reason"] = None
@@ -63,20 +63,21 @@ class Deltas:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self.misfits += found.take(delta)
-            choice["delta"] = {key: value for key, value in delta.items() if key not in _TAKEN}
+            if not delta:
+                del choice["delta"]
         return choice
 
     def _whole(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
         if (found := self._choices.get(index)) is None:
             return {"index": index, **choice}
-        delta = choice.pop("delta", None)
-        if isinstance(delta, dict):
-            choice["delta"] = delta | found.taken()
+        if found.has_delta:
+            delta = choice.get("delta")
+            choice["delta"] = (delta if isinstance(delta, dict) else {}) | found.taken()
         if found.messages:
             choice["message"] = _joined(found.messages)
         message = message_of(choice)
         choice.pop("delta", None)
-        return {"index": index, **choice, **({"message": message} if message or isinstance(delta, dict) else {})}
+        return {"index": index, **choice, **({"message": message} if message or found.has_delta else {})}
 
 
 class _Choice:
@@ -84,6 +85,7 @@ class _Choice:
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
+        self.has_delta = False
         self._contents: list[Any] = []
         self._has_content = False
         self._has_parts = False
@@ -92,9 +94,10 @@ class _Choice:
 
     def take(self, delta: dict[str, Any]) -> int:
         """Take what is ours of a delta; gives the number of values that fit nowhere."""
+        self.has_delta = True
         if "content" in delta:
             self._has_content = True
-            content = delta["content"]
+            content = delta.pop("content")
             if isinstance(content, str):
                 self._contents.append(content)
             elif isinstance(content, list) or (isinstance(content, dict) and ("type" in content or "text" in content)):
@@ -102,10 +105,11 @@ class _Choice:
                 self._has_parts = True
             elif content is not None:
                 return 1
-        if calls := delta.get("tool_calls"):
+        if "tool_calls" in delta:
+            calls = delta.pop("tool_calls")
             for call in objects(calls if isinstance(calls, list) else [calls]):
                 self._calls.add(call)
-        if isinstance(function := delta.get("function_call"), dict):
+        if "function_call" in delta and isinstance(function := delta.pop("function_call"), dict):
             self._function.add({"index": 0, "function": function})
         return 0
 
