@@ -14,6 +14,9 @@ import yaml
 from evaluator.metrics.language.unicode_forms import UnicodeForm
 
 _HAS_NUMBER = re.compile(r"\d|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2089\u2150-\u215e\u2460-\u249b]")
+_DIGIT = re.compile(r"\d")
+_BEFORE_DIGITS = 40
+"""Characters in which a sign or currency begins before its number."""
 _MOST_DIGITS, _MOST_EXPONENT = 100, 300
 _AS_WRITTEN = (1,)
 _ARABIC_MARKS = str.maketrans("\u066b\u066c\u066a", ".,%")
@@ -79,7 +82,7 @@ def missing_numbers(expected: Iterable[Number], said: Sequence[Number]) -> list[
 
 def _numbers(text: str) -> Iterator[Number]:
     decimal = _decimal_mark(text)
-    for found in _pattern().finditer(text):
+    for found in _written(text):
         unit, factors = _unit(found["currency"] or "", text, found.end())
         is_negative = (found["sign"] or found["second_sign"] or "+").strip() != "+"
         for values, start, end in _readings(found, decimal):
@@ -88,6 +91,17 @@ def _numbers(text: str) -> Iterator[Number]:
             if sign < 0 or factors != _AS_WRITTEN:
                 values = frozenset(value * factor * sign for value in values for factor in factors)
             yield Number(values, unit, found.start() if is_first else start, end)
+
+
+def _written(text: str) -> Iterator[re.Match[str]]:
+    """Give what the pattern finds, which is looked for near digits alone: a sign and a currency may stand before."""
+    pattern, at = _pattern(), 0
+    while digit := _DIGIT.search(text, at):
+        found = pattern.search(text, max(at, digit.start() - _BEFORE_DIGITS))
+        if found is None:
+            return
+        yield found
+        at = found.end()
 
 
 @cache

@@ -24,7 +24,7 @@ _NEAR = 40
 _SIGN_WORDS = ("minus", "moins", "menos", "meno", "минус", "мінус")
 _LEAST_ANCHOR = 6
 """Characters of words that are looked for; shorter ones stand everywhere."""
-_FIRST_WORD = re.compile(r"[^\W\d_]+(?=\s)")
+_FIRST_WORD = re.compile(r"[^\W\d_]{2,}(?=\s)")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}\Z")
 _SENTENCE_BEFORE = re.compile(r"(?:\A|[^\W\d][.!?:;]\s)\Z")
 _MARK_AFTER = re.compile(r"[.,;:!?)]*(?:\s|\Z)")
@@ -124,15 +124,20 @@ def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:
 
 def _lines_with_numbers(fact: str, form: str, lines: CanonicalLines) -> Iterator[int]:
     """Give each line that holds a fact with the same numbers."""
-    done = {
-        line
-        for line, context in enumerate(lines.contexts)
-        if (start := context.find(fact)) >= 0 and _is_read_alike(fact, context, start)
-    }
-    yield from done
-    # Each line of these has the anchor: most facts stand nowhere else, and nothing more is to be read.
     anchor = _anchor(form)
-    if anchor is None or lines.text.count(anchor) > len(done):
+    if anchor is None:
+        yield from map(_FIRST, _places_with_numbers(fact, form, lines, set()))
+        return
+    done, has_others = set[int](), False
+    for line, _ in lines.places(anchor):
+        context = lines.contexts[line]
+        start = context.find(fact)
+        if start >= 0 and _is_read_alike(fact, context, start):
+            done.add(line)
+            yield line
+        else:
+            has_others = True
+    if has_others:
         yield from map(_FIRST, _places_with_numbers(fact, form, lines, done))
 
 
@@ -165,6 +170,8 @@ def _is_read_alike(fact: str, context: str, start: int) -> bool:
         return False
     end = start + len(fact)
     if context[start - 1 : start].isalnum() or context[end : end + 1].isalnum():
+        return False
+    if fact[-1] not in ".!?" and _DIGIT.search(context, end, end + 3):
         return False
     first = _FIRST_WORD.match(fact)
     begins_alike = (
