@@ -66,7 +66,7 @@ class CitationMatcher:
 
     def _find(self, facts: Sequence[str], contexts: Sequence[str]) -> FactsFound:
         checked_work(facts, contexts, _MOST)
-        lines = CanonicalLines.of(contexts if self.as_written else [in_one_form(context) for context in contexts])
+        lines = CanonicalLines.of(tuple(contexts if self.as_written else map(in_one_form, contexts)))
         held: list[list[int]] = [[] for _ in contexts]
         for index, written in enumerate(facts):
             fact, form, has_numbers = self._read(written)
