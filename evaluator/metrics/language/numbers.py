@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -15,6 +15,8 @@ from evaluator.metrics.language.unicode_forms import UnicodeForm
 
 _HAS_NUMBER = re.compile(r"\d|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2089\u2150-\u215e\u2460-\u249b]")
 _DIGIT = re.compile(r"\d")
+_PLAIN = re.compile(r"(?<![.,'])\d+(?:[.,]\d+)?(?!\d|[.,'/^]\d|\^|/|\s\d|[eE][-+]?\d|\s?[x*]\s?10)")
+_NO_MARKS = str.maketrans("", "", ".,")
 _BEFORE_DIGITS = 40
 """Characters in which a sign or currency begins before its number."""
 _MOST_DIGITS, _MOST_EXPONENT = 100, 300
@@ -26,7 +28,7 @@ _SIGN = rf"(?<![\w)\]%.,°'\"])[-+]|(?<!\d\s)(?<!\w){_SIGN_WORDS}"
 _EXPONENT = r"[eE](?P<e>[-+]?\d{1,4})(?![\w.])|\s?[x×*·]\s?10\^(?P<ten>[-+]?\d{1,4})|\^(?P<power>[-+]?\d{1,4})"
 _DIGITS = r"\d+(?:[.,']\d+)*"
 _SPACED = r"\d{1,3}(?:\s\d{3})+(?!\d)(?:[.,]\d+(?![\d.,]*\d))?"
-_BOTH_MARKS = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:\.\d{3})+(,)|(?:,\d{3})+(\.))\d+(?![\d.,]*\d)")
+_BOTH_MARKS = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:(?:\.\d{3})+(,)|(?:,\d{3})+(\.))\d+(?![\d.,]*\d)")
 _FRACTION = r"(?:(?P<whole>\d{1,4})\s)?(?P<above>\d{1,4})/(?P<below>[1-9]\d{0,3})(?![\d/])"
 
 
@@ -80,9 +82,28 @@ def missing_numbers(expected: Iterable[Number], said: Sequence[Number]) -> list[
     return [one for one in expected if not any(one.agrees_with(other) for other in said)]
 
 
-def _numbers(text: str) -> Iterator[Number]:
+def numbers_like(wanted: Sequence[Number], text: str) -> list[Number]:
+    """Give numbers of an ASCII text, among them all that agree with a wanted one: most others are not read.
+
+    A number and what it is written as begin with the same two digits but for fractions, powers and marks in doubt.
+    """
+    if not text.isascii():
+        return numbers_in(text)
+    return list(_numbers(text, {_first_digits(value) for number in wanted for value in number.values}))
+
+
+def _first_digits(value: Fraction) -> str:
+    """Give the first two digits of a number that are not zeros before it: 50 of 0.5, empty where it is too large."""
+    try:
+        written = f"{abs(float(value)):.15e}"
+    except OverflowError:
+        return ""
+    return written[0] + written[2]
+
+
+def _numbers(text: str, beginnings: Collection[str] = ("",)) -> Iterator[Number]:
     decimal = _decimal_mark(text)
-    for found in _written(text):
+    for found in _written(text, beginnings):
         unit, factors = _unit(found["currency"] or "", text, found.end())
         is_negative = (found["sign"] or found["second_sign"] or "+").strip() != "+"
         for values, start, end in _readings(found, decimal):
@@ -93,10 +114,17 @@ def _numbers(text: str) -> Iterator[Number]:
             yield Number(values, unit, found.start() if is_first else start, end)
 
 
-def _written(text: str) -> Iterator[re.Match[str]]:
-    """Give what the pattern finds, which is looked for near digits alone: a sign and a currency may stand before."""
-    pattern, at = _pattern(), 0
+def _written(text: str, beginnings: Collection[str] = ("",)) -> Iterator[re.Match[str]]:
+    """Give what the pattern finds, which is looked for near digits alone: a sign and a currency may stand before.
+
+    `beginnings` are the first two digits of what is asked for; all is where an empty one is among them.
+    """
+    pattern, at, every = _pattern(), 0, "" in beginnings
     while digit := _DIGIT.search(text, at):
+        plain = None if every else _PLAIN.match(text, digit.start())
+        if plain and plain[0].translate(_NO_MARKS).lstrip("0")[:2].ljust(2, "0") not in beginnings:
+            at = plain.end()
+            continue
         found = pattern.search(text, max(at, digit.start() - _BEFORE_DIGITS))
         if found is None:
             return
