@@ -10,39 +10,9 @@ from hypothesis import strategies as st
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in, numbers_like
 
 _PIECES = [
-    "minus ",
-    "-",
-    "$",
-    "5",
-    "20",
-    "1",
-    "000",
-    ",",
-    ".",
-    "%",
-    " million",
-    " USD",
-    " kg",
-    " the fee is",
-    " a",
-    " x 10^5",
-    "e5",
-    " ",
-    "\n",
-    "(",
-    ")",
-    "/",
-    "'",
-    " 3 ",
-    ": ",
-    "k",
-    "EUR ",
-    ".5",
-    "0",
-    "10",
-    "12",
-    "^2",
-]
+    "minus ", "-", "$", "5", "20", "1", "000", ",", ".", "%", " million", " USD", " kg", " the fee is", " a", " x 10^5",
+    "e5", " ", "\n", "(", ")", "/", "'", " 3 ", ": ", "k", "EUR ", ".5", "0", "10", "12", "^2",
+]  # fmt: skip
 
 LOCALES = {
     "en": (",", "."),
