@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("dialwatch/demo/data/halueval_qa.jsonl"))
     some = cases(parser.parse_args().data)
-    report("sentences/2", supporting_sentences, some)
+    report("sentences/3", supporting_sentences, some)
     models = Models(sentence_encoder=real_encoder(), device="cpu")
     for threshold in THRESHOLDS:
         similar = SimilarSentences(models, threshold)
@@ -67,7 +67,7 @@ def main() -> None:
         def both(answer: str, contexts: Sequence[str], similar: SimilarSentences = similar) -> list[str]:
             return supporting_sentences(answer, contexts) or similar.facts(answer, contexts)
 
-        report(f"then sentence_similarity/1 from {threshold}", both, some)
+        report(f"then sentence_similarity/3 from {threshold}", both, some)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.metrics import CITATION
-from evaluator.metrics.language.prose_sentences import prose_sentences
+from evaluator.metrics import sentences as cut_in_sentences
 from evaluator.metrics.language.words import without_outer_marks
 
 _LEAST_LETTERS = 8
@@ -62,7 +62,7 @@ def numbered_sentences(contexts: Sequence[str]) -> list[Sentence]:
     found = []
     for chunk, context in enumerate(contexts):
         at = 0
-        for text in prose_sentences(context):
+        for text in cut_in_sentences(context):
             at = context.index(text, at)
             found.append(Sentence(chunk, at, text))
             at += len(text)

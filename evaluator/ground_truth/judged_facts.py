@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FACT = object_of(statement=TEXT, sentences=list_of(NUMBER), quote=TEXT)
 _PROMPT = Prompt.read("case_facts", object_of(facts=list_of(_FACT)))
-_VERSION = "judge/1"
+_VERSION = "judge/2"
 _MOST_SPLITS = 2
 """Contexts are divided in two at most so often: in four parts."""
 _TOO_MUCH = frozenset({Reason.FAILED, Reason.CUT})

@@ -13,7 +13,7 @@ from evaluator.models import Models, ModelUnavailableError, sentence_encoder, un
 
 logger = logging.getLogger(__name__)
 
-EXTRACTOR = "sentence_similarity/2"
+EXTRACTOR = "sentence_similarity/3"
 """Name and version of facts that `SimilarSentences` found."""
 
 

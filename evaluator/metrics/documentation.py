@@ -60,6 +60,24 @@ and nothing is trimmed or folded.
 - A version changes whenever a row may get another value, and an option that changes the arithmetic stands in it:
   `1-denominator=k`. Values of two versions are never compared.
 
+## Texts, numbers and sentences
+
+- **One Unicode form**: metrics of facts, `faithfulness_kprecision` and `case_passed` compare texts in NFKC without soft
+  hyphens and other invisible characters, with ASCII dashes, quotation marks and spaces. Places in details are those of
+  the text as it was.
+- **Numbers by value**: 1,000, 1 000, 1'000 and 1000 are one number, and so are 3,5 and 3.5; 1.000 may be 1 or 1000.
+  Read are signs, percent, currencies and units (`5 mg` is not `5 g`, `5 €` not `$5`), fractions, powers,
+  magnitudes (3k, 2 million) and digits of other scripts. A hyphen in a range or a date is no sign. A number
+  without a unit agrees with one that has any; units are not converted.
+- **Sentences** end at no abbreviation (`z. B.`, `p. ex.`, `т. е.`), initial or ordinal (`am 3. Mai`) of English,
+  German, French, Spanish, Italian, Polish, Ukrainian or Russian, and at the full stops of Chinese and Japanese.
+  Headings, items, rows of tables, lines of code and lines that end in a colon are pieces of their own, wrapped lines
+  are joined. The rules are dialwatch's:
+  libraries (sentencex, syntok, pysbd, sentence-splitter) need the language of each chunk, and cut more
+  abbreviations. `context_relevance_sentences` counts sentences as pysbd does, for ragas' number.
+- A metric that promises another package's number reads texts as that package does: `facts_recall_aidial_rag_eval`,
+  `answer_correctness_token_recall`, and `FaithfulnessKPrecision(aggregation="max")`, which is unitxt's.
+
 ## Models
 
 Some metrics ask a local model. They need `pip install '.[models]'` in a checkout, and the model on this machine: in a

@@ -117,7 +117,8 @@ class CasePassed:
         if answer is None:
             return Score(None, UnscoredReason.NO_ANSWER)
         refuses = refusal_in(answer) is not None
-        if all(refusal_in(one) is not None for one in references):
+        saying = [one for one in references if refusal_in(one) is None]
+        if not saying:
             return Score(1.0) if refuses else _failed(FailedPart.UNANSWERABLE)
         facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
         if not facts:
@@ -125,7 +126,7 @@ class CasePassed:
         contexts = context_texts(contexts_cell)
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
-        if not refuses and any(agrees(answer, one) for one in references if refusal_in(one) is None):
+        if not refuses and any(agrees(answer, one) for one in saying):
             return Score(1.0)
         found = find(facts, contexts)
         ranks = found.ranks

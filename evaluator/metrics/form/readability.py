@@ -62,7 +62,7 @@ class Readability:
         metadata=option("`flesch_kincaid`, or `ari`: the automated readability index (metric name `readability_ari`)"),
     )
 
-    version = "1"
+    version = "2"
     needs = ("answer",)
     judge = ScoredBy.LEXICAL
 

@@ -153,8 +153,11 @@ def _word(word: str) -> str:
 
 def _folded(text: str) -> str:
     """Lower case, without accents, with one kind of apostrophe, and English contractions written out."""
-    decomposed = unicodedata.normalize("NFKD", in_one_form(text).translate(_APOSTROPHES).casefold())
-    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
+    if text.isascii():
+        plain = text.lower().replace("`", "'")
+    else:
+        decomposed = unicodedata.normalize("NFKD", in_one_form(text).translate(_APOSTROPHES).casefold())
+        plain = "".join(character for character in decomposed if not unicodedata.combining(character))
     for contraction, words in _CONTRACTIONS:
         plain = contraction.sub(words, plain)
     return plain

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evaluator.metrics.language.numbers import missing_numbers, numbers_in
+from evaluator.metrics.language.numbers import missing_numbers, numbers_in, numbers_like
 from evaluator.metrics.language.scripts import words_of
 from evaluator.metrics.language.tokens import Tokenisation, tokeniser
 from evaluator.metrics.language.unicode_forms import Span
 
 _BETWEEN_WORDS = re.compile(r"\s*")
+_DIGIT = re.compile(r"\d")
+_WITH_DIGIT = re.compile(r"(?<!\S)(?:\S+ )?[^\s\d]*\d\S*(?: \S+)?")
+_OTHER_NUMBER = "\ue000"
+"""Stands for a number that is in no other text: a token that no text has."""
 
 
 def absent_words(text: str, others: Sequence[str], tokenisation: Tokenisation = "squad") -> list[Span]:
@@ -33,8 +37,27 @@ def absent_words(text: str, others: Sequence[str], tokenisation: Tokenisation = 
 def absent_numbers(text: str, others: Sequence[str]) -> list[Span]:
     """Give the places of the numbers of `text` that are equal to no number in `others`, in order."""
     found = numbers_in(text)
-    known = [number for other in others for number in numbers_in(other)] if found else []
+    known = [number for other in others for number in numbers_like(found, other)] if found else []
     return [(number.start, number.end) for number in missing_numbers(found, known)]
+
+
+def with_numbers_of(other: str, text: str) -> str:
+    """Write the numbers of a text as `other` writes those that are equal to them, and the rest as a token of its own.
+
+    So tokens are the same where numbers are: 3,5 is not 35, and 1000 is 1 000.
+    """
+    # A number between the same words is the same, and to read all numbers of contexts takes long.
+    if not _DIGIT.search(text) or all(f" {found[0]} " in other for found in _WITH_DIGIT.finditer(text)):
+        return text
+    numbers = numbers_in(text)
+    known = numbers_like(numbers, other)
+    parts, done = list[str](), 0
+    for number in numbers:
+        written = text[number.start : number.end]
+        equal = [other[one.start : one.end] for one in known if number.agrees_with(one)]
+        parts += [text[done : number.start], written if written in equal else next(iter(equal), _OTHER_NUMBER)]
+        done = number.end
+    return "".join([*parts, text[done:]])
 
 
 def joined_places(text: str, places: Sequence[Span]) -> list[Span]:

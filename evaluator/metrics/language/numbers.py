@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import yaml
@@ -14,7 +14,13 @@ import yaml
 from evaluator.metrics.language.unicode_forms import UnicodeForm
 
 _HAS_NUMBER = re.compile(r"\d|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2089\u2150-\u215e\u2460-\u249b]")
+_DIGIT = re.compile(r"\d")
+_PLAIN = re.compile(r"(?<![.,'])\d+(?:[.,]\d+)?(?!\d|[.,'/^]\d|\^|/|\s\d|[eE][-+]?\d|\s?[x*]\s?10)")
+_NO_MARKS = str.maketrans("", "", ".,")
+_BEFORE_DIGITS = 40
+"""Characters in which a sign or currency begins before its number."""
 _MOST_DIGITS, _MOST_EXPONENT = 100, 300
+_AS_WRITTEN = (1,)
 _ARABIC_MARKS = str.maketrans("\u066b\u066c\u066a", ".,%")
 _SIGN_WORDS = r"(?:minus|moins|menos|meno|минус|мінус)\s+"
 # A hyphen after a letter, a digit or a closing mark joins: 10-20, 2023-05-12, F-16.
@@ -22,6 +28,7 @@ _SIGN = rf"(?<![\w)\]%.,°'\"])[-+]|(?<!\d\s)(?<!\w){_SIGN_WORDS}"
 _EXPONENT = r"[eE](?P<e>[-+]?\d{1,4})(?![\w.])|\s?[x×*·]\s?10\^(?P<ten>[-+]?\d{1,4})|\^(?P<power>[-+]?\d{1,4})"
 _DIGITS = r"\d+(?:[.,']\d+)*"
 _SPACED = r"\d{1,3}(?:\s\d{3})+(?!\d)(?:[.,]\d+(?![\d.,]*\d))?"
+_BOTH_MARKS = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:(?:\.\d{3})+(,)|(?:,\d{3})+(\.))\d+(?![\d.,]*\d)")
 _FRACTION = r"(?:(?P<whole>\d{1,4})\s)?(?P<above>\d{1,4})/(?P<below>[1-9]\d{0,3})(?![\d/])"
 
 
@@ -54,6 +61,8 @@ def numbers_in(text: str) -> list[Number]:
     """
     if not _HAS_NUMBER.search(text):
         return []
+    if text.isascii():
+        return list(_numbers(text))
     form = UnicodeForm.of(text)
     found = _numbers(form.text.translate(_ARABIC_MARKS))
     if not form.changed:
@@ -73,19 +82,54 @@ def missing_numbers(expected: Iterable[Number], said: Sequence[Number]) -> list[
     return [one for one in expected if not any(one.agrees_with(other) for other in said)]
 
 
-def _numbers(text: str) -> Iterator[Number]:
+def numbers_like(wanted: Sequence[Number], text: str) -> list[Number]:
+    """Give numbers of an ASCII text, among them all that agree with a wanted one: most others are not read.
+
+    A number and what it is written as begin with the same two digits but for fractions, powers and marks in doubt.
+    """
+    if not text.isascii():
+        return numbers_in(text)
+    return list(_numbers(text, {_first_digits(value) for number in wanted for value in number.values}))
+
+
+def _first_digits(value: Fraction) -> str:
+    """Give the first two digits of a number that are not zeros before it: 50 of 0.5, empty where it is too large."""
+    try:
+        written = f"{abs(float(value)):.15e}"
+    except OverflowError:
+        return ""
+    return written[0] + written[2]
+
+
+def _numbers(text: str, beginnings: Collection[str] = ("",)) -> Iterator[Number]:
     decimal = _decimal_mark(text)
-    for found in _pattern().finditer(text):
+    for found in _written(text, beginnings):
         unit, factors = _unit(found["currency"] or "", text, found.end())
         is_negative = (found["sign"] or found["second_sign"] or "+").strip() != "+"
         for values, start, end in _readings(found, decimal):
-            scaled = frozenset(
-                value * factor * (-1 if is_negative and start == found.start("number") else 1)
-                for value in values
-                for factor in factors
-            )
-            first = found.start() if start == found.start("number") else start
-            yield Number(scaled, unit, first, end)
+            is_first = start == found.start("number")
+            sign = -1 if is_negative and is_first else 1
+            if sign < 0 or factors != _AS_WRITTEN:
+                values = frozenset(value * factor * sign for value in values for factor in factors)
+            yield Number(values, unit, found.start() if is_first else start, end)
+
+
+def _written(text: str, beginnings: Collection[str] = ("",)) -> Iterator[re.Match[str]]:
+    """Give what the pattern finds, which is looked for near digits alone: a sign and a currency may stand before.
+
+    `beginnings` are the first two digits of what is asked for; all is where an empty one is among them.
+    """
+    pattern, at, every = _pattern(), 0, "" in beginnings
+    while digit := _DIGIT.search(text, at):
+        plain = None if every else _PLAIN.match(text, digit.start())
+        if plain and plain[0].translate(_NO_MARKS).lstrip("0")[:2].ljust(2, "0") not in beginnings:
+            at = plain.end()
+            continue
+        found = pattern.search(text, max(at, digit.start() - _BEFORE_DIGITS))
+        if found is None:
+            return
+        yield found
+        at = found.end()
 
 
 @cache
@@ -100,7 +144,9 @@ def _pattern() -> re.Pattern[str]:
 
 def _decimal_mark(text: str) -> str | None:
     """Give the decimal mark of a text whose numbers leave no doubt, such as 1.234,56."""
-    found = re.findall(r"(?<![\d.,])\d{1,3}(?:(?:\.\d{3})+(,)|(?:,\d{3})+(\.))\d+(?![\d.,]*\d)", text)
+    if "," not in text or "." not in text:
+        return None
+    found = _BOTH_MARKS.findall(text)
     marks = {mark for both in found for mark in both if mark}
     return marks.pop() if len(marks) == 1 else None
 
@@ -113,7 +159,7 @@ def _readings(found: re.Match[str], decimal: str | None) -> Iterator[tuple[froze
         either = () if found["whole"] else (Fraction(above), Fraction(below))
         yield frozenset((whole + Fraction(above, below), *either)), start, end
         return
-    spaced = re.split(r"\s", written)
+    spaced = written.split()
     if len(spaced) > 1:
         # Several numbers in a row look the same as one with spaces for thousands.
         values = _values("".join(spaced), decimal) or frozenset()
@@ -134,6 +180,7 @@ def _readings(found: re.Match[str], decimal: str | None) -> Iterator[tuple[froze
                 yield frozenset({_fraction(digits[0])}), at + digits.start(), at + digits.end()
 
 
+@lru_cache(maxsize=1 << 12)
 def _values(written: str, decimal: str | None) -> frozenset[Fraction] | None:
     """Give the values of digits with marks; None where they are several numbers."""
     groups, marks = re.split(r"[.,']", written), re.findall(r"[.,']", written)
@@ -177,7 +224,7 @@ def _raised(values: frozenset[Fraction], found: re.Match[str]) -> frozenset[Frac
 
 def _unit(currency: str, text: str, end: int) -> tuple[str | None, Sequence[int]]:
     """Give what stands beside a number: its unit, and the factors of its magnitude."""
-    factors: Sequence[int] = (1,)
+    factors: Sequence[int] = _AS_WRITTEN
     unit = _known("currencies", currency)
     word, after = _word_at(text, end)
     known = _known("magnitudes", word)

@@ -12,7 +12,7 @@ from evaluator.judges.prompts import NUMBER, YES_OR_NO, Prompt, because, list_of
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, Direction, OddCases
 from evaluator.metrics.llm.claim_metric import unanswered_reason
-from evaluator.metrics.llm.claims import RowTexts
+from evaluator.metrics.llm.claims import CUT, RowTexts
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, aspect_critique, odd_strictness
 from evaluator.metrics.metric import Metric, Score
@@ -69,8 +69,8 @@ class AspectCritique(PromptMetric[RowTexts]):
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """The prompt, the definition in it, and the number of votes."""
-        return (_PROMPTS[self.gives_reasons].version, self.definition, str(odd_strictness(self.strictness)))
+        """The prompt, the definition in it, the number of votes, and how answers are cut."""
+        return (_PROMPTS[self.gives_reasons].version, self.definition, str(odd_strictness(self.strictness)), CUT)
 
     def read_row(self, *cells: object) -> RowTexts | Score:
         """Take the question and the sentences of the answer."""

@@ -10,6 +10,7 @@ from evaluator.metrics.cells import context_texts, text, texts
 from evaluator.metrics.description import NOT_READ, Description, Direction, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.llm.claims import (
+    CUT,
     Claim,
     ReferenceClaim,
     RowClaims,
@@ -114,9 +115,9 @@ class ClaimMetric(LlmMetric[RowTexts]):
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """Both prompts where there is a reference answer; the second shows the claims that the first found."""
+        """Both prompts where there is a reference answer, and how texts are cut into the sentences that they number."""
         both = prompts(reasons=self.gives_reasons)
-        return both if self._reads("reference") else both[:1]
+        return (*(both if self._reads("reference") else both[:1]), CUT)
 
     def value(self, claims: RowClaims) -> Judged:
         """Give the value of a row's claims."""

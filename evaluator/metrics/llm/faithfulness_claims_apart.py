@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
-from evaluator.metrics.llm.claims import RowClaims, RowTexts, ask_claim_by_claim, prompts_claim_by_claim
+from evaluator.metrics.llm.claims import CUT, RowClaims, RowTexts, ask_claim_by_claim, prompts_claim_by_claim
 from evaluator.metrics.llm.verdicts import Judged, supported_share
 from evaluator.metrics.metric import Metric, Score
 
@@ -44,7 +44,7 @@ class FaithfulnessClaimsApart(ClaimMetric):
     @property
     def prompts(self) -> tuple[str, ...]:
         """Those of both steps."""
-        return prompts_claim_by_claim(reasons=self.gives_reasons)
+        return (*prompts_claim_by_claim(reasons=self.gives_reasons), CUT)
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
         """Ask about rows, together."""

@@ -5,24 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from evaluator.metrics.language.numbers import Number, numbers_in
-from evaluator.metrics.language.unicode_forms import UnicodeForm
+from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.canonical_lines import CanonicalLines
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.metric import ScoredBy
 
-_Place = tuple[int, int]
-"""Where a fact begins in the lines of a row, and its length there."""
+_FIRST = itemgetter(0)
 
 _DIGIT = re.compile(r"\d")
 _WRITTEN_NUMBER = re.compile(r"\d+(?: \d+)*")
 _ANY_NUMBER = r"(?<!\d)\d{1,40}(?: \d{1,9}){0,6}"
 _NEAR = 40
 """Characters around a fact that decide what its first and last numbers are."""
-_EDGE = 12
-"""Characters at the ends of a fact in which a number may depend on what stands beside the fact."""
+_SIGN_WORDS = ("minus", "moins", "menos", "meno", "минус", "мінус")
+_LEAST_ANCHOR = 6
+"""Characters of words that are looked for; shorter ones stand everywhere."""
+_FIRST_WORD = re.compile(r"[^\W\d_]{2,}(?=\s)")
+_LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}\Z")
+_SENTENCE_BEFORE = re.compile(r"(?:\A|[^\W\d][.!?:;]\s)\Z")
+_MARK_AFTER = re.compile(r"[.,;:!?)]*(?:\s|\Z)")
 _MOST = 1_000_000_000  # Steps; some seconds, and a thousand times what the largest rows of a deployment take.
 
 
@@ -60,35 +65,37 @@ class CitationMatcher:
         return self._find
 
     def _find(self, facts: Sequence[str], contexts: Sequence[str]) -> FactsFound:
-        _, places = self._places(facts, tuple(self._in_form(context).text for context in contexts))
-        return FactsFound.of([[index for index, _ in of_context] for of_context in places], len(facts))
+        checked_work(facts, contexts, _MOST)
+        lines = CanonicalLines.of(tuple(contexts if self.as_written else map(in_one_form, contexts)))
+        held: list[list[int]] = [[] for _ in contexts]
+        for index, written in enumerate(facts):
+            fact, form, has_numbers = self._read(written)
+            for line in _lines_with_numbers(fact, form, lines) if has_numbers else map(_FIRST, lines.places(form)):
+                held[line].append(index)
+        return FactsFound.of(held, len(facts))
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
         """Give where each context says each fact first."""
         forms = [self._in_form(context) for context in contexts]
-        lines, places = self._places(facts, [form.text for form in forms])
-        return [
-            [(index, forms[line].span(*lines.span(line, *place))) for index, place in of_context]
-            for line, of_context in enumerate(places)
-        ]
-
-    def _places(
-        self, facts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[CanonicalLines, list[list[tuple[int, _Place]]]]:
-        """Give for each context, in its form, the facts that it holds, with their first places in the lines."""
         checked_work(facts, contexts, _MOST)
-        lines = CanonicalLines.of(contexts)
-        held: list[list[tuple[int, _Place]]] = [[] for _ in contexts]
+        lines = CanonicalLines.of([form.text for form in forms])
+        held: list[list[tuple[int, Span]]] = [[] for _ in contexts]
         for index, written in enumerate(facts):
-            fact = self._in_form(written).text
-            form = canonical(fact).strip() if self.trimmed else canonical(fact)
-            if self.as_written or not _DIGIT.search(fact):
-                places: Iterable[tuple[int, int, int]] = ((line, at, len(form)) for line, at in lines.places(form))
-            else:
-                places = _places_with_numbers(fact, form, lines)
-            for line, *place in places:
-                held[line].append((index, (place[0], place[1])))
-        return lines, held
+            fact, form, has_numbers = self._read(written)
+            places: Iterable[tuple[int, int, int]] = (
+                _places_with_numbers(fact, form, lines, set())
+                if has_numbers
+                else ((line, at, len(form)) for line, at in lines.places(form))
+            )
+            for line, at, length in places:
+                held[line].append((index, forms[line].span(*lines.span(line, at, length))))
+        return held
+
+    def _read(self, written: str) -> tuple[str, str, bool]:
+        """Give a fact in its Unicode form, in its canonical form, and whether numbers of it are to be compared."""
+        fact = written if self.as_written else in_one_form(written)
+        form = canonical(fact).strip() if self.trimmed else canonical(fact)
+        return fact, form, not self.as_written and _DIGIT.search(fact) is not None
 
     def _in_form(self, text: str) -> UnicodeForm:
         return UnicodeForm(text, text) if self.as_written else UnicodeForm.of(text)
@@ -115,22 +122,67 @@ def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:
     return CITATION.finder()(facts, contexts).ranks
 
 
-def _places_with_numbers(fact: str, form: str, lines: CanonicalLines) -> Iterator[tuple[int, int, int]]:
-    """Give each line that holds a fact with the same numbers, where it begins first and its length."""
-    done = set[int]()
+def _lines_with_numbers(fact: str, form: str, lines: CanonicalLines) -> Iterator[int]:
+    """Give each line that holds a fact with the same numbers."""
+    anchor = _anchor(form)
+    if anchor is None:
+        yield from map(_FIRST, _places_with_numbers(fact, form, lines, set()))
+        return
+    done, has_others = set[int](), False
+    for line, _ in lines.places(anchor):
+        context = lines.contexts[line]
+        start = context.find(fact)
+        if start >= 0 and _is_read_alike(fact, context, start):
+            done.add(line)
+            yield line
+        else:
+            has_others = True
+    if has_others:
+        yield from map(_FIRST, _places_with_numbers(fact, form, lines, done))
+
+
+def _places_with_numbers(fact: str, form: str, lines: CanonicalLines, done: set[int]) -> Iterator[tuple[int, int, int]]:
+    """Give each line that holds a fact with the same numbers, where it begins first and its length.
+
+    `done` are lines that are not asked for.
+    """
     wanted: list[Number] | None = None
-    has_numbers_within = _DIGIT.search(fact[:_EDGE] + fact[-_EDGE:]) is None
     for line, at, length in _candidates(form, lines, done):
         if line in done:
             continue
         start, end = lines.span(line, at, length)
         context = lines.contexts[line]
-        if not (has_numbers_within and context[start:end] == fact):
+        if not _is_read_alike(fact, context, start):
             wanted = numbers_in(fact) if wanted is None else wanted
             if not _has_numbers(context, (start, end), wanted):
                 continue
         done.add(line)
         yield line, at, length
+
+
+def _is_read_alike(fact: str, context: str, start: int) -> bool:
+    """Whether a fact stands there as it is written, and nothing beside it makes other numbers of its own.
+
+    Most facts do, and to read numbers takes ten times as long. A sign, a digit, a currency or a word such as million
+    may stand beside.
+    """
+    if not context.startswith(fact, start):
+        return False
+    end = start + len(fact)
+    if context[start - 1 : start].isalnum() or context[end : end + 1].isalnum():
+        return False
+    if fact[-1] not in ".!?" and _DIGIT.search(context, end, end + 3):
+        return False
+    first = _FIRST_WORD.match(fact)
+    begins_alike = (
+        first[0].lower() not in _SIGN_WORDS if first else _SENTENCE_BEFORE.search(context[max(0, start - 3) : start])
+    )
+    if not begins_alike:
+        return False
+    if _LAST_WORD.search(fact[-_NEAR:]):
+        return True
+    is_closed = fact[-1] in ".!?%)" or context[end : end + 1] in ("", *".,;:!?)")
+    return is_closed and _MARK_AFTER.match(context, end) is not None
 
 
 def _candidates(form: str, lines: CanonicalLines, done: Collection[int]) -> Iterator[tuple[int, int, int]]:
@@ -139,22 +191,33 @@ def _candidates(form: str, lines: CanonicalLines, done: Collection[int]) -> Iter
     `done` are lines whose places need not be given.
     """
     text = lines.text
+    common = _anchor(form)
+    anchor = form if common is None else common
+    has_others = common is None
+    before = form.index(anchor)
     line = counted = 0
-    at = text.find(form)
+    at = text.find(anchor, before)
     while at >= 0:
         line += text.count("\n", counted, at)
         counted = at
-        yield line, at, len(form)
-        at = text.find(form, at + 1)
-    words = _WRITTEN_NUMBER.split(form)
+        if text.startswith(form, at - before):
+            yield line, at - before, len(form)
+        has_others |= line not in done
+        at = text.find(anchor, at + 1)
     # Most facts stand nowhere but where they are as written, and a pattern takes long to make.
-    if all(line in done for line, _ in lines.places(max(words, key=len))):
+    if not has_others:
         return
     line = counted = 0
-    for found in re.finditer(_ANY_NUMBER.join(map(re.escape, words)), text):
+    for found in re.finditer(_ANY_NUMBER.join(map(re.escape, _WRITTEN_NUMBER.split(form))), text):
         line += text.count("\n", counted, found.start())
         counted = found.start()
         yield line, counted, found.end() - counted
+
+
+def _anchor(form: str) -> str | None:
+    """Give the longest words that all ways of writing a fact have in common; None where they are short."""
+    longest = max(_WRITTEN_NUMBER.split(form), key=len)
+    return longest if len(longest) >= _LEAST_ANCHOR else None
 
 
 def _has_numbers(context: str, span: Span, wanted: Sequence[Number]) -> bool:

@@ -50,7 +50,7 @@ class EmbeddingMatcher:
     def version(self) -> str:
         """Version of the rule, the model, and the threshold if another was chosen."""
         chosen = "" if self.threshold == DEFAULT_THRESHOLD else f"-threshold={self.threshold:g}"
-        return f"2-{self.models.version('sentence_encoder')}{chosen}"
+        return f"3-{self.models.version('sentence_encoder')}{chosen}"
 
     def finder(self) -> FindFacts:
         """Give a function that compares the facts with each sentence of each context."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evaluator.metrics.cells import context_texts, text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.language.absent_words import absent_numbers, absent_words, joined_places
+from evaluator.metrics.language.absent_words import absent_numbers, absent_words, joined_places, with_numbers_of
 from evaluator.metrics.language.token_overlap import Compared, Overlap, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
@@ -38,7 +38,8 @@ class FaithfulnessKPrecision:
     retriever would lift the mean; with "max" there is no best context, and it is null. Contexts that are not known
     (a missing cell) are null with `no_contexts`, a missing answer is null with `no_answer`.
 
-    But for "max", texts are compared in one Unicode form.
+    But for "max", texts are compared in one Unicode form and numbers by value, with their units: 35 is not in a context
+    that says 3,5, and 1000 is in one that says 1 000.
 
     `unsupported` in the details has the words of the answer that stand in no context, and the numbers that are equal to
     none there, as start and end in its characters: the first 200 places, and in `more_unsupported` how many follow.
@@ -76,7 +77,7 @@ class FaithfulnessKPrecision:
     @property
     def version(self) -> str:
         """Version of the arithmetic; the two aggregations are not comparable."""
-        return "2" if self.aggregation == "join" else "1-max"
+        return "3" if self.aggregation == "join" else "1-max"
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `answer` and `contexts`."""
@@ -96,13 +97,19 @@ class FaithfulnessKPrecision:
         return _Row(UnicodeForm.of(answer), [in_one_form(" ".join(contexts))])
 
     def _score_all(self, rows: Sequence[_Row]) -> Iterator[Score]:
-        compared = [Compared(row.answer.text, row.contexts) for row in rows]
+        compared = [Compared(self._compared(row), row.contexts) for row in rows]
         for row, overlap in zip(rows, overlaps(compared, self.tokenisation), strict=True):
             if overlap.total:
                 details = LateDetails(partial(self._details, row, overlap))
                 yield Score(max(overlap.shared) / overlap.total, None, details)
             else:
                 yield Score(0.0, None if row.answer.text.strip() else UnscoredReason.NO_ANSWER)
+
+    def _compared(self, row: _Row) -> str:
+        answer = row.answer.text
+        if self.aggregation == "max" or len(answer) + len(row.contexts[0]) > _MOST_CHARACTERS:
+            return answer
+        return with_numbers_of(row.contexts[0], answer)
 
     def _details(self, row: _Row, overlap: Overlap) -> dict[str, Any]:
         answer = row.answer.text

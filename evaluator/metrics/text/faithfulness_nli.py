@@ -37,7 +37,7 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
     sentences are more than 1,000,000 (a context counting as 500 at least) is null with `too_long`.
     """
 
-    base_version = "2"
+    base_version = "3"
     role = "entailment"
     name = "faithfulness_nli"
     needs = ("answer", "contexts")

@@ -63,7 +63,7 @@ def test_a_case_gets_the_facts_that_the_judge_points_at(
     assert case["facts"] == [SEAT]
     assert case["citations"] == [{"statement": "Delhi is the capital.", "chunk": 0, "start": 0, "end": len(SEAT)}]
     assert case["context"] == ["Delhi is the seat of government. It is large."]
-    assert case["extractor"].startswith("judge/1-m-")
+    assert case["extractor"].startswith("judge/2-m-")
     assert (case["version"], case["status"], case["updated_by"]) == (2, "proposed", "evaluator")
     assert "1 of its citations stood nowhere" in case["note"]
     assert len(case_history(lake.table(GROUND_TRUTH, "rag"), case["case_id"])) == 2
@@ -78,7 +78,7 @@ def test_where_the_judge_is_away_the_case_keeps_its_facts_and_is_asked_about_lat
 ) -> None:
     server.always = fails(401)
     evaluate(settings(server, tmp_path), lake)
-    assert (case_of(lake)["extractor"], case_of(lake)["version"]) == ("sentences/2", 1)
+    assert (case_of(lake)["extractor"], case_of(lake)["version"]) == ("sentences/3", 1)
     assert "judge_unavailable; they keep those of their words" in caplog.text
     server.always = says(named(("s", [1], "")))
     evaluate(settings(server, tmp_path), lake)

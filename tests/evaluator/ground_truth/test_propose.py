@@ -54,7 +54,7 @@ def test_a_liked_answer_is_a_proposed_case(evaluator: Evaluator, traffic: Any) -
         "status_by": "evaluator",
         "status_at": NOW,
         "note": None,
-        "extractor": "sentences/2",
+        "extractor": "sentences/3",
         "created_at": NOW,
         "updated_at": NOW,
         "updated_by": "evaluator",

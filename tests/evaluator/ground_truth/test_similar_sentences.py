@@ -50,7 +50,7 @@ def test_without_the_model_there_are_none(caplog: pytest.LogCaptureFixture) -> N
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize(("is_on", "made_by"), [(True, "sentence_similarity/2"), (False, "sentences/2")])
+@pytest.mark.parametrize(("is_on", "made_by"), [(True, "sentence_similarity/3"), (False, "sentences/3")])
 def test_the_service_labels_what_it_finds(lake: Any, traffic: Any, is_on: bool, made_by: str) -> None:
     paraphrase: Callable[..., Any] = traffic.answer
     traffic.log(paraphrase("a", answer="New Delhi houses the country's ruling institutions."))

@@ -7,9 +7,10 @@ from evaluator.metrics.llm.claims.answer_claims import AnswerClaims, Claim
 from evaluator.metrics.llm.claims.claim_by_claim import ask_claim_by_claim, prompts_claim_by_claim
 from evaluator.metrics.llm.claims.reference_claims import ReferenceClaim, ReferenceClaims
 from evaluator.metrics.llm.claims.row_claims import RowClaims, ask_claims, prompts
-from evaluator.metrics.llm.claims.row_texts import RowTexts, sentences_of
+from evaluator.metrics.llm.claims.row_texts import CUT, RowTexts, sentences_of
 
 __all__ = [
+    "CUT",
     "AnswerClaims",
     "Claim",
     "ReferenceClaim",

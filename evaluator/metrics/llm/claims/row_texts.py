@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evaluator.judges.fence import fenced
-from evaluator.metrics.language.prose_sentences import prose_sentences
+from evaluator.metrics.language.sentences import sentences
 
 AT_ONCE = 20
 """Sentences or claims that are judged in one call; contexts are never split, as a claim may need two of them."""
+
+CUT = "sentences/2"
+"""Version of how texts are cut into sentences."""
 
 _USUAL_CLAIMS = 2
 
@@ -65,7 +68,7 @@ def numbered(what: str, numbers: range) -> str:
 
 def sentences_of(text: str) -> tuple[str, ...]:
     """Cut a text into sentences; what has no letter and no digit, as a ruled line, is none."""
-    return tuple(one for one in prose_sentences(text) if any(map(str.isalnum, one)))
+    return tuple(one for one in sentences(text) if any(map(str.isalnum, one)))
 
 
 def _digest(*parts: object) -> str:

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluator.metrics.language.numbers import missing_numbers, numbers_in
+from evaluator.metrics.language.numbers import missing_numbers, numbers_in, numbers_like
+
+_PIECES = [
+    "minus ", "-", "$", "5", "20", "1", "000", ",", ".", "%", " million", " USD", " kg", " the fee is", " a", " x 10^5",
+    "e5", " ", "\n", "(", ")", "/", "'", " 3 ", ": ", "k", "EUR ", ".5", "0", "10", "12", "^2",
+]  # fmt: skip
 
 LOCALES = {
     "en": (",", "."),
@@ -138,3 +143,10 @@ def test_any_text_has_numbers_in_order_at_places_of_its_own(text: str) -> None:
         assert any(map(str.isnumeric, text[one.start : one.end]))
         done = one.end
         assert one.values
+
+
+@given(*(st.lists(st.sampled_from(_PIECES), min_size=1, max_size=14).map("".join) for _ in range(2)))
+def test_numbers_that_are_not_read_agree_with_no_wanted_one(text: str, wanted_text: str) -> None:
+    """A text is searched for some numbers in less time than it takes to read all of its own."""
+    wanted = numbers_in(wanted_text)
+    assert missing_numbers(wanted, numbers_like(wanted, text)) == missing_numbers(wanted, numbers_in(text))

@@ -1,9 +1,11 @@
 import sys
 
-from hypothesis import example, given
+import pytest
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from evaluator.metrics import ABSENT, fact_ranks
+from evaluator.metrics import ABSENT, CITATION, fact_ranks
+from evaluator.metrics.matchers import citation
 from evaluator.metrics.matchers.canonical import canonical
 
 
@@ -38,3 +40,32 @@ def test_a_citation_stands_in_the_text_that_it_was_cut_from(fact: str, before: s
 def test_a_fact_that_a_border_cuts_is_absent() -> None:
     """Two chunks that hold a half each do not hold the fact."""
     assert fact_ranks(["blue whale"], ["a blue", "whale sings"]) == [ABSENT]
+
+
+_PIECES = (
+    "minus |-|$|5|20|1|000|,|.|%| million| USD| kg| the fee is| is| a| x 10^5|e5| |\n|(|)|–|½|²|€ | 3 | of|: |! |. The"
+)
+
+
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(["5 x 10^5 of all orders."], 2, 22)
+@example(["The 5 fees (in USD 3 a day"], 0, 18)
+@example(["It is 3 minus 5 of all orders."], 8, 29)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(_PIECES.split("|")), min_size=1, max_size=14).map("".join), min_size=1, max_size=2
+    ),
+    st.integers(0, 40),
+    st.integers(1, 60),
+)
+def test_a_fact_that_stands_as_it_is_written_has_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch, contexts: list[str], start: int, end: int
+) -> None:
+    """Numbers that are not read, as nothing beside the fact changes them, are those that would be read."""
+    fact = contexts[0][start:end] or contexts[0]
+    found, places = CITATION.finder()([fact], contexts), CITATION.spans([fact], contexts)
+    with monkeypatch.context() as patch:
+        patch.setattr(citation, "_is_read_alike", lambda *_: False)
+        assert CITATION.finder()([fact], contexts) == found
+        assert CITATION.spans([fact], contexts) == places
+    assert [len(of_context) for of_context in places] == list(found.counts)

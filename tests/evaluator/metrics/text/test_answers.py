@@ -214,3 +214,23 @@ def test_the_words_that_stand_in_no_context_are_in_the_details() -> None:
     assert details("cat cat", "cat") == {}
     many = details("cat dog " * 1000, "cat")
     assert (len(many["unsupported"]), many["more_unsupported"]) == (200, 800)
+
+
+@pytest.mark.parametrize(
+    ("answer", "context", "expected"),
+    [
+        ("Der Zins ist 35 Prozent.", "Der Zins ist 3,5 Prozent.", 0.8),
+        ("Der Zins ist 3.5 %.", "Der Zins ist 3,5 %.", 1.0),
+        ("It is 1000 euros.", "It is 1 000 euros.", 1.0),
+        ("It costs €1.000 a year.", "It costs 1000 € a year.", 1.0),
+        ("It is -20 degrees.", "It is 20 degrees.", 0.75),
+        ("Take 5 mg daily.", "Take 5 g daily.", 0.5),
+        ("Open 2024-05-02 on.", "Open 2024-05-01 on.", 2 / 3),
+        ("It takes 3-5 days.", "It takes 3–5 days.", 1.0),
+    ],
+)
+def test_k_precision_compares_numbers_by_value(answer: str, context: str, expected: float) -> None:
+    """A number in another format is the same, another number is none of the context's; unitxt's own form reads none."""
+    assert value("faithfulness_kprecision", answer=answer, contexts=[context]) == pytest.approx(expected)
+    as_unitxt = value(FaithfulnessKPrecision(aggregation="max"), answer="It is 3,5.", contexts=["It is 35."])
+    assert as_unitxt == 1.0
