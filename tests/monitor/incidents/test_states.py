@@ -288,7 +288,7 @@ def test_the_incidents_of_a_lake_are_the_newest_first(lake: Lake, store: AlertSt
         key = replace(KEY, deployment=name)
         store.record([fired(10 + number, key)], NOW)
     log = IncidentLog(lake)
-    log.acknowledge(log.incidents(store.changes())["c"][0], "ann", "on it", NOW)
+    log.acknowledge(log.incidents(store.changes())["c"][0], None, "on it", NOW)
     found = read_incidents(lake)
     assert [(one.deployment, one.acknowledged is not None) for one in found] == [
         ("a", False), ("c", True), ("b", False),
