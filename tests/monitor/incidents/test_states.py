@@ -135,6 +135,8 @@ def test_the_foremost_alert_is_a_page_before_a_warning() -> None:
     over = state_of([warning, page, change("b", ENDS, 2)])
     assert (over.foremost, over.tier) == (warning, Tier.PAGE)
     assert state_of([warning, change("a", ENDS, 2)]).foremost is None
+    for changes in permutations([warning, change("a", ENDS, -1), change("a", FIRES, 3)]):
+        assert not state_of(changes).is_open
     again = replace(warning, change_id="again")
     assert state_of([warning, again]).foremost == again
 
