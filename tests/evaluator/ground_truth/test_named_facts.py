@@ -28,15 +28,16 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FACT = "Delhi is the seat of government"
 
 
-CONTEXT = 'Revenue was 2,319 million dollars in 2023. Profits: "none at all".'
+CONTEXT = 'Revenue was 2,319 million dollars in 2023, cash flow aside. Profits: "none at all".'
 
 
 @pytest.mark.parametrize(
     ("quote", "expected"),
     [
-        ("in 2023", "Revenue was 2,319 million dollars in 2023"),
-        ("dollars", "Revenue was 2,319 million dollars in 2023"),
+        ("in 2023", "Revenue was 2,319 million dollars in 2023, cash flow aside"),
+        ("dollars", "Revenue was 2,319 million dollars in 2023, cash flow aside"),
         ("dollars i", None),
+        ("cash flow", "cash flow"),
         ("million dollars", "million dollars"),
         ("dollars in", "dollars in"),
         (" million\n dollars ", "million dollars"),

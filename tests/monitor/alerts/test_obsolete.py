@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, Lake, Tier
+from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, Lake, OnsetKind, Tier
 from monitor.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerts.learned_anew import is_back, kept_open
 from monitor.alerts.new_changes import change_of
@@ -199,7 +200,8 @@ def test_what_says_nothing_of_an_alert_leaves_it_open() -> None:
 
 def test_an_open_alert_has_the_reading_that_it_was_found_with() -> None:
     """Where its last batch is not read yet, or elsewhere as `kept_without_history` says; floors have no reading."""
-    alert = change_of(replace(fired(), at=START + 10 * HOUR), None, NOW)
+    found_with = replace(READING, onset=OnsetKind.RECURRING, onset_hours=(9, 17))
+    alert = change_of(replace(fired(), reading=found_with), None, NOW)
     learning = replace(
         READING, status=Status.LEARNING, tier=None, reference_mean=None, since=None, since_earliest=None,
         since_latest=None, since_mean=None, since_lower=None, since_upper=None, drop=None, drop_lower=None,
@@ -207,9 +209,9 @@ def test_an_open_alert_has_the_reading_that_it_was_found_with() -> None:
     )  # fmt: skip
     streams = Streams(RegressionSettings())
     found = with_open_alerts({KEY: learning}, [alert], streams)
-    assert found == {KEY: replace(READING, kept=True, latest=START + 9 * HOUR)}
+    assert found == {KEY: replace(found_with, kept=True, latest=START + 9 * HOUR)}
     unread = replace(learning, latest=None)
-    assert with_open_alerts({KEY: unread}, [alert], streams) == {KEY: replace(READING, kept=True, latest=None)}
+    assert with_open_alerts({KEY: unread}, [alert], streams) == {KEY: replace(found_with, kept=True, latest=None)}
     without_means = replace(alert, reference_mean=None)
     past = replace(learning, latest=START + 10 * HOUR)
     assert with_open_alerts({KEY: past}, [without_means], streams) == {KEY: past}
@@ -228,3 +230,19 @@ def test_a_recorded_verdict_is_given_with_whether_the_judge_can_drift() -> None:
     measured = change_of(replace(fired(), judgement=Judgement(AlertVerdict.SYSTEM, can_drift=False)), None, NOW)
     assert recorded_verdicts(kept, [measured]) == {KEY: Judgement(AlertVerdict.SYSTEM, can_drift=False)}
     assert recorded_verdicts(kept, [ALERT]) == {KEY: Judgement(AlertVerdict.SYSTEM)}
+
+
+def test_a_stream_is_asked_what_came_since_the_onset_of_its_alert() -> None:
+    """Since the alert where that is not known; marks that the alert was recorded after say nothing."""
+    asked: list[Any] = []
+
+    class Asked(Streams):
+        def still_worse(self, *given: Any) -> Reading:
+            asked.append(given)
+            return replace(READING, kept=True)
+
+    streams, read_past = Asked(RegressionSettings()), read(Status.WATCHING)
+    for alert in (ALERT, replace(ALERT, since=None)):
+        assert with_open_alerts({KEY: read_past}, [alert], streams)[KEY].kept
+    recorded = START + 13 * HOUR
+    assert asked == [(KEY, 0.8, START + 5 * HOUR, recorded), (KEY, 0.8, START + 12 * HOUR, recorded)]
