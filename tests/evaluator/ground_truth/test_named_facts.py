@@ -46,7 +46,7 @@ CONTEXT = 'Revenue was 2,319 million dollars in 2023, cash flow aside. Profits: 
 def test_a_quote_of_eight_letters_is_a_fact_by_itself(quote: str, expected: str | None) -> None:
     """One of fewer is its whole sentence; it stands in whole words, and where it says."""
     given = {"statement": " It  is\nso. ", "sentences": [1], "quote": quote}
-    checked = checked_facts([given, given], numbered_sentences([CONTEXT]))
+    checked = checked_facts([given, given | {"statement": "Another."}], numbered_sentences([CONTEXT]))
     assert [one.text for one in checked.facts] == ([] if expected is None else [expected])
     assert (checked.dropped, checked.given) == ((2, 2) if expected is None else (0, 1))
     for fact in checked.facts:
