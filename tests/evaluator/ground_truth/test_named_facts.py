@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -141,10 +142,10 @@ def test_a_reply_with_half_of_its_citations_wrong_is_used() -> None:
     judge = Judge(named(RIGHT, WRONG))
     (found,) = judged_facts(judge, [GOOD])  # type: ignore[arg-type]
     assert ([fact.text for fact in found.facts], found.dropped, found.reason) == (["Red is one colour"], 1, None)
-    judge = Judge(named(RIGHT, WRONG, WRONG), named(WRONG), Reason.CUT, *[named(WRONG)] * 3, Reason.FAILED)
+    judge = Judge(named(RIGHT, WRONG, WRONG), named(WRONG), Reason.CUT, Reason.FAILED, *[named(WRONG)] * 2, Reason.CUT)
     (found,) = judged_facts(judge, [GOOD])  # type: ignore[arg-type]
     assert (len(judge.asked), found.spend.calls) == (7, 7)
-    assert (found.facts, found.dropped, found.reason) == ((), 3, Reason.FAILED)
+    assert (found.facts, found.dropped, found.reason) == ((), 2, Reason.FAILED)
     judge = Judge(Reason.CUT, named(RIGHT), named((2, ""), RIGHT))
     (found,) = judged_facts(judge, [GOOD])  # type: ignore[arg-type]
     assert [(fact.text, fact.chunk) for fact in found.facts] == [
@@ -287,3 +288,40 @@ def test_what_signals_come_to_stands_in_the_notes() -> None:
         ((_, found),) = changes_by_signals([case | changed], {"c": folded}, 0.8)
         assert found["note"] == note
     assert list(changes_by_signals([case | {"status": "accepted"}], {"c": 0.0}, 0.8)) == []
+
+
+def test_a_question_that_stands_by_itself_is_kept_without_a_fact(traffic: Any, tables: DeploymentTables) -> None:
+    """It is no case with new facts; where its facts come too, the note says both."""
+    truth = traffic.lake.table(GROUND_TRUTH, "rag")
+    cases = [proposed(number, conversation_hash="h") for number in range(2)]
+    truth.append(GROUND_TRUTH.rows(cases))
+    body = json.dumps({"messages": [{"role": "user", "content": "Hello."}, {"role": "user", "content": "Where?"}]})
+    traffic.log(*(traffic.answer(str(number), request_body=body) for number in range(2)))
+    judge: Any = Judge({"question": "Where is it?"}, {"question": "Where is he?"}, named(), named((1, "")))
+    made = extract_facts(tables, judge, cases, "ann", NOW)
+    assert (made.cases, made.facts, made.left.total(), made.spend.calls) == (1, 1, 1, 4)
+    stands = "its question was a follow-up: the judge wrote it so that it stands by itself"
+    found = [(one["question"], one["conversation_hash"], one["facts"], one["note"]) for one in read_cases(truth)]
+    assert sorted(found) == [
+        (
+            "Where is he?", None, [FACT],
+            f"{stands}; 1 facts named by judge strict; 0 of its citations stood nowhere and were dropped",
+        ),
+        ("Where is it?", None, ["old"], stands),
+    ]  # fmt: skip
+
+
+def test_a_pass_asks_about_twenty_cases_and_reads_none_where_nothing_is_new(
+    traffic: Any, tables: DeploymentTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the table has another version."""
+    truth = traffic.lake.table(GROUND_TRUTH, "rag")
+    truth.append(GROUND_TRUTH.rows([proposed(number) for number in range(21)]))
+    new, judge = NewFacts(), Judge()
+    assert [new.extract(tables, judge, NOW).left.total() for _ in range(3)] == [20, 1, 0]  # type: ignore[arg-type]
+    read = Mock(side_effect=read_cases)
+    monkeypatch.setattr("evaluator.ground_truth.extract.read_cases", read)
+    new.extract(tables, judge, NOW)  # type: ignore[arg-type]
+    assert read.call_count == 0
+    truth.append(GROUND_TRUTH.rows([proposed(30)]))
+    assert new.extract(tables, judge, NOW).left.total() == 1  # type: ignore[arg-type]

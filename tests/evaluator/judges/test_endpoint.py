@@ -139,3 +139,12 @@ def test_a_reply_of_more_tokens_than_were_booked_delays_nobody(bench: Bench, ser
 
     bench.run(twice, tokens_per_minute=60, max_tokens=80)
     assert 80 < sum(bench.slept) < 300
+
+
+def test_no_more_tokens_are_cached_than_a_prompt_has(bench: Bench, server: ScriptedServer) -> None:
+    """So that no call costs less than nothing; a refusal is one whatever else the reply has."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 10_000}}
+    server.follow(gives(completion(usage=usage)), says(FITS, message={"refusal": "I cannot."}))
+    spend = bench.ask(cached_prompt_price=0.1).spend
+    assert (spend.cached_prompt_tokens, spend.cost) == (100, pytest.approx((100 * 0.1 + 10 * 10) / 1e6))
+    assert bench.refused("another").reason == Reason.REFUSED

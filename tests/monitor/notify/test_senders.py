@@ -357,3 +357,37 @@ def test_silences_that_are_not_certain_replace_none(alerts: AlertStore, secret: 
     for given, is_certain, held in [((one,), False, (one,)), ((other,), False, (one,)), ((other,), True, (other,))]:
         notifier.set_silences(given, is_certain=is_certain)
         assert sender.silences == held
+
+
+def test_a_message_that_failed_waits_by_time_that_passes(alerts: AlertStore) -> None:
+    """Whatever the clock is set to."""
+    alerts.record([transition()], NOW)
+    pool = Pool([(500, b""), (200, b"")])
+    sender = webhook(alerts, pool)
+    due = sender.run_due(NOW)
+    assert due is not None
+    sender.clock_was_set(HOUR)
+    assert sender.run_due(due + HOUR - SECOND / 10) is not None
+    assert len(pool.asked) == 1
+    assert sender.run_due(due + HOUR) is None
+    assert (len(pool.asked), sender.problem) == (2, None)
+
+
+def test_a_silence_that_was_over_before_the_alert_ends_no_other_one(alerts: AlertStore) -> None:
+    """One that holds an alert back until later is not ended by one of yesterday."""
+    (fired,) = alerts.record([transition()], NOW)
+    yesterday = Silence(deployment=fired.key.deployment, until=NOW - DAY)
+    holds = Silence(deployment=fired.key.deployment, until=NOW + DAY)
+    pool = Pool([(200, b"")])
+    sender = webhook(alerts, pool)
+    sender.silences = (holds,)
+    assert sender.run_due(NOW) == NOW + DAY
+    for silences in ((yesterday, holds), (holds, yesterday)):
+        sender.silences = silences
+        assert sender.run_due(NOW + HOUR) == NOW + DAY
+    assert pool.asked == []
+    sender.silences = (yesterday,)
+    assert sender.run_due(NOW + HOUR) is None
+    assert len(pool.asked) == 1
+    rows = [one for one in alerts.changes() if one.change == AlertEvent.SILENCED]
+    assert [one.details.until for one in rows] == [NOW + DAY, NOW + HOUR]
