@@ -24,8 +24,9 @@ from monitor.floors.results import ChangedJudge
 from monitor.floors.shares import ShareFloor
 from monitor.regression import JudgeReading, Shift
 from monitor.stats.replays import ReplayStats
+from monitor.stats.requests import LOG_COLUMNS
 from monitor.stats.scores import SCORE_COLUMNS
-from tests.monitor.floors.test_floors import MINUTE, NOW, floors_of, requests
+from tests.monitor.floors.test_floors import MINUTE, NOW, floors_of, logs, requests
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -82,9 +83,12 @@ def test_a_share_has_risen_beyond_chance_or_not() -> None:
     first = risen([0.0] * 30 + [1.0] * 12)
     assert first is not None
     assert 33 <= first < 40
-    busy = risen([0.0] * 30 + [1.0] * 12, apart=1)
+    many = [0.0] * 1000 + [1.0] * 30
+    busy, calm = risen(many, apart=1), risen(many, apart=60)
     assert busy is not None
-    assert busy >= first
+    assert calm is not None
+    assert busy > calm
+    assert risen([0.0] * 30 + [0.0, 1.0] * 20) is not None
     assert risen([0.0] * 30 + [0.0, 1.0] * 1 + [0.0, 1.0] * 1) is None
     assert risen([0.0] * 30 + [1.0] * 12, limit=0.1) is None
     assert risen([0.0] * 30 + [1.0] * 12, limit=0.11) is not None
@@ -306,6 +310,13 @@ def test_a_deployment_without_an_answer_is_not_missed() -> None:
     fallen = {"rag": run(ReplayVerdict.REGRESSION)}
     assert floors.look_at_replays(fallen, {}) == []
     assert len(Floors(FloorSettings()).look_at_replays(fallen, {})) == 1
+    later = floors_of([{"requested_at": NOW - HOUR}])
+    for ago in (3, 2):
+        again = logs([{"requested_at": NOW - ago * HOUR}])
+        later.add_logs("rag", again.select(LOG_COLUMNS), NOW)
+        counts = later.counts_of("rag")
+        assert counts is not None
+        assert counts.answered_since == NOW - 3 * HOUR
     (early, late) = (floors_of([{"requested_at": NOW - ago * HOUR}]) for ago in (2, 1))
     assert early.counts_of("rag").answered_since == NOW - 2 * HOUR
     assert late.counts_of("rag").answered_since == NOW - HOUR

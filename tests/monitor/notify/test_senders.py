@@ -15,11 +15,11 @@ import pytest
 from msgspec import structs
 
 from lake import FLOOR_VERSION, AlertEvent, Floor, Lake, Tier
-from monitor.alerts.change import AlertChange, AlertDetails, digest
+from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
 from monitor.floors import FloorDetails
-from monitor.incidents.incident import Acknowledgement, Incident, incidents_of
+from monitor.incidents.incident import incidents_of
 from monitor.incidents.shared_cause import SharedCause
 from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
@@ -31,7 +31,6 @@ from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.receiver_check import send_test
 from monitor.notify.retry_delays import DELAYS
 from monitor.notify.routing import RoutedAlerts, Routing
-from monitor.notify.summary import incidents_that_go_on, summary_id
 from monitor.notify.webhook_sender import LONGEST_PAUSE, WebhookSender
 from monitor.regression import StreamKey
 from tests.monitor.notify.test_notifier import transition
@@ -232,45 +231,6 @@ def test_an_incident_that_was_always_a_page_is_one_alert() -> None:
     assert [one.labels["severity"] for one in posted_alerts([change(tier=Tier.PAGE)], "", NOW)] == ["page"]
 
 
-def going_on(
-    *given: tuple[Incident, AlertChange], now: datetime = NOW + DAY, silenced: Sequence[str] = ()
-) -> list[str]:
-    changes = [one for incident, row in given for one in (*incident.alerts, row)]
-    found = incidents_that_go_on(
-        [incident for incident, _ in given], changes, "team", "", lambda one: one.key.deployment in silenced, now
-    )
-    return [one.firing.key.deployment for one in found]
-
-
-def test_a_summary_has_pages_first_then_the_oldest() -> None:
-    """A day after the last message of each, and after the last summary; not what is quiet or silenced."""
-    given = []
-    for name, tier, hours in (("d", Tier.WARN, 0), ("c", Tier.WARN, -1), ("b", Tier.PAGE, 1), ("a", Tier.WARN, 0)):
-        fired = change("x", deployment=name, tier=tier, fired_at=NOW + hours * HOUR)
-        given.append((incidents_of([fired])[0], told(fired)))
-    assert going_on(*given) == ["b", "c", "a", "d"]
-    assert going_on(*given, now=NOW + DAY - SECOND) == []
-    assert going_on(*given, silenced=("c", "b")) == ["a", "d"]
-    acknowledged = replace(given[0][0], acknowledged=Acknowledgement(None, NOW, ""))
-    assert going_on((acknowledged, given[0][1]), *given[1:]) == ["b", "c", "a"]
-    lately = given[0][0], told(given[0][0].alerts[0], NOW + SECOND)
-    assert going_on(lately, *given[1:]) == ["b", "c", "a"]
-    summarized = [(one, replace(row, change=AlertEvent.SUMMARIZED)) for one, row in given]
-    assert going_on(*summarized) == ["b", "c", "a", "d"]
-    assert going_on(*summarized, now=NOW + DAY - SECOND) == []
-    assert going_on((given[0][0], told(given[0][0].alerts[0], receiver="pager"))) == []
-
-
-def test_a_summary_has_one_id_a_day() -> None:
-    """Of a receiver and its incidents, in whatever order."""
-    notes = [SimpleNamespace(note=SimpleNamespace(id=name)) for name in "ab"]
-    one: Any = summary_id(notes, "team", NOW)  # type: ignore[arg-type]
-    assert one == digest("summary", "team", "2026-11-20", "a", "b")
-    assert one == summary_id(notes[::-1], "team", NOW + 11 * HOUR)  # type: ignore[arg-type]
-    others = (notes, "team", NOW + DAY), (notes, "pager", NOW), (notes[:1], "team", NOW)
-    assert all(summary_id(*other) != one for other in others)  # type: ignore[arg-type]
-
-
 def webhook(alerts: AlertStore, pool: Pool, **settings: Any) -> WebhookSender:
     given = {"name": "team", "url": "https://a.example/api/v2/x", "format": "slack"} | settings
     return WebhookSender(
@@ -317,6 +277,8 @@ def test_a_summary_that_is_gone_ends_the_receiver(alerts: AlertStore) -> None:
         assert str(sender.problem).startswith("webhook team: the summary of the day")
         assert len(pool.asked) == 1
         sender.run_due(NOW + 2 * DAY + HOUR)
+        assert (len(pool.asked), sender.problem) == (2, None)
+        sender.run_due(NOW + 2 * DAY + 2 * HOUR)
         assert (len(pool.asked), sender.problem) == (2, None)
     rows = [one for one in AlertStore(alerts._lake).changes() if one.change == AlertEvent.SUMMARIZED]
     assert len(rows) == 1
@@ -391,3 +353,16 @@ def test_a_silence_that_was_over_before_the_alert_ends_no_other_one(alerts: Aler
     assert len(pool.asked) == 1
     rows = [one for one in alerts.changes() if one.change == AlertEvent.SILENCED]
     assert [one.details.until for one in rows] == [NOW + DAY, NOW + HOUR]
+
+
+def test_a_silence_that_is_made_shorter_says_so_by_itself(alerts: AlertStore) -> None:
+    """Only one that is over before its time is said to have been ended."""
+    (fired,) = alerts.record([transition()], NOW)
+    sender = webhook(alerts, Pool([(200, b"")]))
+    for hours, now in ((9, NOW), (5, NOW + HOUR), (5, NOW + 2 * HOUR)):
+        until = NOW + hours * HOUR
+        sender.silences = (Silence(deployment=fired.key.deployment, until=until, comment=f"until {hours}"),)
+        assert sender.run_due(now) == until
+    rows = [one for one in alerts.changes() if one.change == AlertEvent.SILENCED]
+    assert [one.details.until for one in rows] == [NOW + 9 * HOUR, NOW + 5 * HOUR]
+    assert all("ended" not in str(one.reason) for one in rows)
