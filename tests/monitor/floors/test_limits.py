@@ -221,7 +221,7 @@ def test_reasons_and_the_first_bad_minute_are_of_a_stretch_with_its_ends() -> No
     """One without a bad minute begins with itself; an unknown reason is none."""
     last = minute_of(NOW)
     minutes = counted(5, 3, 1)
-    for first, end, number, begins in [(5, 1, 3, 5), (4, 2, 1, 3), (5, 5, 1, 5), (4, 4, 0, 4)]:
+    for first, end, number, begins in [(5, 1, 3, 5), (4, 2, 1, 3), (5, 5, 1, 5), (4, 4, 0, 4), (9, 6, 0, 9)]:
         assert minutes.reasons(last - first, last - end).total() == number
         assert minutes.first_bad(last - first, last - end) == last - begins
     assert counted(1, why=None).reasons(0, last) == {}
@@ -298,6 +298,12 @@ def test_a_deployment_without_an_answer_is_not_missed() -> None:
     changes, readings = floors.look({}, NOW)
     assert [one for one in changes if one.floor == Floor.NO_DATA] == []
     assert readings["rag"][Floor.NO_DATA].unjudged == "no request has been answered yet"
+    open_alert: Any = {("rag", Floor.NO_DATA): (True, NOW)}
+    assert floors.look(open_alert, NOW)[1]["rag"][Floor.NO_DATA] == FloorReading(True)
+    silent = floors_of([{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)])
+    over: Any = {("rag", Floor.NO_DATA): (False, NOW - DAY)}
+    silent.look(over, NOW - PENDING)
+    assert [one.floor for one in silent.look(over, NOW)[0]] == [Floor.NO_DATA]
     off = FloorSettings(no_data=None, replay=False, judge_drift=False)
     floors = floors_of(requests(30, 0, 4), off)
     last: Any = {("rag", floor): (True, NOW) for floor in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT)}

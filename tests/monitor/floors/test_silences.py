@@ -91,3 +91,20 @@ def test_of_all_that_are_silent_the_first_to_be_due_stands_for_all() -> None:
         for at in (now, now + PENDING):
             changes = detector.look(known, lambda _: 3.0, opened, at)
         assert [one.deployment for one in changes] == found
+
+
+def test_a_silence_that_another_was_heard_at_the_end_of_is_its_own() -> None:
+    """To the moment; of several that are silent together the first to be due fires, however long each was silent."""
+    assert timedelta(minutes=5) == PENDING
+    known = {"a": always(FRIDAY), "b": always(FRIDAY + 60 * MINUTE)}
+    detector, now = NoDataDetector(), FRIDAY + 70 * MINUTE
+    for at in (now, now + PENDING):
+        changes = detector.look(known, lambda _: 3.0, {}, at)
+    (one,) = changes
+    assert one.details is not None
+    assert (one.deployment, one.at, one.details.all_silent) == ("a", FRIDAY + 65 * MINUTE, False)
+    together = {"a": always(FRIDAY), "b": always(FRIDAY + 10 * MINUTE)}
+    detector, now = NoDataDetector(), FRIDAY + 8 * HOUR
+    for at in (now, now + PENDING):
+        changes = detector.look(together, {"a": 30.0, "b": 3.0}.get, {}, at)
+    assert [one.deployment for one in changes] == ["b"]
