@@ -34,14 +34,15 @@ def broken(*_: object) -> None:
     raise OSError("no space left on device")
 
 
-def test_a_row_says_who_did_what(audit: AuditLog, lake: Lake) -> None:
-    """With its time, the deployment, the answer, and what else there is."""
+def test_a_row_says_who_did_what(audit: AuditLog, lake: Lake, clock: Any) -> None:
+    """With its time to the microsecond, the deployment, the answer, and what else there is."""
+    clock.advance(seconds=7, microseconds=8)
     audit.note("ann", AuditAction.READ_TEXTS, "rag-search", "event-1", "one of the worst")
     audit.note(None, AuditAction.SILENCE)
     assert audit.write()
     assert audit.waiting == 0
     empty = {"deployment": None, "event_id": None, "detail": None}
-    at = {"date": NOW.date(), "at": NOW}
+    at = {"date": NOW.date(), "at": clock()}
     assert stored(lake) == [
         at | {"who": "ann", "action": "read_texts", "deployment": "rag-search", "event_id": "event-1"}
         | {"detail": "one of the worst"},

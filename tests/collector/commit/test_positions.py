@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.commit import committed_offsets, table_rows
-from collector.commit.batch import Batch, BatchState, Counts, Section
+from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import rejection_id
 from collector.commit.leftover_rows import is_stale
 from collector.commit.position import Partition
 from collector.commit.table_rows import RowPosition, TableRows
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
+from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError, Table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FILE, OTHER, TOPIC = (
@@ -78,6 +78,9 @@ def test_a_position_moves_on_only(lake: Lake) -> None:
         assert found.offset(FILE) == expected
     assert found.is_exhausted(FILE, 10)
     assert found.is_finished(FILE.name, 10)
+    lake.table(BATCHES).append(BATCHES.rows([batch_row(FILE, 10, 0)]), progress={FILE.app_id: 10})
+    found.refresh(FILE)
+    assert found.is_exhausted(FILE, 10)
     lake.table(BATCHES).append(BATCHES.rows([batch_row(FILE, 12, 1)]), progress={FILE.app_id: 12, OTHER.app_id: 3})
     found.refresh(FILE, TOPIC)
     assert [found.offset(one) for one in (FILE, TOPIC, OTHER)] == [12, -1, 0]
@@ -111,6 +114,10 @@ def test_a_row_that_another_has_stored_is_a_duplicate_once() -> None:
         assert section is batch.section(partition, 9)
         assert (section.first_offset, section.offset, len(values)) == (3, 3, 100)
     batch.require_all_rows()
+    batch.sections[FILE].counts.stored = 0
+    with pytest.raises(IncompleteBatchError, match="a batch counts 0 lines as stored and holds 1 rows for parsed_logs"):
+        batch.require_all_rows()
+    batch.sections[FILE].counts.stored = 1
     with pytest.raises(RuntimeError, match="the batch is filling, where it must be sealed"):
         batch.drop((PARSED_LOGS, "rag"), 0)
     batch.advance(BatchState.SEALED)
@@ -163,6 +170,38 @@ def test_an_end_of_a_file_without_lines_is_written(lake: Lake) -> None:
     Checkpoint(lake, {}, timedelta(hours=48)).commit(batch, NOW)
     _, row = lake.table(BATCHES).read().sort_by("first_offset").to_pylist()[::-1]
     assert (row["source"]["name"], row["exhausted_size"]) == ("/a.log", 9)
+
+
+def test_tables_are_opened_anew_after_a_commit_that_failed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was erased meanwhile is useless as it is open; without a failure each is opened once."""
+    opened, table, append = list[str](), Lake.table, Table.append
+
+    def noted(one: Lake, spec: Any, *of: Any) -> Table:
+        opened.append(spec.name)
+        return table(one, spec, *of)
+
+    monkeypatch.setattr(Lake, "table", noted)
+    checkpoint = Checkpoint(lake, {}, timedelta(hours=48))
+
+    def commit(offset: int) -> None:
+        batch = Batch(0.0)
+        batch.sections[FILE] = Section(offset - 1, offset, counts=Counts(lines=1, filtered=1))
+        batch.advance(BatchState.SEALED)
+        checkpoint.commit(batch, NOW)
+
+    for offset in (1, 2):
+        commit(offset)
+    assert opened == ["_batches"]
+
+    def refuse(*_: Any, **__: Any) -> None:
+        monkeypatch.setattr(Table, "append", append)
+        raise OSError("away")
+
+    monkeypatch.setattr(Table, "append", refuse)
+    with pytest.raises(OSError, match="away"):
+        commit(3)
+    commit(3)
+    assert opened == ["_batches"] * 2
 
 
 NAMES = ("event_id", "contexts")

@@ -318,6 +318,14 @@ def test_the_newest_of_several_heartbeats_counts(lake: Lake, monkeypatch: pytest
     assert host.names() == {"a", "b"}
 
 
+def test_one_that_fails_is_in_the_group(lake: Lake) -> None:
+    """It still writes: only one that was asked to stop is out at once."""
+    host, other = Host(lake, "a"), Host(lake, "b")
+    other.beat(ServiceState.FAILING)
+    host.group.look()
+    assert host.names() == {"a", "b"}
+
+
 @pytest.mark.parametrize(("minutes", "is_in"), [(60, True), (61, False)])
 def test_heartbeats_that_were_there_before_count_for_an_hour(lake: Lake, minutes: int, is_in: bool) -> None:
     """By as much clocks may differ."""

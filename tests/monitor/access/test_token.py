@@ -114,3 +114,9 @@ def test_a_proxy_that_is_set_up_with_a_slip_is_refused(changed: dict[str, object
     """A group that no header can name, and a word that is misspelt, would grant less or more than was meant."""
     with pytest.raises(ValidationError):
         AccessSettings.model_validate({"proxy": PROXY | changed})
+
+
+@pytest.mark.parametrize("address", ["10.0.0.0/8", "0.0.0.0/1", "::/1", "fd00::/8"])
+def test_a_network_of_any_size_but_all_addresses_may_be_the_proxys(address: str) -> None:
+    """A large one is the operator's choice."""
+    assert AccessSettings.model_validate({"proxy": PROXY | {"addresses": [address]}}).proxy is not None
