@@ -14,7 +14,8 @@ from collector.commit import committed_offsets, table_rows
 from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
-from collector.commit.concurrent_collectors import rejection_id
+from collector.commit.concurrent_collectors import SeenState, rejection_id, stored_since
+from collector.commit.duplicates import id_number
 from collector.commit.leftover_rows import is_stale
 from collector.commit.position import Partition
 from collector.commit.table_rows import RowPosition, TableRows
@@ -253,3 +254,21 @@ def test_what_cannot_be_read_is_known_by_its_bytes() -> None:
     assert len({rejection_id(raw) for raw in (b"", b"a", b"b")}) == 3
     assert rejection_id(b"a") == "27c35e6e9373877f29e562464e46497e"
     assert REJECTED.name == "_rejected"
+
+
+@pytest.mark.parametrize("kind", ["file", "http"])
+def test_lines_of_others_are_those_of_the_window(lake: Lake, kind: str) -> None:
+    """The moment at which it begins is in it; of what cannot be read only what a sender sent is a duplicate."""
+    partition = Partition(kind, "n", "k")
+    for spec, column, ids in ((PARSED_LOGS, "event_id", ["0", "1", "2"]), (REJECTED, "raw", [b"0", b"1", b"2"])):
+        rows = [
+            {column: one, "ingested_at": NOW + number * SECOND, "date": NOW.date(), "source": partition.source(number)}
+            for number, one in enumerate(ids)
+        ]
+        deployment = "rag" if spec is PARSED_LOGS else None
+        lake.table(spec, deployment).append(spec.rows(rows))
+        found = stored_since(lake.table(spec, deployment), SeenState(None, None), NOW + SECOND)
+        is_read = spec is PARSED_LOGS or kind == "http"
+        assert sorted(found.values(), key=lambda one: one[1]) == ([(partition, 1), (partition, 2)] if is_read else [])
+        if spec is REJECTED and is_read:
+            assert found.keys() == {id_number(rejection_id(one)) for one in ids[1:]}

@@ -242,13 +242,17 @@ def test_by_command_each_case_is_asked_about_by_its_answers_ids(traffic: Any, ta
         proposed(3),
     ]
     truth.append(GROUND_TRUTH.rows(cases))
-    traffic.log(*(traffic.answer(str(number)) for number in range(3)))
-    judge: Any = Judge(*[named((1, ""))] * 3)
+    seat = {"text": f"{FACT}. It is large.", "id": "india.pdf:3"}
+    traffic.log(*(traffic.answer(str(number), contexts=[{"text": "No fact.", "id": "x"}, seat]) for number in range(3)))
+    judge: Any = Judge(*[named((2, ""))] * 3)
     made = extract_facts(tables, judge, [*cases[:2], cases[3]], "ann", NOW)
     assert (made.cases, dict(made.left)) == (2, {"its answer is no longer in the log": 1})
     assert {case["case_id"]: case["updated_by"] for case in read_cases(truth) if case["version"] == 2} == {
         "c0": "ann", "c1": "ann",
     }  # fmt: skip
+    written = [case for case in read_cases(truth) if case["version"] == 2]
+    assert [(case["context"], case["context_ids"]) for case in written] == [([seat["text"]], [seat["id"]])] * 2
+    assert [one["chunk"] for case in written for one in case["citations"]] == [0, 0]
     gone = proposed(9)
     assert extract_facts(tables, judge, [gone], "ann", NOW).left.total() == 0
 
