@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
+from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period
 from evaluator.answers import DeploymentTables
 from evaluator.engines import engine_of
 from evaluator.judges import BudgetLedger, Calls
@@ -25,7 +25,8 @@ from evaluator.service.backfill_estimate import BackfillEstimate, MetricEstimate
 from evaluator.service.judge_estimate import Judging, _together
 from evaluator.service.judge_pool import JudgeCallsError, JudgePool, forget_replies
 from evaluator.service.judge_retries import AGE, JudgeRetries, PendingScore, pending_probabilities
-from lake import SCORES, Lake, QuestionKeys, Table
+from evaluator.service.passes import Failure, _Tally
+from lake import SCORES, Lake, QuestionKeys, ReferenceMatch, Table
 from tests.evaluator.judged import JUDGED, Addresses, settings
 from tests.evaluator.judges.scripted_server import ScriptedServer
 
@@ -270,3 +271,57 @@ def test_judges_of_an_ensemble_are_added_up() -> None:
     """Each is asked about the same answers."""
     one = Judging("a", 5, 5, 10, 20, 0.5, 7.0)
     assert _together(one, replace(one, judge="b")) == Judging("a+b", 5, 10, 20, 40, 1.0, 14.0)
+
+
+def test_a_deployment_is_looked_at_again_when_the_first_of_its_metrics_is_due(
+    lake: Lake, judge: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is pending it is not looked at until something is."""
+    retries, dues = JudgeRetries(SimpleNamespace()), list[datetime | None]()  # type: ignore[arg-type]
+    monkeypatch.setattr(retries, "_score", lambda *_: (ScoreCounts(), dues.pop()))
+    with closing(JudgePool(settings(judge.url, tmp_path), lake)) as pool:
+        metrics = pool.bound([registry.REGISTRY[JUDGED]] * 3)  # type: ignore[index]
+        tables = DeploymentTables.of(lake, "rag")
+        for given, expected in [([NOW + HOUR, None, NOW + TEN], NOW + TEN), ([None] * 3, None)]:
+            retries._due.clear()
+            dues[:] = given
+            retries.score(tables, metrics, NOW)
+            assert (retries._due["rag"], dues) == (expected, [])
+        retries.score(tables, metrics, NOW + HOUR)
+        assert retries._due["rag"] is None
+
+
+def test_the_result_of_a_pass_has_all_that_was_counted() -> None:
+    """Of all deployments together."""
+    tally = _Tally(deployments=2, cases=3, failures=[Failure("rag", "why")])
+    tally.counts = ScoreCounts(scored=4, not_sampled=5)
+    tally.counts.unscored["no_answer"] += 6
+    tally.counts.left_out["bertscore"] += 7
+    tally.counts.matched[ReferenceMatch.EXACT] += 8
+    assert tally.result() == PassResult(
+        2, 4, {"no_answer": 6}, 3, (Failure("rag", "why"),), {"bertscore": 7}, 5, {"exact": 8}
+    )
+
+
+def test_a_backfill_counts_what_it_leaves_of_each_day(lake: Lake, traffic: Any) -> None:
+    """The service has yet to read it; an estimate is of the answers of the latest day."""
+    days = (0, 1440, 1441, 1442)
+    traffic.log(*(traffic.answer(f"old {n}", -n) for n in days))
+    Evaluator(lake, EvaluatorSettings(metrics=("refusal",)), lambda: NOW + HOUR).run_once()
+    traffic.log(*(traffic.answer(f"new {n}", -n) for n in days))
+    seen: list[int] = []
+    metric = registry.REGISTRY["context_present"]
+    score = type(metric).score
+
+    def counting(one: Any, frame: Any) -> Any:
+        seen.append(len(frame))
+        return score(one, frame)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(metric), "score", counting)
+        (estimated,) = estimate(Backfill(lake, SERVED, WEEK))
+    assert (estimated.left, estimated.metrics[0].answers, seen) == (4, 4, [1, 1])
+    (done,) = Backfill(lake, SERVED, WEEK).run().deployments
+    assert (done.answers, done.counts.scored, done.left, done.held) == (8, 4, 4, 0)
+    (again,) = Backfill(lake, SERVED, WEEK).run().deployments
+    assert (again.counts.scored, again.left, again.held) == (0, 4, 4)
