@@ -209,6 +209,8 @@ def test_parts_are_bounded_in_number_and_end_with_a_problem(monkeypatch: pytest.
     assert [(line.raw.count(b"\n") + 1, line.offset, line.ended) for line in join_parts(lines)] == [
         (3, 3, True), (2, 5, False),
     ]  # fmt: skip
+    last = SourceLine(CRI % (b"F", b"y"), 2, ended=False)
+    assert [line.ended for line in join_parts([lines[0], last])] == [False]
     problem = SourceLine(b"", 9, ended=False, problem=("broken_gzip", "damaged"))
     held, broken = join_parts([lines[0], problem])
     assert ((held.raw, held.ended), broken) == ((part, True), problem)

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
 
+import aiohttp
+import httpx2
+import openai
 import pytest
 
 from evaluator.judges.endpoint import Endpoint, EndpointError, EndpointFailure
@@ -148,3 +151,32 @@ def test_no_more_tokens_are_cached_than_a_prompt_has(bench: Bench, server: Scrip
     spend = bench.ask(cached_prompt_price=0.1).spend
     assert (spend.cached_prompt_tokens, spend.cost) == (100, pytest.approx((100 * 0.1 + 10 * 10) / 1e6))
     assert bench.refused("another").reason == Reason.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("cause", "paid", "said"),
+    [
+        (aiohttp.ConnectionTimeoutError(), False, "no connection could be made; is base_url right"),
+        (OSError("reset"), True, "the connection was cut"),
+    ],
+)
+def test_a_request_that_was_never_sent_is_not_paid(bench: Bench, cause: Exception, paid: bool, said: str) -> None:
+    """One whose connection was cut may be."""
+
+    async def send() -> EndpointError:
+        endpoint = Endpoint(bench.settings())
+        request = httpx2.Request("POST", "http://127.0.0.1")
+
+        async def fail(*_: Any, **__: Any) -> None:
+            raise openai.APIConnectionError(request=request) from cause
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(endpoint._client, "post", fail)
+            with pytest.raises(EndpointError) as caught:
+                await endpoint.send({})
+        await endpoint.close()
+        return caught.value
+
+    error = asyncio.run(send())
+    assert error.failure == EndpointFailure(Reason.UNAVAILABLE, retry=True, down=True, paid=paid)
+    assert error.without_text.startswith(said)

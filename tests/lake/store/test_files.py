@@ -169,6 +169,7 @@ def test_the_age_of_a_file_is_by_the_stores_clock(store: Store) -> None:
     ("operation", "method", "expected"),
     [
         ("ListObjectsV2", "GET", RequestKind.LIST),
+        ("ListMultipartUploads", "GET", RequestKind.LIST),
         ("GetObject", "GET", RequestKind.GET),
         ("HeadObject", "HEAD", RequestKind.HEAD),
         ("PutObject", "PUT", RequestKind.PUT),
