@@ -149,6 +149,18 @@ def test_the_bytes_that_are_kept_are_those_of_the_last_put() -> None:
     assert kept("b", absent) == b"zzzz"
 
 
+def test_a_file_that_was_asked_for_lately_stays(store: Store) -> None:
+    """Of those that are kept the one goes that nobody has asked for longest."""
+    keep("f/a", b"aaaa")
+    keep("f/b", b"bbbb")
+    files = WholeFiles(store, "f")
+    assert files("a") == b"aaaa"
+    keep("f/c", b"cccc")
+    assert (files("a"), files("c"), store.asked) == (b"aaaa", b"cccc", [])
+    store.files["f/b"] = b"again"
+    assert files("b") == b"again"
+
+
 def test_the_age_of_a_file_is_by_the_stores_clock(store: Store) -> None:
     """Zero where that does not tell; who has no clock is asked whether the file is there."""
     files = WholeFiles(store, "bucket/folder")
