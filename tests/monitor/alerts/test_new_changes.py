@@ -135,7 +135,8 @@ def test_a_class_of_traffic_and_proposed_cases_are_named_in_the_reason() -> None
 
 def test_transitions_count_in_turn() -> None:
     """What is found again, or is not later than what is known, is nothing new; a second alert is another one."""
-    every = [fired(10), fired(11), resolved(20), resolved(21), fired(20), fired(22), resolved(30)]
+    twice = replace(resolved(21), reading=replace(READING, tier=Tier.PAGE))
+    every = [fired(10), fired(11), resolved(20), twice, fired(20), fired(22), resolved(30)]
     found = changes_of_transitions([], every, NOW)
     assert [(change.change, change.changed_at - START) for change in found] == [
         ("firing", 10 * HOUR), ("resolved", 20 * HOUR), ("firing", 22 * HOUR), ("resolved", 30 * HOUR),

@@ -52,8 +52,8 @@ def test_callers_are_those_since_a_time(calls: list[tuple[str, int]], cut: int, 
 def test_a_thousand_callers_are_remembered() -> None:
     """Those that called last; who called in the last day is a caller."""
     callers = Callers()
-    callers.add(callers_of(*((str(number), NOW + number * SECOND) for number in range(1001))))
-    assert callers.latest.keys() == {str(number) for number in range(1, 1001)}
+    callers.add(callers_of(*((str(number), NOW - number * SECOND) for number in range(1001))))
+    assert callers.latest.keys() == {str(number) for number in range(1000)}
     assert timedelta(days=1) == RECENT
     floors = floors_of([{"requested_at": NOW - ago, "parent_deployment": str(ago)} for ago in (DAY, DAY + SECOND)])
     assert floors.callers(NOW) == {"rag": {str(DAY)}}
@@ -313,6 +313,9 @@ def test_a_deployment_without_an_answer_is_not_missed() -> None:
         (floor, NOW, "this floor is switched off") for floor in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT)
     )
     assert Floor.NO_DATA not in readings["rag"]
+    changed: Any = {"rag": {"m": JudgeReading(None, True, NOW, NOW, None, None)}}
+    assert floors.look_at_judges(changed, {}) == []
+    assert len(Floors(FloorSettings()).look_at_judges(changed, {})) == 1
     fallen = {"rag": run(ReplayVerdict.REGRESSION)}
     assert floors.look_at_replays(fallen, {}) == []
     assert len(Floors(FloorSettings()).look_at_replays(fallen, {})) == 1
@@ -371,3 +374,13 @@ def test_a_judge_begins_and_ends_an_alert() -> None:
         "resolved", NOW + 5 * HOUR, None,
         "the judge scores the same answers as at first again, or its metric has a new version or no scores",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("is_entry", "number"), [(True, 1), (False, 0), (None, 0)])
+def test_only_answers_that_a_person_is_known_to_have_seen_are_empty(is_entry: bool | None, number: int) -> None:
+    """A call of another application, or one of which that is not known, is none."""
+    counts = floors_of(
+        [{"requested_at": NOW - MINUTE, "is_entry": is_entry, "answer": "", "finish_reason": "stop"}]
+    ).counts_of("rag")
+    assert counts is not None
+    assert counts.minutes[Floor.EMPTY_ANSWERS].windows(DAY, 1, NOW).bad.sum() == number

@@ -23,9 +23,9 @@ def test_two_weeks_of_requests_are_known() -> None:
     assert RequestTimes().until is None
     assert RequestTimes().length == timedelta(0)
     for number, usual in ((20, 9), (19, 15)):
-        # Of so many days two requests each, nine hours apart; on the others the pause begins at another time of day.
+        # Of so many days two requests each, five hours apart; on the others the pause begins at another time of day.
         days = [FRIDAY - n * DAY for n in range(1, 28)]
-        at = [day + hours * HOUR for n, day in enumerate(days) for hours in ((3, 12) if n < number else (12,))]
+        at = [day + hours * HOUR for n, day in enumerate(days) for hours in ((3, 8) if n < number else (8,))]
         found = heard([*at, FRIDAY + 3 * HOUR]).usual_pause()
         assert found is not None
         assert (found < 10 * HOUR) is (usual == 9)

@@ -27,7 +27,7 @@ from monitor.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerts.store import AlertStore
 from monitor.floors import FloorDetails
 from monitor.incidents.change import INCIDENT_COLUMNS, IncidentChange, IncidentDetails
-from monitor.incidents.incident import Acknowledgement, incidents_of
+from monitor.incidents.incident import VERDICTS, Acknowledgement, incidents_of
 from monitor.incidents.log import IncidentLog, read_incidents
 from monitor.incidents.recovery import with_recovery
 from monitor.incidents.shared_cause import cause_of, shared_causes, with_failing_callers
@@ -126,6 +126,17 @@ def test_the_verdict_is_that_of_all_alerts(verdicts: list[Any], expected: str) -
         assert (state.verdict, state.is_open, state.tier) == (expected, True, Tier.WARN)
     assert state_of([floor]).verdict is None
     assert state_of([change("d", FIRES, 0, floor=Floor.JUDGE_DRIFT, verdict=AlertVerdict.JUDGE)]).verdict == "judge"
+
+
+def test_each_verdict_has_words() -> None:
+    """Also where a floor has none."""
+    assert VERDICTS == {
+        "system": "the application, its documents or the questions changed, not the judge",
+        "judge": "the judge changed, not the application",
+        "both": "the judge changed, and the application, its documents or the questions",
+        "undecided": "whether the judge or anything else changed is undecided",
+        None: "a limit was passed",
+    }
 
 
 def test_the_foremost_alert_is_a_page_before_a_warning() -> None:
@@ -254,6 +265,8 @@ def test_rows_that_are_there_are_written_by_no_other_log(lake: Lake, monkeypatch
     for log in (one, other, one):
         log.record("rag", log.incidents(changes)["rag"])
         assert lake.table(INCIDENTS, "rag").read().num_rows == 3
+    details = {msgspec.json.decode(one)["metric"] for one in lake.table(INCIDENTS, "rag").read()["details"].to_pylist()}
+    assert details == {"a", "b"}
     monkeypatch.setattr(PassTransaction, "append", None)
     monkeypatch.setattr(IncidentLog, "_append", None)
     for log in (one, other):

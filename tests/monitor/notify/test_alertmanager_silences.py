@@ -132,3 +132,17 @@ def test_silences_of_incidents_that_ended_lately_are_looked_at(alerts: AlertStor
     pool = Pool([(200, b"[]")])
     alertmanager(alerts, pool, [theirs]).run_due(NOW)
     assert [path for _, path, _ in pool.asked] == ["/alerts"]
+
+
+def test_what_is_new_is_posted_at_once(alerts: AlertStore) -> None:
+    """Although the rest was sent less than a minute ago."""
+    alerts.record([transition()], NOW)
+    pool = Pool([(200, b"[]")])
+    sender = alertmanager(alerts, pool)
+    assert sender.run_due(NOW) == NOW + RESEND_EVERY
+    assert sender.run_due(NOW + SECOND) == NOW + RESEND_EVERY
+    assert len(pool.asked) == 1
+    alerts.record([transition(deployment="other")], NOW + 10 * SECOND)
+    assert sender.run_due(NOW + 10 * SECOND) == NOW + 10 * SECOND + RESEND_EVERY
+    assert len(pool.asked) == 2
+    assert {one["labels"]["deployment"] for one in pool.asked[1][2]} == {"rag", "other"}

@@ -156,7 +156,7 @@ def test_a_test_message_is_signed_and_says_that_it_is_one(receiver: Any) -> None
     """To Alertmanager it is over after five minutes."""
     with connections(["127.0.0.1"]) as pool:
         send_test(receiver.settings(), pool, "", NOW)
-        by_format = {"url": receiver.url, "format": "alertmanager"}
+        by_format = {"url": f"{receiver.url}/", "format": "alertmanager"}
         send_test(WebhookSettings.model_validate(by_format), pool, "", NOW)
     signed, posted = receiver.requests
     body = json.loads(signed.body)
@@ -169,6 +169,7 @@ def test_a_test_message_is_signed_and_says_that_it_is_one(receiver: Any) -> None
     }  # fmt: skip
     (alert,) = json.loads(posted.body)
     assert alert["endsAt"] == "2026-11-20T12:05:00Z"
+    assert posted.path == "/hook/api/v2/alerts"
     assert (EXPIRES_AFTER, RESOLVED_FOR, RESEND_EVERY, LONGEST_PAUSE) == (HOUR, 15 * MINUTE, MINUTE, MINUTE)
 
 
