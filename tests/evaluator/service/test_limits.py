@@ -325,3 +325,19 @@ def test_a_backfill_counts_what_it_leaves_of_each_day(lake: Lake, traffic: Any) 
     assert (done.answers, done.counts.scored, done.left, done.held) == (8, 4, 4, 0)
     (again,) = Backfill(lake, SERVED, WEEK).run().deployments
     assert (again.counts.scored, again.left, again.held) == (0, 4, 4)
+
+
+def test_an_answer_that_waited_for_its_contexts_is_scored_once(lake: Lake, traffic: Any) -> None:
+    """By the first pass after its time, and not again with what comes later."""
+    written = {"ingested_at": NOW, "trace_id": "t", "span_id": "s"}
+    traffic.log(traffic.answer("waits", 1, chunks=[], **written))
+    clock = [NOW]
+    chosen = EvaluatorSettings(metrics=("context_present",), context_grace=60.0)
+    evaluator = Evaluator(lake, chosen, lambda: clock[0])
+    scored = []
+    for seconds in (0, 59, 60, 61, 120, 200):
+        clock[0] = NOW + timedelta(seconds=seconds)
+        traffic.log(traffic.answer(f"at {seconds}", 2) | {"ingested_at": clock[0]})
+        scored.append(evaluator.run_once().scored)
+    assert scored == [1, 1, 2, 1, 1, 1]
+    assert len({row["score_id"] for row in traffic.scores()}) == len(traffic.scores()) == 7
