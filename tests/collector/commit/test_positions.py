@@ -272,3 +272,11 @@ def test_lines_of_others_are_those_of_the_window(lake: Lake, kind: str) -> None:
         assert sorted(found.values(), key=lambda one: one[1]) == ([(partition, 1), (partition, 2)] if is_read else [])
         if spec is REJECTED and is_read:
             assert found.keys() == {id_number(rejection_id(one)) for one in ids[1:]}
+
+
+def test_a_batch_holds_what_all_of_its_tables_hold() -> None:
+    """So that the limit of memory is one of all of them."""
+    batch = Batch(0.0)
+    for number, name in enumerate(("a", "b", "a")):
+        batch.put((PARSED_LOGS, name), RowPosition(FILE, number, number), (None,) * 100, 10, NOW)
+        assert batch.held == sum(rows.held for rows in batch.rows.values()) == 10 * (number + 1)

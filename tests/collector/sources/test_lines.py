@@ -216,3 +216,9 @@ def test_parts_are_bounded_in_number_and_end_with_a_problem(monkeypatch: pytest.
     assert ((held.raw, held.ended), broken) == ((part, True), problem)
     monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 2 * len(part))
     assert [line.raw.count(b"\n") + 1 for line in join_parts(lines)] == [3, 2]
+
+
+def test_the_problem_of_a_damaged_gzip_has_a_position_of_its_own() -> None:
+    """Behind that of the line before it, so that both are stored."""
+    lines = list(read_lines(io.BytesIO(gzip.compress(b"a\nb")[:-1])))
+    assert [(line.offset, line.problem is None) for line in lines] == [(2, True), (3, True), (4, False)]
