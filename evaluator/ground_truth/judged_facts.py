@@ -114,10 +114,11 @@ def _added(
     before: JudgedFacts, checked: CheckedFacts, reply: JudgeReply | JudgeError, is_asked_again: bool
 ) -> JudgedFacts:
     failed = reply.reason if isinstance(reply, JudgeError) and not is_asked_again else None
-    known = {(one.chunk, one.text) for one in before.facts}
-    new = [one for one in checked.facts if (one.chunk, one.text) not in known]
     return JudgedFacts(
-        (*before.facts, *new), before.dropped + checked.dropped, before.spend + reply.spend, before.reason or failed
+        (*before.facts, *checked.facts),
+        before.dropped + checked.dropped,
+        before.spend + reply.spend,
+        before.reason or failed,
     )
 
 

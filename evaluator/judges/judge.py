@@ -260,7 +260,7 @@ class Judge:
                 await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
             else:
                 self._log_circuit("")
-                self._formats.setdefault(prompt.shape, form)
+                self._formats[prompt.shape] = form
                 return completion, spend + paid
 
     def _warn_no_reply(self, why: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.sources import lines as lines_module
-from collector.sources.lines import join_parts, read_lines
+from collector.sources.lines import SourceLine, join_parts, read_lines
 
 BODIES = st.lists(st.binary(max_size=200).map(lambda raw: raw.replace(b"\x1f", b"")), max_size=20).map(b"\n".join)
 
@@ -165,3 +165,60 @@ def test_parts_without_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = list(join_parts(read_lines(io.BytesIO(body))))
     assert max(len(line.raw) for line in lines) < 1_300
     assert b"\n".join(line.raw for line in lines) == body
+
+
+@pytest.mark.parametrize(("length", "is_whole"), [(1000, True), (1001, False)])
+def test_a_line_of_exactly_the_longest_length_is_whole(
+    monkeypatch: pytest.MonkeyPatch, length: int, is_whole: bool
+) -> None:
+    """In chunks of any size."""
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 1000)
+    for chunk in (7, 1000, 1001, 5000):
+        monkeypatch.setattr(lines_module, "CHUNK_BYTES", chunk)
+        line, after = read_lines(io.BytesIO(b"x" * length + b"\nafter\n"))
+        assert ((line.problem is None), len(line.raw), line.offset) == (is_whole, 1000, length + 1)
+        assert (after.raw, after.ended) == (b"after", True)
+    assert lines_module._KEPT_OF_TOO_LONG == 1 << 20
+
+
+@pytest.mark.parametrize(("nuls", "kept"), [(1, 1), (1024, 1024), (1025, 1024)])
+def test_so_many_nuls_before_a_line_are_kept(nuls: int, kept: int) -> None:
+    """NULs alone are a line that has not ended, with their position."""
+    one, two = read_lines(io.BytesIO(b"a\n" + b"\0" * nuls + b"b\n"))
+    assert (one.raw, two.raw, two.offset) == (b"a", b"\0" * kept + b"b", 2 + nuls + 2)
+    (alone,) = read_lines(io.BytesIO(b"\0" * nuls))
+    assert (alone.raw, alone.offset, alone.ended) == (b"\0" * kept, nuls, False)
+    assert [line.raw for line in read_lines(io.BytesIO(b"a\0\n"))] == [b"a\0"]
+
+
+def test_the_last_line_of_a_whole_gzip_has_ended() -> None:
+    """Of a plain file, or of a gzip that is damaged, more may come; what comes after a part is whole."""
+    for packed, ended in ((gzip.compress(b"a\nb"), True), (b"a\nb", False), (gzip.compress(b"a\nb")[:-1], False)):
+        lines = [line for line in read_lines(io.BytesIO(packed)) if line.problem is None]
+        assert [(line.raw, line.ended) for line in lines] == [(b"a", True), (b"b", ended)]
+    assert list(read_lines(io.BytesIO(gzip.compress(b"ab\ncd\n")), 3)) == [SourceLine(b"cd", 6)]
+    assert list(read_lines(io.BytesIO(gzip.compress(b"ab\ncd\n")), 6)) == []
+
+
+def test_parts_are_bounded_in_number_and_end_with_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 10,000 are one line; a problem of the stream ends what was held before it."""
+    assert lines_module._MOST_PARTS == 10_000
+    monkeypatch.setattr(lines_module, "_MOST_PARTS", 3)
+    part = CRI % (b"P", b"x")
+    lines = [SourceLine(part, number) for number in range(1, 6)]
+    assert [(line.raw.count(b"\n") + 1, line.offset, line.ended) for line in join_parts(lines)] == [
+        (3, 3, True), (2, 5, False),
+    ]  # fmt: skip
+    last = SourceLine(CRI % (b"F", b"y"), 2, ended=False)
+    assert [line.ended for line in join_parts([lines[0], last])] == [False]
+    problem = SourceLine(b"", 9, ended=False, problem=("broken_gzip", "damaged"))
+    held, broken = join_parts([lines[0], problem])
+    assert ((held.raw, held.ended), broken) == ((part, True), problem)
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 2 * len(part))
+    assert [line.raw.count(b"\n") + 1 for line in join_parts(lines)] == [3, 2]
+
+
+def test_the_problem_of_a_damaged_gzip_has_a_position_of_its_own() -> None:
+    """Behind that of the line before it, so that both are stored."""
+    lines = list(read_lines(io.BytesIO(gzip.compress(b"a\nb")[:-1])))
+    assert [(line.offset, line.problem is None) for line in lines] == [(2, True), (3, True), (4, False)]

@@ -1,6 +1,6 @@
 """Questions that are not the first of their conversation: which make a case, and what they are compared with."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,19 @@ from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, case_history, change_case, erase, ground_truth_frame
+from evaluator.answers import DeploymentTables
+from evaluator.ground_truth import renew_old_cases
+from lake import (
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    Lake,
+    Subject,
+    case_history,
+    change_case,
+    erase,
+    ground_truth_frame,
+    read_cases,
+)
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
@@ -241,3 +253,44 @@ def test_a_case_with_a_standalone_question_is_erased_with_its_answer(evaluator: 
     assert evaluator.run_once().cases == 1
     erase(traffic.lake, Subject(user="ann"), NOW)
     assert traffic.cases() == []
+
+
+def test_a_renewed_case_has_the_day_of_its_answer_and_says_what_became_of_it(lake: Lake, traffic: Any) -> None:
+    """Of several answers with one id it was made of the earliest; only cases that are stale now are counted."""
+    cases = [
+        old_case("chatcmpl-twice", case_id="twice"),
+        old_case("chatcmpl-first", case_id="first", question="Where?"),
+        old_case("chatcmpl-alone", case_id="alone"),
+        old_case("chatcmpl-gone", case_id="gone"),
+        old_case("chatcmpl-unknown", case_id="unknown"),
+    ]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
+    twice = {"response_id": "chatcmpl-twice"}
+    traffic.log(
+        follow_up(traffic, "late", 9) | twice,
+        follow_up(traffic, "early", -1500) | twice,
+        follow_up(traffic, "middle", 5) | twice,
+        traffic.answer("first", question="Where?"),
+        follow_up(traffic, "alone", standalone_question="Yes"),
+        follow_up(traffic, "unknown", prefix_hash=None),
+    )
+    tables = DeploymentTables.of(lake, "rag")
+    assert renew_old_cases(tables, NOW) == 2
+    assert renew_old_cases(tables, NOW) == 0
+    found = {case["case_id"]: case for case in read_cases(lake.table(GROUND_TRUTH, "rag"))}
+    assert {name: (case["status"], case["note"]) for name, case in found.items()} == {
+        "twice": (
+            "proposed",
+            "its question was a follow-up: it has the question that was meant, or is compared in its conversation "
+            "alone",
+        ),
+        "first": ("proposed", "its question stands by itself"),
+        "alone": ("proposed", "its question stands by itself"),
+        "gone": (
+            "stale", "its answer is no longer in the log, so it is not known whether its question stood by itself",
+        ),
+        "unknown": ("stale", "its question continues a conversation that is not known"),
+    }  # fmt: skip
+    assert found["twice"]["conversation_hash"] == "conversation of early"
+    assert found["twice"]["source_date"] == date(2026, 11, 19)
+    assert {case["updated_by"] for case in found.values()} == {"evaluator"}

@@ -153,3 +153,12 @@ def test_a_like_of_an_answer_without_an_id_makes_its_case(evaluator: Evaluator, 
     assert questions(traffic) == ["b"]
     (case,) = traffic.cases()
     assert case["source_response_id"] == "event-b"
+
+
+def test_likes_of_answers_of_different_days_are_read_together(evaluator: Evaluator, traffic: Any) -> None:
+    """From a day before the oldest answer on."""
+    days = (0, -3, -9)
+    traffic.log(*(traffic.answer(str(-day), day * 1440, question=f"{day}?") for day in days))
+    traffic.rate(*(traffic.signal("like", str(-day), day * 1440 - 720) for day in days))
+    evaluator.run_once()
+    assert liked(traffic) == {"0", "3", "9"}

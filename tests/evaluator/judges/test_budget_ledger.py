@@ -63,6 +63,18 @@ def closed_files() -> Iterator[None]:
         _MACHINES.pop().calls.close()
 
 
+def test_what_is_given_back_with_a_reservation_is_left_to_the_day(tmp_path: Path) -> None:
+    """Of its own hour: the present one has what was reserved for it."""
+    lake = Lake(str(tmp_path / "lake"))
+    earlier, budgets = AT_NOON - timedelta(hours=1), {"hour": 1.0, "day": 1.0}
+    assert BudgetLedger(lake).reserve("strict", earlier, 0.5, budgets) == 0.5
+    assert BudgetLedger(lake).reserve("strict", AT_NOON, 0.2, budgets, {earlier: 0.3}) == 0.2
+    assert BudgetLedger(lake).reserved("strict", AT_NOON) == pytest.approx((0.2, 0.4))
+    assert BudgetLedger(lake).reserved("strict", earlier) == pytest.approx((0.2, 0.4))
+    BudgetLedger(lake).give_back("strict", {AT_NOON: 0.1})
+    assert BudgetLedger(lake).reserved("strict", AT_NOON) == pytest.approx((0.1, 0.3))
+
+
 def test_a_slice_is_a_hundredth_of_the_budget_or_what_the_call_may_cost(tmp_path: Path) -> None:
     machine = Machine(Lake(str(tmp_path / "lake")), tmp_path, [NOON], budget_per_day=10.0)
     for _ in range(3):

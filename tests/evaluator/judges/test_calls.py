@@ -4,13 +4,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges.calls import BudgetSpentError, Calls
+from evaluator.judges.calls import BudgetSpentError, Calls, ForgottenReplies, UnreservedError
 
 NOON = 1_795_176_000.0
 HOUR = 3600
@@ -208,3 +209,31 @@ def test_opening_the_file_again_keeps_the_locks_on_it(tmp_path: Path, monkeypatc
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert "database is locked" in other.stderr
     writing.close()
+
+
+def test_what_is_left_of_the_present_hour_stays_reserved(calls: Calls, clock: Clock) -> None:
+    """Only hours that ended before are given back; each once, and a sum that is a rounding error is none."""
+    for hours in (-2, -1, 0):
+        calls.add_slice("strict", NOON + hours * 3600 + 1, 0.3)
+    assert calls.take_unused("strict", by_hour=True, before=NOON + 60) == {NOON - 7200: 0.3, NOON - 3600: 0.3}
+    assert calls.take_unused("strict", by_hour=True, before=NOON + 60) == {}
+    for number in range(3):
+        calls.begin("strict", str(number), 0.1, 1.0, None, by_slices=True)
+    with pytest.raises(UnreservedError) as caught:
+        calls.begin("strict", "more", 0.1, 1.0, None, by_slices=True)
+    assert (caught.value.at, caught.value.amount) == (NOON, pytest.approx(0.1))
+    assert calls.take_unused("strict", by_hour=False) == {}
+
+
+def test_replies_that_somebody_reads_are_not_overwritten_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said; all are forgotten for whoever asks next."""
+    monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 0.05)
+    path = tmp_path / "calls.sqlite"
+    with closing(Calls(path)) as calls, closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        calls.finish(calls.begin("strict", "key", 0.1), "reply", 0.1)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM calls").fetchall()
+        assert calls.forget_replies() == ForgottenReplies(1, False)
+        assert calls.find("key") is None
+        reader.execute("COMMIT")
+        assert calls.forget_replies() == ForgottenReplies(0, True)

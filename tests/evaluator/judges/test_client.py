@@ -128,6 +128,10 @@ def test_what_is_remembered_is_bounded_and_failures_not_for_long() -> None:
     for key in range(1, 2_049):
         memo.keep(key, "more", is_failure=False)
     assert (memo.find(0), memo.find(1)) == (None, "more")
+    memo.keep(2, "again", is_failure=False)
+    for key in range(3_000, 3_002):
+        memo.keep(key, "new", is_failure=False)
+    assert [memo.find(key) for key in (1, 2, 3, 4, 5)] == ["more", "again", None, None, "more"]
 
 
 @pytest.mark.integration

@@ -19,7 +19,7 @@ from s3fs import S3FileSystem
 from evaluator.judges import Calls, ChatMessage, JudgeClient, JudgeReply, JudgeRequest
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
-from lake import PARSED_LOGS, Lake
+from lake import PARSED_LOGS, Lake, Storage
 from tests.evaluator.judges.conftest import SCHEMA, Bench, at_once
 from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, later
 from tests.servers import Bucket
@@ -211,3 +211,28 @@ def test_what_is_paid_is_given_where_the_end_comes_before_it_is_shared(
         client = worker(bench, "one", SharedReplies.of(local))
         (answer,) = ask(client, 1)
     assert answer.spend.calls == 1
+
+
+def test_a_store_that_goes_on_failing_is_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried once a minute; once it answers, the log says how many were not read."""
+    caplog.set_level("INFO")
+    now, tries, is_away = [0.0], list[float](), [True]
+    shared = SharedReplies(str(tmp_path), Storage(), lambda: now[0])
+
+    def read(_: str) -> None:
+        tries.append(now[0])
+        if is_away[0]:
+            raise OSError("no answer")
+
+    monkeypatch.setattr(shared, "_read", read)
+    for seconds in (0, 1, 59, 60, 61, 119, 120):
+        now[0] = float(seconds)
+        is_away[0] = seconds < 120
+        assert shared.find("key") is None
+    assert tries == [0, 60, 120]
+    assert caplog.messages == [
+        f"{tmp_path}: shared replies of judges cannot be read, OSError: no answer",
+        f"{tmp_path}: shared replies of judges can be read again; 6 were not",
+    ]

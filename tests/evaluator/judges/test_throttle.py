@@ -1,12 +1,14 @@
 """Throttle of an endpoint: the calls that it gets minute by minute; nothing here waits."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.judges.endpoint import EndpointError, EndpointFailure
+from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.throttle import AdaptiveConcurrency, CircuitBreaker, RateLimiter, Throttle
 
@@ -136,5 +138,107 @@ def test_a_pause_that_one_call_is_asked_for_all_calls_keep() -> None:
         with pytest.raises(EndpointError, match="a pause of 3600 s"):
             await fail(0)
         assert throttle.concurrency.limit == pytest.approx(4, abs=0.1)
+
+    asyncio.run(run())
+
+
+def throttle_of(clock: Clock, sleep: Any = None, **settings: Any) -> Throttle:
+    return Throttle(JudgeSettings(base_url="http://a", model="m", **settings), clock, sleep or clock.sleep)
+
+
+async def hears(throttle: Throttle, **failure: Any) -> None:
+    with pytest.raises(EndpointError, match="heard"):
+        async with throttle.turn(1):
+            raise EndpointError(EndpointFailure("judge_unavailable", retry=True, **failure), "heard")
+
+
+def test_a_pause_that_is_asked_for_while_a_call_waits_for_its_pace_is_kept() -> None:
+    """The call that waits for its minute does not begin in the pause that another one was asked for meanwhile."""
+    clock, asked = Clock(), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        asked.append(seconds)
+        clock.now += seconds
+        if len(asked) == 1:
+            throttle._slow_down(EndpointFailure("judge_unavailable", retry=True, wait=50), clock.now)
+
+    throttle = throttle_of(clock, sleep, requests_per_minute=6)
+
+    async def run() -> None:
+        async with throttle.turn(1):
+            pass
+        async with throttle.turn(1):
+            assert clock.now == 1060
+        assert asked == [10, 50]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("wait", "is_waited"), [(120.0, True), (120.5, False)])
+def test_a_pause_of_up_to_two_minutes_is_waited_for(wait: float, is_waited: bool) -> None:
+    """A shorter one that is asked for later does not end it."""
+    clock = Clock()
+    throttle = throttle_of(clock)
+
+    async def run() -> None:
+        await hears(throttle, wait=wait)
+        throttle._slow_down(EndpointFailure("judge_unavailable", wait=1), clock.now)
+        if is_waited:
+            async with throttle.turn(1):
+                assert clock.now == 1000 + wait
+            return
+        with pytest.raises(EndpointError, match="the endpoint asks for a pause of 120 s") as caught:
+            async with throttle.turn(1):
+                pass
+        assert caught.value.failure == EndpointFailure(Reason.UNAVAILABLE)
+
+    asyncio.run(run())
+
+
+def test_only_what_is_down_opens_the_circuit_and_only_what_is_busy_halves_the_slots() -> None:
+    """A success closes it; while it is open no time is booked, and no slot is lost."""
+    clock = Clock()
+    throttle = throttle_of(clock, concurrency=4, requests_per_minute=60)
+
+    async def run() -> None:
+        for _ in range(9):
+            clock.now += 1
+            await hears(throttle, busy=True)
+        assert (throttle.is_open, throttle.concurrency.limit) == (False, 1)
+        for failures in range(1, 6):
+            clock.now += 1
+            await hears(throttle, down=True)
+            assert throttle.is_open is (failures == 5)
+        for _ in range(9):
+            with pytest.raises(EndpointError, match="the endpoint failed again and again; it rests now"):
+                async with throttle.turn(1):
+                    pass
+        clock.now += 30
+        begins = clock.now
+        async with throttle.turn(1):
+            assert clock.now == begins
+        assert (throttle.is_open, throttle.concurrency.limit) == (False, 2)
+
+    asyncio.run(run())
+
+
+def test_a_check_comes_before_anything_is_booked() -> None:
+    """What it refuses takes no slot and no time; what is given back may be used at once."""
+    clock = Clock()
+    throttle = throttle_of(clock, concurrency=1, requests_per_minute=6, tokens_per_minute=60)
+
+    def refuse() -> None:
+        raise ValueError("no budget")
+
+    async def run() -> None:
+        for _ in range(3):
+            with pytest.raises(ValueError, match="no budget"):
+                async with throttle.turn(1000, refuse):
+                    pass
+        async with throttle.turn(100):
+            assert clock.now == 1000
+        throttle.give_back(85, requests=1)
+        async with throttle.turn(1):
+            assert clock.now == 1015
 
     asyncio.run(run())

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorGroup, EvaluatorSettings
-from lake import SERVICES, Change, Heartbeat, Lake, ServicePart, ServiceState, Table
+from evaluator.answers import DeploymentTables
+from lake import SERVICES, SKEW, Change, Heartbeat, Lake, LostRaceError, ServicePart, ServiceState, Table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = [f"deployment-{number}" for number in range(240)]
@@ -229,3 +233,104 @@ def test_an_evaluator_scores_what_is_assigned_to_it(traffic: Any) -> None:
     group.names.add(traffic.deployment)
     assert evaluator.run_once().deployments == 1
     assert set(traffic.values("context_present")) == {"first", "second"}
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[DeploymentTables]]:
+    """Every set of tables that an evaluator opens, for as long as it has it."""
+    made: list[weakref.ref[DeploymentTables]] = []
+    of = DeploymentTables.of
+
+    def noted(*given: Any, **named: Any) -> DeploymentTables:
+        tables = of(*given, **named)
+        made.append(weakref.ref(tables))
+        return tables
+
+    monkeypatch.setattr(DeploymentTables, "of", noted)
+    return made
+
+
+def is_open(tables: weakref.ref[DeploymentTables]) -> bool:
+    gc.collect()
+    return tables() is not None
+
+
+def test_tables_of_a_deployment_that_moved_to_another_evaluator_are_closed(
+    traffic: Any, opened: list[weakref.ref[DeploymentTables]]
+) -> None:
+    """No look at a store is paid for them; they are opened anew where it comes back."""
+    traffic.log(traffic.answer("first"))
+    group = Assigned()
+    group.names.add(traffic.deployment)
+    evaluator = Evaluator(traffic.lake, EvaluatorSettings(), lambda: NOW, group=group)
+    for _ in range(2):
+        assert evaluator.run_once().deployments == 1
+    assert [is_open(one) for one in opened] == [True]
+    group.names.clear()
+    assert evaluator.run_once().deployments == 0
+    assert [is_open(one) for one in opened] == [False]
+    group.names.add(traffic.deployment)
+    assert evaluator.run_once().deployments == 1
+    assert [is_open(one) for one in opened] == [False, True]
+
+
+def test_tables_with_which_a_pass_failed_are_opened_anew(
+    traffic: Any, opened: list[weakref.ref[DeploymentTables]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is open may be what is broken."""
+    traffic.log(traffic.answer("first"))
+    evaluator = Evaluator(traffic.lake, EvaluatorSettings(), lambda: NOW)
+    for error in (LostRaceError("another was faster"), OSError("no answer")):
+        with monkeypatch.context() as patch:
+            patch.setattr("evaluator.service.passes.propose_cases", Mock(side_effect=error))
+            assert evaluator.run_once().deployments == 0
+    result = evaluator.run_once()
+    assert (result.deployments, result.scored, len(opened)) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(("seconds", "is_in"), [(45, True), (46, False)])
+def test_an_evaluator_is_out_after_more_than_45_seconds_of_silence(lake: Lake, seconds: int, is_in: bool) -> None:
+    """Whether the group has changed is told once."""
+    host, other = Host(lake, "a"), Host(lake, "b")
+    other.beat()
+    assert host.group.look()
+    assert host.group.size == 2
+    host.seconds += seconds % 10
+    host.group.look()
+    host.wait(seconds // 10 * 10)
+    assert host.names() == ({"a", "b"} if is_in else {"a"})
+    assert not host.group.look()
+
+
+def test_the_newest_of_several_heartbeats_counts(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever order a table gives them; rows that come again are no sign of life."""
+    host, other = Host(lake, "a"), Host(lake, "b")
+    for seconds in (600, 0, 300):
+        other.seconds = seconds
+        other.beat()
+    host.group.look()
+    all_again(monkeypatch)
+    host.wait(50)
+    assert host.names() == {"a"}
+    other.seconds = 601
+    other.beat()
+    host.wait(5)
+    assert host.names() == {"a", "b"}
+
+
+def test_one_that_fails_is_in_the_group(lake: Lake) -> None:
+    """It still writes: only one that was asked to stop is out at once."""
+    host, other = Host(lake, "a"), Host(lake, "b")
+    other.beat(ServiceState.FAILING)
+    host.group.look()
+    assert host.names() == {"a", "b"}
+
+
+@pytest.mark.parametrize(("minutes", "is_in"), [(60, True), (61, False)])
+def test_heartbeats_that_were_there_before_count_for_an_hour(lake: Lake, minutes: int, is_in: bool) -> None:
+    """By as much clocks may differ."""
+    assert timedelta(hours=1) == SKEW
+    Host(lake, "b", -timedelta(minutes=minutes)).beat()
+    host = Host(lake, "a")
+    host.group.look()
+    assert host.names() == ({"a", "b"} if is_in else {"a"})

@@ -12,6 +12,7 @@ from lake import Storage
 from lake.store import counted_s3
 
 CONTENT = b"0123456789" * 1000
+PAUSES = counted_s3._PAUSES
 
 
 class CuttingStore(ThreadingHTTPServer):
@@ -67,6 +68,7 @@ def test_a_body_that_is_cut_short_is_read_again(store: CuttingStore, cuts: int) 
 def test_a_body_that_is_always_cut_short_is_an_error(store: CuttingStore) -> None:
     """It names the file, after a few requests."""
     store.cuts = 100
+    assert PAUSES == (0.1, 0.4, 1.0)
     with pytest.raises(OSError, match=r"bucket/table/part-\d+\.parquet could not be read to its end"):
         read(store)
     assert store.requests == 4

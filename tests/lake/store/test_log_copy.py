@@ -142,3 +142,20 @@ def test_a_checkpoint_of_a_copy_is_one_of_the_table(tmp_path: Path) -> None:
     assert again.committed("source 0") == 7
     with copied_table(dict(made)) as delta:
         assert pa.table(delta.get_add_actions(flatten=True)).num_rows == 7
+
+
+def test_a_log_is_copied_from_its_checkpoint_up_to_a_version() -> None:
+    """Exactly that of the checkpoint and that of the last commit are there; one before or beyond is not."""
+    files = {LAST_CHECKPOINT: b'{"version": 10}', checkpoint_name(10): b"rows"}
+    files |= {commit_name(version): b"{}" for version in (9, 10, 11, 12)}
+    copied = {LAST_CHECKPOINT, checkpoint_name(10)}
+    for until, names in [
+        (10, copied), (11, copied | {commit_name(11)}), (12, copied | {commit_name(11), commit_name(12)}),
+        (None, copied | {commit_name(11), commit_name(12)}),
+    ]:  # fmt: skip
+        found = log_entries(files.get, until)
+        assert found is not None
+        assert found.keys() == names
+    for until in (9, 13):
+        with pytest.raises(UnusualLogError):
+            log_entries(files.get, until)

@@ -23,6 +23,7 @@ def test_a_session_ends_after_some_hours() -> None:
     clock = Seconds()
     cookie = Sessions(TOKEN, clock).begin()
     sessions = Sessions(TOKEN, clock)
+    assert SESSION_SECONDS == 12 * 60 * 60
     clock.now += SESSION_SECONDS - 1
     assert sessions.find(cookie) is not None
     clock.now += 1

@@ -15,7 +15,7 @@ from monitor.alerts import explainer as module
 from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.alerts.explainer import MOST_AT_ONCE, Explainer
 from monitor.changes import AroundOnset, Onset
-from monitor.regression import Transition
+from monitor.regression import StreamKey, Transition
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 FOUND = AroundOnset(answers=9)
@@ -46,9 +46,13 @@ def of(fired: Transition, change: Any, hour: int, around: AroundOnset | None = N
     return AlertChange(f"{alert} {change}", alert, fired.key, change, START + hour * HOUR, details)
 
 
-def test_one_of_a_deployment_and_five_in_all_are_looked_at_in_a_refresh(lake: Lake, looks: list[Any]) -> None:
-    """The next refresh looks at more."""
-    explainer = Explainer(lake)
+def test_one_of_a_deployment_and_five_in_all_are_looked_at_in_a_refresh(
+    lake: Lake, looks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next refresh looks at more, and reads again who calls whom."""
+    explainer, forgotten = Explainer(lake), list[int]()
+    monkeypatch.setattr("monitor.changes.CallersOfDays.forget", lambda _: forgotten.append(1))
+    assert MOST_AT_ONCE == 5
     for _ in range(2):
         explainer.begin()
         names = [f"{number}" for number in range(MOST_AT_ONCE + 2)]
@@ -56,6 +60,7 @@ def test_one_of_a_deployment_and_five_in_all_are_looked_at_in_a_refresh(lake: La
         assert found.count(FOUND) == MOST_AT_ONCE
         assert [name for name, _ in looks] == names[:MOST_AT_ONCE]
         looks.clear()
+    assert len(forgotten) == 2
 
 
 @pytest.mark.parametrize(("hours", "is_looked_at"), [(47, True), (48, True), (49, True), (49.1, False)])
@@ -85,6 +90,7 @@ def test_what_an_open_alert_says_already_is_not_looked_at_again(lake: Lake, look
         "open": ([of(fired, "firing", 0, FOUND)], False),
         "over": ([of(fired, "firing", 0, FOUND), of(fired, "resolved", 0)], True),
         "another, open": ([of(fired, "firing", 0, FOUND), of(fired, "resolved", 0, alert="b")], False),
+        "another, later": ([replace(of(fired, "firing", 5), key=StreamKey("rag", "other", "1"))], True),
         "delivered": ([of(fired, "delivered", 5, FOUND)], True),
     }
     for name, (changes, is_looked_at) in known.items():

@@ -81,3 +81,10 @@ def test_ids_that_are_there_stay(order: list[AlertChange]) -> None:
     assert with_incident_ids(kept, kept) == kept
     delivered = replace(order[0], change=AlertEvent.DELIVERED, change_id="d")
     assert with_incident_ids(kept, [delivered]) == [replace(delivered, incident_id="mine")]
+
+
+def test_a_change_that_has_an_id_keeps_it() -> None:
+    """Whatever id the alert had before."""
+    known = replace(change("a", FIRES, 0), incident_id="old")
+    new = replace(change("a", FIRES, 1), incident_id="new")
+    assert [one.incident_id for one in with_incident_ids([known], [new])] == ["new"]

@@ -2,12 +2,14 @@ import ipaddress
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -17,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.notify import DeliveryOutcome, connections, deliver
-from monitor.notify.network import refusal
+from monitor.notify.network import _LimitedStream, refusal
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -209,3 +211,13 @@ def test_a_certificate_for_another_name_is_refused(tmp_path: Path, monkeypatch: 
         assert "CERTIFICATE_VERIFY_FAILED" in attempt.reason
         server.shutdown()
         thread.join()
+
+
+def test_nothing_is_read_or_written_once_the_time_is_over() -> None:
+    """However much the receiver has to say."""
+    bytes_of = httpcore.MockStream([b"x" * 10] * 10)
+    late = _LimitedStream(bytes_of, time.monotonic() - 0.001)
+    for use in (lambda: late.read(10), lambda: late.write(b"x")):
+        with pytest.raises(httpcore.ReadTimeout, match="the whole exchange took too long"):
+            use()
+    assert _LimitedStream(bytes_of, time.monotonic() + 60).read(10) == b"x" * 10

@@ -1,3 +1,4 @@
+import base64
 from typing import Any
 
 import pytest
@@ -63,3 +64,13 @@ def test_internal_hosts_are_written_like_all_other_hosts(secret: str, url: str, 
     MonitorSettings.model_validate({"webhooks": [{"url": url, "secret": secret}], "internal_hosts": hosts})
     with pytest.raises(ValidationError, match=r"write its host alone"):
         MonitorSettings.model_validate({"internal_hosts": url})
+
+
+def test_a_secret_that_is_empty_is_refused_and_blanks_around_one_are_not(secret: str) -> None:
+    """An empty file is a slip; the end of a line is none. Twenty-four bytes are enough."""
+    least = "whsec_" + base64.b64encode(b"k" * 24).decode()
+    for given in (f" {secret} \r\n{least}\n", least):
+        assert WebhookSettings.model_validate({"url": "https://a.example", "secret": given}).secret is not None
+    for given in ("", "\n", "whsec_" + base64.b64encode(b"k" * 23).decode()):
+        with pytest.raises(ValueError, match="a webhook secret "):
+            WebhookSettings.model_validate({"url": "https://a.example", "secret": given})

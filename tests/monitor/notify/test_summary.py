@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lake import ALERTS, Lake
+from lake import ALERTS, AlertEvent, Lake, Tier
+from monitor.alerts.change import AlertChange, digest
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
 from monitor.incidents.incident import Acknowledgement, Incident, incidents_of
 from monitor.notify import Notifier
+from monitor.notify.summary import incidents_that_go_on, summary_id
 from tests.monitor.notify.test_notifier import START, transition
+from tests.monitor.notify.test_senders import NOW as NOON
+from tests.monitor.notify.test_senders import change, told
 
 DAY = timedelta(days=1)
 NOW = START + timedelta(hours=2)
@@ -154,3 +159,42 @@ def test_a_summary_that_fails_is_tried_an_hour_later(lake: Lake, start_receiver:
     notifier.run_due(NOW + DAY + timedelta(hours=1))
     assert len(receiver.requests) == 3
     assert receiver.requests[1].headers["webhook-id"] == receiver.requests[2].headers["webhook-id"]
+
+
+def going_on(
+    *given: tuple[Incident, AlertChange], now: datetime = NOON + DAY, silenced: Sequence[str] = ()
+) -> list[str]:
+    changes = [one for incident, row in given for one in (*incident.alerts, row)]
+    found = incidents_that_go_on(
+        [incident for incident, _ in given], changes, "team", "", lambda one: one.key.deployment in silenced, now
+    )
+    return [one.firing.key.deployment for one in found]
+
+
+def test_a_summary_has_pages_first_then_the_oldest() -> None:
+    """A day after the last message of each, and after the last summary; not what is quiet or silenced."""
+    given = []
+    for name, tier, hours in (("d", Tier.WARN, 0), ("c", Tier.WARN, -1), ("b", Tier.PAGE, 1), ("a", Tier.WARN, 0)):
+        fired = change("x", deployment=name, tier=tier, fired_at=NOON + hours * timedelta(hours=1))
+        given.append((incidents_of([fired])[0], told(fired)))
+    assert going_on(*given) == ["b", "c", "a", "d"]
+    assert going_on(*given, now=NOON + DAY - timedelta(seconds=1)) == []
+    assert going_on(*given, silenced=("c", "b")) == ["a", "d"]
+    acknowledged = replace(given[0][0], acknowledged=Acknowledgement(None, NOON, ""))
+    assert going_on((acknowledged, given[0][1]), *given[1:]) == ["b", "c", "a"]
+    lately = given[0][0], told(given[0][0].alerts[0], NOON + timedelta(seconds=1))
+    assert going_on(lately, *given[1:]) == ["b", "c", "a"]
+    summarized = [(one, replace(row, change=AlertEvent.SUMMARIZED)) for one, row in given]
+    assert going_on(*summarized) == ["b", "c", "a", "d"]
+    assert going_on(*summarized, now=NOON + DAY - timedelta(seconds=1)) == []
+    assert going_on((given[0][0], told(given[0][0].alerts[0], receiver="pager"))) == []
+
+
+def test_a_summary_has_one_id_a_day() -> None:
+    """Of a receiver and its incidents, in whatever order."""
+    notes = [SimpleNamespace(note=SimpleNamespace(id=name)) for name in "ab"]
+    one: Any = summary_id(notes, "team", NOON)  # type: ignore[arg-type]
+    assert one == digest("summary", "team", "2026-11-20", "a", "b")
+    assert one == summary_id(notes[::-1], "team", NOON + 11 * timedelta(hours=1))  # type: ignore[arg-type]
+    others = (notes, "team", NOON + DAY), (notes, "pager", NOON), (notes[:1], "team", NOON)
+    assert all(summary_id(*other) != one for other in others)  # type: ignore[arg-type]

@@ -1,0 +1,122 @@
+"""The token: how it is sent, which session it is exchanged for, and how long it must be."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+from starlette.requests import HTTPConnection
+
+from monitor.access.authentication import COOKIE, ByProxy, ByToken, Open, authentication_of
+from monitor.access.reader import ALL_RIGHTS, Reader
+from monitor.access.settings import AccessSettings
+
+TOKEN = "correct horse battery"
+BY_TOKEN = Reader("token", ALL_RIGHTS, None)
+
+
+@pytest.fixture
+def by_token() -> ByToken:
+    found = authentication_of(AccessSettings.model_validate({"token": TOKEN}))
+    assert isinstance(found, ByToken)
+    return found
+
+
+def request(*headers: tuple[bytes, bytes]) -> HTTPConnection:
+    return HTTPConnection({"type": "http", "headers": list(headers), "client": ("127.0.0.1", 1)})
+
+
+def authorized(*values: str) -> HTTPConnection:
+    return request(*((b"authorization", value.encode()) for value in values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (f"Bearer {TOKEN}",),
+        (f"bearer {TOKEN}",),
+        (f"BEARER {TOKEN}",),
+        (f"Bearer  {TOKEN} ",),
+        ("Basic YTpi", f"Bearer {TOKEN}"),
+    ],
+)
+def test_who_sends_the_token_has_every_right_and_no_session(by_token: ByToken, values: tuple[str, ...]) -> None:
+    """The scheme's case, blanks around the token and a log-in for a proxy beside it make no difference."""
+    assert by_token.reader_of(authorized(*values)) == BY_TOKEN
+
+
+@pytest.mark.parametrize("value", ["", "Bearer", "Bearer ", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer Ă"])
+def test_whoever_sends_anything_else_is_nobody(by_token: ByToken, value: str) -> None:
+    """Another scheme, another token, or none."""
+    assert by_token.reader_of(authorized(value)) is None
+    assert by_token.reader_of(request()) is None
+
+
+def test_the_cookie_of_a_session_names_it_until_its_end(by_token: ByToken) -> None:
+    """Forms of that session have its token, which another process with the same token knows too."""
+    value = by_token.sessions.begin()
+    asked = request((b"cookie", f"other=1; {COOKIE}={value}".encode()))
+    session = by_token.sessions.find(value)
+    assert by_token.reader_of(asked) == Reader("token", ALL_RIGHTS, session)
+    assert session is not None
+    assert ByToken(TOKEN).forms.fits(session, by_token.forms.token_of(session))
+    assert not ByToken(TOKEN + "!").forms.fits(session, by_token.forms.token_of(session))
+    by_token.sessions.end(session)
+    assert by_token.reader_of(asked) is None
+
+
+@pytest.mark.parametrize("access", [None, "none"])
+def test_without_access_everybody_has_every_right_and_needs_a_form_of_ours(access: None) -> None:
+    """Nobody has a name; a page of another site cannot send a form, as all of a process share one session."""
+    way = authentication_of(access)
+    assert isinstance(way, Open)
+    assert way.reader_of(request()) == Reader(None, ALL_RIGHTS, "")
+    assert not way.forms.fits("", "")
+    assert way.forms.fits("", way.forms.token_of(""))
+    assert not Open().forms.fits("", way.forms.token_of(""))
+
+
+@pytest.mark.parametrize(("length", "is_enough"), [(15, False), (16, True)])
+def test_a_token_has_sixteen_characters_or_more(length: int, is_enough: bool) -> None:
+    """One less can be guessed."""
+    given = {"token": "t" * length}
+    if is_enough:
+        assert isinstance(authentication_of(AccessSettings.model_validate(given)), ByToken)
+        return
+    with pytest.raises(ValidationError, match=r"it needs 16 characters or more.*openssl rand -base64 32"):
+        AccessSettings.model_validate(given)
+
+
+PROXY = {"addresses": [" 10.0.0.7 "], "groups": {"all": {"deployments": ["*"]}}}
+
+
+def test_a_person_whom_the_proxy_names_has_a_session_of_that_name() -> None:
+    """Blanks around an address and around a name are no part of it, and the longest name has 256 characters."""
+    way = authentication_of(AccessSettings.model_validate({"proxy": PROXY}))
+    assert isinstance(way, ByProxy)
+    for sent, user in [(b" ann ", "ann"), (b"a" * 256, "a" * 256), (b"a" * 257, None)]:
+        asked = HTTPConnection(
+            {"type": "http", "headers": [(b"x-forwarded-user", sent)], "client": ("10.0.0.7", 1)},
+        )
+        assert way.reader_of(asked) == (user and Reader(user, (), user))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"groups": {"": {"deployments": ["*"]}}},
+        {"groups": {" a": {"deployments": ["*"]}}},
+        {"groups": {"a": {"deployments": ["*"], "right": ["texts"]}}},
+        {"groups": {"a": {"deployments": [""]}}},
+        {"adresses": ["10.0.0.8"]},
+    ],
+)
+def test_a_proxy_that_is_set_up_with_a_slip_is_refused(changed: dict[str, object]) -> None:
+    """A group that no header can name, and a word that is misspelt, would grant less or more than was meant."""
+    with pytest.raises(ValidationError):
+        AccessSettings.model_validate({"proxy": PROXY | changed})
+
+
+@pytest.mark.parametrize("address", ["10.0.0.0/8", "0.0.0.0/1", "::/1", "fd00::/8"])
+def test_a_network_of_any_size_but_all_addresses_may_be_the_proxys(address: str) -> None:
+    """A large one is the operator's choice."""
+    assert AccessSettings.model_validate({"proxy": PROXY | {"addresses": [address]}}).proxy is not None

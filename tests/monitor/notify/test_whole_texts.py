@@ -1,0 +1,365 @@
+"""Whole messages, word by word: every number stands where it belongs, and every limit where it is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, OnsetKind, Tier
+from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.floors import FloorDetails
+from monitor.floors.results import ChangedJudge
+from monitor.incidents.state import state_of
+from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
+from monitor.notify.formats import FORMATS
+from monitor.notify.formats.chat_text import cut
+from monitor.notify.formats.summaries import SUMMARY_FORMATS, lines, title
+from monitor.notify.incident_text import incident_line, note_of
+from monitor.notify.link import worst_since
+from monitor.notify.onset_text import brief_onset, onset
+from monitor.notify.plain_text import duration
+from monitor.notify.posted_alert import posted_alerts
+from monitor.regression import NewClass, StreamKey
+
+AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+URL = "https://watch.example/"
+
+
+def floor(name: str, change: Any = "firing", **details: Any) -> AlertChange:
+    return AlertChange(
+        f"{name} {change}", "alert", StreamKey("rag", name, FLOOR_VERSION), change, AT,
+        AlertDetails(fired_at=AT, tier=Tier.PAGE, recorded_at=AT, floor=FloorDetails(**details)),
+        "the share fell", AT - 9 * MINUTE,
+    )  # fmt: skip
+
+
+def share(**more: Any) -> dict[str, Any]:
+    told = {"share": 0.71, "limit": 0.3, "ends_at": 0.15, "requests": 240, "bad": 170, "window_seconds": 900.0}
+    return told | more
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (floor("errors", **share(in_a_row=4)), "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %"),
+        (
+            floor("errors", **share(in_a_row=5)),
+            "71 % of 240 requests of rag in the last 15 minutes failed, the last 5 of them in a row; limit 30 %",
+        ),
+        (floor("errors", **share(requests=5, in_a_row=5)), "the last 5 requests of rag in a row failed; limit 30 %"),
+        (
+            floor("errors", **share(in_a_row=8, usual=0.1, mostly="503")),
+            "the last 8 requests of rag in a row failed, mostly 503; usual are 10 % or less",
+        ),
+        (
+            floor("errors", **share(in_a_row=4, usual=0.1)),
+            "71 % of 240 requests of rag in the last 15 minutes failed; usual are 10 % or less",
+        ),
+        (
+            floor("errors", **share(callers=7, failing_callers=("a",), unnamed_failing_callers=0)),
+            "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %; 1 of 7 deployments that call it "
+            "fails too",
+        ),
+        (
+            floor("errors", **share(callers=7, unnamed_failing_callers=2)),
+            "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %; 2 of 7 deployments that call it "
+            "fail too",
+        ),
+        (
+            floor("errors", "resolved", **share(share=0.1, in_a_row=9)),
+            "errors of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
+        ),
+        (
+            floor("replay", requests=12, bad=5, mostly="retrieval"),
+            "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
+            "with their case, mostly by retrieval",
+        ),
+        (
+            floor("replay", requests=12, bad=5),
+            "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
+            "with their case",
+        ),
+        (floor("replay", "resolved", requests=12, bad=0), "replay of rag: alert is over, the share fell"),
+        (
+            floor("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
+            "the judge of rag changed: that of m scores the same 9 answers by -0.30 otherwise than at first (95 % "
+            "interval -0.40 to -0.20); that of n scores the same 8 answers by +0.10 otherwise than at first (95 % "
+            "interval +0.00 to +0.20)",
+        ),
+        (floor("judge_drift"), "the judge of rag changed: it scores the same answers otherwise than at first"),
+        (floor("judge_drift", "resolved"), "judge of rag: alert is over, the share fell"),
+        (floor("no_data", "resolved"), "rag: the share fell"),
+    ],
+)
+def test_a_floor_in_one_line(change: AlertChange, expected: str) -> None:
+    assert summary(change) == expected
+
+
+def without_details(name: str, change: Any = "firing") -> AlertChange:
+    alert = floor(name, change)
+    return replace(alert, details=structs.replace(alert.details, floor=None))
+
+
+def test_a_floor_of_an_earlier_version_has_no_numbers() -> None:
+    """What is not known is said so, and nothing fails."""
+    assert summary(without_details("errors")) == "errors of rag: alert is over, the share fell"
+    assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
+    assert summary(without_details("judge_drift")) == "judge of rag: alert is over, the share fell"
+    assert "What to do: other deployments are heard." in description(without_details("no_data"), "")
+
+
+def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
+    """With those that the receiver is not for."""
+    names = tuple(f"app-{number:02}" for number in range(12))
+    told = share(callers=20, failing_callers=names, unnamed_failing_callers=3, usual=0.1, in_a_row=8)
+    assert description(floor("errors", **told), URL).splitlines()[1:] == [
+        "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
+        "Also fail, with no message of their own while this lasts: " + ", ".join(names[:10]) + " and 5 more.",
+        "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
+        "other. It is over after eight minutes with traffic and without a bad one.",
+        "What to do: look at the logs of the deployment and of the models that it calls; status 429 is a limit, 401 "
+        "and 403 are keys.",
+        "Look at: https://watch.example/deployment?name=rag",
+    ]
+    few = description(floor("errors", **share(failing_callers=names[:2])), URL)
+    assert "while this lasts: app-00, app-01.\n" in few
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "replay",
+            [
+                "How sure: the answers were compared case by case with those of an earlier run; of all runs together, "
+                "1 in 20 or fewer deployments that did not change have such an alert.",
+                "What to do: dialwatch ground-truth replay --deployment rag asks them again and shows the worst with "
+                "both answers. If the answers changed on purpose, add --accept.",
+            ],
+        ),
+        (
+            "judge_drift",
+            [
+                "How sure: a judge that does not change raises this at most once in 365 days on average.",
+                "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be "
+                "compared. Name the model's exact version, or give the judge another model or prompt: that is a new "
+                "version of the metric, which learns what is usual anew. This warning never becomes a page.",
+            ],
+        ),
+        (
+            "no_data",
+            ["What to do: other deployments are heard. Look whether people and programs still reach this one."],
+        ),
+    ],
+)
+def test_what_to_do_about_a_floor(name: str, expected: list[str]) -> None:
+    """Nothing more, and how sure it is."""
+    assert description(floor(name, requests=9, bad=3), "").splitlines()[2:-1] == expected
+
+
+def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:
+    """A judge's shift, the time of the page, and five of the worst answers."""
+    details = structs.replace(
+        firing.details, page_due=AT, judge_shift=-0.3, judge_shift_lower=-0.36, judge_shift_upper=None,
+        worst=tuple(WorstAnswer(str(number), 0.1 * number) for number in range(7)), observations=9,
+    )  # fmt: skip
+    change = replace(firing, details=details, verdict=AlertVerdict.UNDECIDED)
+    assert description(change, "").splitlines()[4:] == [
+        "Cause: undecided between the application and the judge: it scores the same answers by -0.30 otherwise than "
+        "before (95 % interval -0.36 to unknown).",
+        "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more changed "
+        "than the judge, or at 2026-11-20 12:05 UTC, unless they show by then that the judge did.",
+        "If the change was meant: `dialwatch release mark` compares from then on with what follows it.",
+        "Worst answers since then, by response_id in parsed_logs: 0 (0.00), 1 (0.10), 2 (0.20), 3 (0.30), 4 (0.40)",
+        "Look at: the overview page of dialwatch",
+    ]
+    assert len(worst_links(change, URL)) == 5
+    end = replace(change, change=AlertEvent.RESOLVED)
+    assert "The worst of them" not in description(end, URL)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "expected"),
+    [
+        (0.005, 0.5, "fell by 0.01 to 0.50, from"),
+        (0.0049, 0.5, "fell by up to 0.50, from"),
+        (-0.2, 0.0, "fell from"),
+        (None, 0.5, "fell from"),
+        (0.1, None, "fell from"),
+    ],
+)
+def test_a_drop_that_is_hardly_known_is_told_as_little(
+    firing: AlertChange, lower: float | None, upper: float | None, expected: str
+) -> None:
+    """No "by 0.00", and no drop that may be none."""
+    change = replace(firing, details=structs.replace(firing.details, drop_lower=lower, drop_upper=upper))
+    assert f" {expected} 0.80" in summary(change)
+
+
+def test_failed_parts_are_the_most_frequent_first() -> None:
+    """One answer is one answer."""
+    assert failed_part_lines({}) == []
+    assert failed_part_lines({FailedPart.RETRIEVAL: 1}) == [
+        "Part that failed: retrieval, in 1 of 1 answer since then that do not agree with ground truth: retrieval did "
+        "not find the fact."
+    ]
+
+
+def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:
+    """With both means, in their order, and no word of a judge or of a release."""
+    details = structs.replace(firing.details, new_class=NewClass("language de", 0.2, 0.7, 0.4), lower_is_better=True)
+    assert description(replace(firing, details=details), URL).splitlines()[:4] == [
+        "What: a new class of traffic has worse faithfulness_kprecision: new: language de, 20 % of traffic, 0.30 "
+        "higher (0.70; other traffic 0.40).",
+        "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
+        "Where: deployment apps/rag; metric version 1.",
+        "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
+        "class from now on against its own level. This warning never becomes a page.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        (2 * DAY, "2 days"),
+        (2 * DAY - MINUTE, "48 hours"),
+        (2 * HOUR, "2 hours"),
+        (2 * HOUR - MINUTE, "119 minutes"),
+        (90 * MINUTE, "90 minutes"),
+    ],
+)
+def test_a_duration_has_at_least_two_of_its_unit(length: timedelta, expected: str) -> None:
+    assert duration(length) == expected
+
+
+@pytest.mark.parametrize(
+    ("minute", "before", "after", "kind", "expected"),
+    [
+        (31, 30, 29, None, "since about 2026-03-03 23:31 UTC (between 2026-03-03 23:01 UTC and 2026-03-04 00:00 UTC)"),
+        (31, 30, 30, None, "since about 2026-03-04 00:00 UTC (between 2026-03-03 23:00 UTC and 2026-03-04 01:00 UTC)"),
+        (29, 29, 31, None, "since about 2026-03-03 23:00 UTC (between 2026-03-03 23:00 UTC and 2026-03-04 00:00 UTC)"),
+        (0, 2880, 0, None, "since about 2026-03-03 (between 2026-03-01 and 2026-03-03)"),
+        (0, 2879, 0, None, "since about 2026-03-03 23:00 UTC (between 2026-03-01 23:00 UTC and 2026-03-03 23:00 UTC)"),
+        (0, 1439, 0, "recurring", "each day between 9 and 17 UTC, since 2026-03-03"),
+        (
+            0, 1440, 0, "recurring",
+            "each day between 9 and 17 UTC, since about 2026-03-03 (between 2026-03-02 and 2026-03-03)",
+        ),
+    ],
+)  # fmt: skip
+def test_an_interval_is_rounded_outwards_by_its_width(
+    firing: AlertChange, minute: int, before: int, after: int, kind: str | None, expected: str
+) -> None:
+    """To minutes below an hour, to hours below two days, then to days."""
+    at = datetime(2026, 3, 3, 23, minute, tzinfo=UTC)
+    details = structs.replace(
+        firing.details, since_earliest=at - before * MINUTE, since_latest=at + after * MINUTE,
+        onset=kind and OnsetKind(kind), onset_hours=(9, 17),
+    )  # fmt: skip
+    assert onset(replace(firing, since=at, details=details)) == expected
+
+
+def test_days_of_an_onset_are_those_of_utc(firing: AlertChange) -> None:
+    """Whatever zone its time was read in; one that is not known has no time."""
+    at = datetime(2026, 3, 4, 1, tzinfo=timezone(2 * HOUR))
+    details = structs.replace(firing.details, onset=OnsetKind.RECURRING, onset_hours=(9, 17))
+    assert brief_onset(replace(firing, since=at, details=details)) == "each day between 9 and 17 UTC since 2026-03-03"
+    assert onset(replace(firing, since=None)) == "since about an unknown time"
+    earliest = structs.replace(firing.details, since_earliest=AT - DAY)
+    assert worst_since(replace(firing, details=earliest)) == date(2026, 11, 18)
+    assert worst_since(replace(firing, since=AT)) == date(2026, 11, 19)
+    assert worst_since(replace(firing, since=None)) is None
+
+
+def test_an_incident_names_what_is_over(firing: AlertChange) -> None:
+    """In the order in which its metrics joined; without an address there is no link."""
+    other = replace(firing, alert_id="b", key=replace(firing.key, metric="n"))
+    over = replace(firing, change=AlertEvent.RESOLVED)
+    note = note_of("id", state_of([firing, other, over]), URL)
+    assert incident_line(note) == ("Incident: faithfulness_kprecision (over), n; https://watch.example/incident?id=id")
+    assert (note.status, note.severity) == ("firing", "warning")
+    bare = note_of("id", state_of([firing, other, over, replace(other, change=AlertEvent.RESOLVED)]), "")
+    assert (bare.status, bare.link) == ("resolved", None)
+    assert incident_line(bare) == "Incident: faithfulness_kprecision (over), n (over)"
+
+
+def test_the_alert_of_an_alertmanager_is_that_of_its_incident(firing: AlertChange) -> None:
+    """Labels of what opened it, words of what still fires, and no end before its beginning."""
+    opened = replace(firing, incident_id="id", details=structs.replace(firing.details, recorded_at=AT))
+    page = structs.replace(firing.details, tier=Tier.PAGE, recorded_at=AT + HOUR)
+    other = replace(opened, alert_id="b", change_id="b", key=replace(firing.key, metric="n"), details=page)
+    found = posted_alerts([opened, other], URL, AT + 9 * HOUR)
+    assert [(one.labels["severity"], one.ends_at) for one in found] == [
+        ("warning", AT + HOUR), ("page", AT + 9 * HOUR),
+    ]  # fmt: skip
+    assert {one.labels["metric"] for one in found} == {"faithfulness_kprecision"}
+    assert {one.labels["incident"] for one in found} == {"id"}
+    assert all(one.annotations["summary"].startswith("n of apps/rag fell") for one in found)
+    assert all(one.annotations["description"].splitlines()[-1].startswith("Incident: ") for one in found)
+    ends = [
+        replace(one, change=AlertEvent.RESOLVED, details=structs.replace(one.details, recorded_at=AT + at * HOUR))
+        for at, one in ((2, opened), (3, other))
+    ]
+    over = posted_alerts([opened, other, *ends], URL, AT + 9 * HOUR)
+    assert [(one.labels["severity"], one.ends_at) for one in over] == [
+        ("warning", AT + HOUR), ("page", AT + 3 * HOUR),
+    ]  # fmt: skip
+    ahead = structs.replace(firing.details, fired_at=AT + DAY, recorded_at=AT)
+    (early,) = posted_alerts([replace(opened, change=AlertEvent.RESOLVED, details=ahead)], URL, AT)
+    assert (early.starts_at, early.ends_at) == (AT + DAY, AT + DAY)
+
+
+def test_a_body_has_each_number_in_its_place(firing: AlertChange) -> None:
+    """Of an end: when it began and when it was over."""
+    details = structs.replace(
+        firing.details, since_earliest=AT - 3 * HOUR, since_latest=AT - HOUR, judge_shift=-0.3, judge_shift_lower=-0.4,
+        judge_shift_upper=-0.2, within=0.1, mix=-0.2, worst=tuple(WorstAnswer(str(one), 0.0) for one in range(7)),
+    )  # fmt: skip
+    end = replace(firing, change=AlertEvent.RESOLVED, changed_at=AT, details=details)
+    body = json.loads(FORMATS["standard"]([end], "team", URL))
+    (alert,), (data,) = body["alerts"], body["data"]
+    assert (alert["startsAt"], alert["endsAt"]) == ("2026-11-20T12:00:00Z", "2026-11-20T12:05:00Z")
+    assert (alert["fingerprint"], alert["status"]) == ("alert-1-01234567", "resolved")
+    assert data["judge_shift"] == {"mean": -0.3, "lower": -0.4, "upper": -0.2}
+    assert (data["since_earliest"], data["since_latest"]) == ("2026-11-20T09:05:00Z", "2026-11-20T11:05:00Z")
+    assert (data["within"], data["mix"], len(data["worst"]), len(data["worst_links"])) == (0.1, -0.2, 5, 5)
+    assert data["before"] == {"mean": 0.8, "lower": None, "upper": None}
+    assert data["after"] == {"mean": 0.41, "lower": 0.3, "upper": 0.52}
+
+
+def test_chats_have_as_much_as_they_take(firing: AlertChange) -> None:
+    """A header of 150 characters, fifty blocks, lines of a thousand characters, and an incident after all."""
+    assert [cut("abcd", length) for length in (3, 4)] == ["ab…", "abcd"]
+    named = replace(firing, key=StreamKey("d" * 200, "m", "1"))
+    note = note_of("id", state_of([named]), URL)
+    changes = [replace(named, change_id=str(number)) for number in range(60)]
+    slack = json.loads(FORMATS["slack"](changes, "team", URL, note))
+    assert len(slack["blocks"]) == 50
+    assert len(slack["blocks"][0]["text"]["text"]) == 150
+    assert slack["blocks"][-2]["text"]["text"] == incident_line(note)
+    card = json.loads(FORMATS["teams"](changes[:9], "team", URL, note))["attachments"][0]["content"]["body"]
+    assert len(card) == 1 + 1 + 9 * (1 + len(description(named, URL).splitlines()))
+    assert len(json.dumps(FORMATS["teams"](changes, "team", URL, note).decode())) > 15_000
+    recovered = replace(firing, change=AlertEvent.RESOLVED)
+    gone = replace(recovered, current_mean=None, reason="why")
+    both = json.loads(FORMATS["teams"]([recovered, gone], "team", ""))
+    assert both["attachments"][0]["content"]["body"][0]["color"] == "default"
+
+
+def test_a_summary_has_twenty_incidents_and_a_number(firing: AlertChange) -> None:
+    """And one incident is one."""
+    note = note_of("id", state_of([firing]), "")
+    line = f"apps/rag, warning since 2026-11-20 12:00 UTC: {summary(firing)}"
+    assert title([(firing, note)]) == "1 incident goes on, and nobody has acknowledged it"
+    assert lines([(firing, note)] * 20) == [line] * 20
+    assert lines([(firing, note)] * 22) == [*[line] * 20, "2 more are on the page of incidents."]
+    linked = note_of("id", state_of([firing]), URL)
+    assert lines([(firing, linked)]) == [f"{line}; https://watch.example/incident?id=id"]
+    slack = json.loads(SUMMARY_FORMATS["slack"]([(firing, note)], "team", ""))
+    assert "Open dialwatch" not in json.dumps(slack)
