@@ -27,16 +27,17 @@ class Deltas:
     def take(self, choices: object) -> object:
         """Take contents, calls and messages out of a chunk's choices; gives the rest, to be merged by Core's rules.
 
-        The choices are changed by it.
-
-        A choice without an index takes its position.
+        The choices are changed by it. A choice without an index takes its position. None where nothing is left.
         """
         if not isinstance(choices, list):
             return None
-        return [
-            self._take(choice, position) if isinstance(choice, dict) else choice
-            for position, choice in enumerate(choices)
-        ]
+        rest = []
+        for position, choice in enumerate(choices):
+            if not isinstance(choice, dict):
+                rest.append(choice)
+            elif (left := self._take(choice, position)) is not None:
+                rest.append(left)
+        return rest if rest or not choices else None
 
     def put_back(self, choices: list[Any]) -> list[Any]:
         """The merged choices with what was taken out, each with its index and a `message`."""
@@ -45,14 +46,15 @@ class Deltas:
             for index, choice in enumerate(choices)
         ]
 
-    def _take(self, choice: dict[str, Any], position: int) -> dict[str, Any]:
+    def _take(self, choice: dict[str, Any], position: int) -> dict[str, Any] | None:
+        """The rest of a choice; None where it is known and nothing but nulls is left, as in most chunks."""
         index = choice.get("index")
         if type(index) is not int:
             choice, index = {**choice, "index": position}, position
         if not 0 <= index <= _LARGEST_INDEX:
             return choice
         found = self._choices.get(index)
-        if found is None:
+        if is_new := found is None:
             found = self._choices[index] = _Choice()
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason != "stop" and reason_of(reason) is None:
@@ -65,7 +67,9 @@ class Deltas:
             self.misfits += found.take(delta)
             if not delta:
                 del choice["delta"]
-        return choice
+        if is_new or any(value is not None for key, value in choice.items() if key != "index"):
+            return choice
+        return None
 
     def _whole(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
         if (found := self._choices.get(index)) is None:
