@@ -12,11 +12,13 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 DOCS := .venv-docs
 # aidial-rag-eval needs other versions of what the project needs.
 AIDIAL := .venv-aidial
+# The last deltalake before 1.0, and DuckDB with its delta extension.
+READERS := .venv-readers
 # An environment for another version of Python, as of `make test-python PYTHON=python3.13`.
 OTHER := .venv-$(notdir $(PYTHON))
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-all test-python screenshots aidial mutants lint format docs bench package lock chart clean
+.PHONY: demo test test-all test-python screenshots aidial readers mutants lint format docs bench package lock chart clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -27,6 +29,7 @@ help:
 	@echo "make test-python PYTHON=python3.13   make test with another version of Python, without models"
 	@echo "make screenshots the pictures of the pages in docs/images, of the demo"
 	@echo "make aidial      the environment of the test in which aidial-rag-eval reads our tables"
+	@echo "make readers     the environment of the tests in which DuckDB and an older deltalake read our tables"
 	@echo "make mutants     how many of 100 planted defects the tests find"
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
@@ -62,6 +65,11 @@ $(AIDIAL)/.installed: requirements-aidial.lock tests/evaluator/datasets/blank_la
 	$(AIDIAL)/bin/python tests/evaluator/datasets/blank_language_model.py
 	@touch $@
 
+$(READERS)/.installed: requirements-readers.lock
+	$(PYTHON) -m venv $(READERS)
+	$(READERS)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-readers.lock
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/dialwatch demo $(ARGS)
 
@@ -81,6 +89,8 @@ test-all: $(VENV)/.installed-dev $(AXE)/.installed
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 aidial: $(AIDIAL)/.installed
+
+readers: $(READERS)/.installed
 
 mutants: $(VENV)/.installed-dev
 	$(LOCKED) requirements-mutants.lock
@@ -140,6 +150,7 @@ lock: $(VENV)/.installed-dev
 	$(LOCK) --group image --output-file requirements-image.lock
 	$(LOCK) --group docs --output-file requirements-docs.lock
 	$(LOCK) --group aidial --output-file requirements-aidial.lock
+	$(LOCK) --group readers --output-file requirements-readers.lock
 	$(LOCK) --group mutants --constraint requirements-dev.lock --output-file requirements-mutants.lock
 
 HELM_BIN := $(CURDIR)/.cache/helm
@@ -152,5 +163,5 @@ chart: $(VENV)/.installed-dev
 	PATH="$$PATH:$(HELM_BIN)" $(BIN)/python -m tests.deploy.chart.rendering
 
 clean:
-	rm -rf $(VENV) $(DOCS) $(AIDIAL) .venv-python3* site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DOCS) $(AIDIAL) $(READERS) .venv-python3* site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

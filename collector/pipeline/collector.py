@@ -132,6 +132,13 @@ class Collector:
                 raise
             return [record for record in records if isinstance(record, Rejection)]
 
+    def move(self, partition: Partition, offset: int, earlier: Partition | None) -> None:
+        """Move to an offset whose lines are in the lake or came from `earlier`; raises as `add`, or if they did not."""
+        with self._lock:
+            if earlier is not None and self.offset(earlier) < offset:
+                raise LostRaceError(f"a batch with lines of {earlier.name} was given up; they are read again")
+            self.add(Piece(partition, b"", offset, 0))
+
     def commit(self, pieces: Iterable[Piece]) -> list[list[Rejection]]:
         """Add pieces and commit them under one lock; return the rejections of each piece."""
         with self._lock:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import pyarrow.dataset as ds
 
@@ -26,6 +26,13 @@ Content = tuple[int, int]
 """The number of bytes, which is a position, and the checksum of the lines up to there."""
 
 
+class Taken(NamedTuple):
+    """Position up to which lines were taken from another file, and that file, unless they are in the lake."""
+
+    offset: int
+    waiting: Partition | None = None
+
+
 class KnownContents:
     """File contents whose lines are in the lake or in uncommitted batches of this collector; it reads the lake."""
 
@@ -39,19 +46,18 @@ class KnownContents:
         begins = _begins(first_line)
         return begins in self._written or begins in self._waiting
 
-    def find(self, stream: BinaryIO, first_line: bytes) -> int:
-        """Position up to which the lines of this stream were taken from another file; 0 where none were.
+    def find(self, stream: BinaryIO, first_line: bytes) -> Taken | None:
+        """Find how many lines of this stream were taken from another file; None where none were.
 
         Only a stream with a known first line is read, without being parsed.
         """
         if not self.begins_as_known(first_line):
-            return 0
-        begins, known, so_far = _begins(first_line), 0, 0
+            return None
+        begins, known, so_far = _begins(first_line), None, 0
         stream.seek(0)
         for line in read_lines(stream):
             so_far = checksum_after(line, so_far)
-            if self._is_taken(begins, (line.offset, so_far)):
-                known = line.offset
+            known = self._taken(begins, (line.offset, so_far)) or known
         return known
 
     def add(self, partition: Partition, first_line: bytes, content: Content) -> None:
@@ -78,12 +84,14 @@ class KnownContents:
             if not self._waiting[begins]:
                 del self._waiting[begins]
 
-    def _is_taken(self, begins: str, content: Content) -> bool:
+    def _taken(self, begins: str, content: Content) -> Taken | None:
         if content in self._written.get(begins, ()):
-            return True
+            return Taken(content[0])
         partition = self._waiting.get(begins, {}).get(content)
         # Its lines may be of a batch that was given up.
-        return partition is not None and self.collector.offset(partition) >= content[0]
+        if partition is None or self.collector.offset(partition) < content[0]:
+            return None
+        return Taken(content[0], partition)
 
 
 def _read(table: Table) -> dict[str, set[Content]]:

@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-from collector.commit.position import Partition, Piece
+from collector.commit.position import Partition
 from collector.pipeline.collector import Collector
-from collector.sources.files.contents import KnownContents
+from collector.sources.files.contents import KnownContents, Taken
 from collector.sources.files.identity import checksum_after, content_checksum, ends_a_line, file_partition
 from collector.sources.files.listing import LogFile
 from collector.sources.lines import SourceLine, is_packed, join_parts, read_lines
@@ -99,7 +99,8 @@ class OpenFile:
     def find_place(self, contents: KnownContents, same_file: OpenFile | None) -> None:
         """Find the position up to which lines were read before.
 
-        `same_file` is the same file as it was held open, under this name or its earlier one.
+        `same_file` is the same file as it was held open, under this name or its earlier one. Raises LostRaceError if
+        lines before that position are given up meanwhile.
         """
         collector = contents.collector
         if same_file is not None and (
@@ -110,9 +111,10 @@ class OpenFile:
             same_file = None
         self._choose_generation(collector)
         if self.offset == 0 and self.listed.modified_at is not None:
-            self.offset = same_file.offset if same_file else self._known_elsewhere(contents)
-            if self.offset:
-                collector.add(Piece(self.partition, b"", self.offset, 0))
+            taken = Taken(same_file.offset, same_file.partition) if same_file else self._known_elsewhere(contents)
+            if taken is not None and taken.offset:
+                collector.move(self.partition, taken.offset, taken.waiting)
+                self.offset = taken.offset
         if self.offset == 0:
             self.checksum = 0
         elif same_file is not None and same_file.offset == self.offset:
@@ -173,7 +175,7 @@ class OpenFile:
         except OSError as error:
             raise _unreadable(self.listed, error) from error
 
-    def _known_elsewhere(self, contents: KnownContents) -> int:
+    def _known_elsewhere(self, contents: KnownContents) -> Taken | None:
         try:
             return contents.find(self.stream, self.first_line.raw)
         except Exception as error:

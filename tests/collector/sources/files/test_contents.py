@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import os
+import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.commit.position import Piece
+from collector.parsing.records import Rejection
 from collector.sources.files.contents import KnownContents
 from collector.sources.files.listing import LogFile
 from collector.sources.files.open_file import OpenFile
-from lake import BATCHES, PARSED_LOGS, Lake, Storage
+from lake import BATCHES, PARSED_LOGS, Lake, LostRaceError, Storage, Table
 from tests.collector.lines import chat_line
 
 
@@ -84,12 +90,52 @@ def test_only_lines_that_were_taken_are_known(lake: Lake, logs: Path) -> None:
     file.remember_content(contents)
     file.close()
     packed = io.BytesIO(gzip.compress(body(1, 2, 3)))
-    assert contents.find(packed, chat_line(1)) == len(body(1, 2))
+    assert contents.find(packed, chat_line(1)) == (len(body(1, 2)), file.partition)
     collector._give_up()
-    assert contents.find(packed, chat_line(1)) == 0
+    assert contents.find(packed, chat_line(1)) is None
     contents.write(source._clock())
     assert lake.table(BATCHES).read().num_rows == 0
     source.read_into(collector)
     collector.flush()
     contents.write(source._clock())
-    assert KnownContents(collector).find(packed, chat_line(1)) == len(body(1, 2))
+    assert KnownContents(collector).find(packed, chat_line(1)) == (len(body(1, 2)), None)
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["renamed", "packed"])
+def test_lines_that_are_given_up_while_their_file_is_found_under_a_new_name_are_read_again(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch, is_packed: bool
+) -> None:
+    """Another source's thread gives the batch up between the question for the position and the move to it."""
+    log, real, threads = logs / "a.log", Collector.add, list[threading.Thread]()
+    (rested if is_packed else Path.write_bytes)(log, body(1, 2))
+    collector, source = collector_of(lake), FileSource([str(logs)], Storage())
+    source.read_into(collector)
+
+    def refuse(*_: object) -> None:
+        raise LostRaceError("another collector was faster")
+
+    def give_up() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Table, "commit", refuse)
+            with pytest.raises(LostRaceError):
+                collector.flush()
+
+    def add(self: Collector, piece: Piece) -> list[Rejection]:
+        if not piece.raw:
+            threads.append(threading.Thread(target=give_up))
+            threads[0].start()
+            # It cannot end while the position is moved under the collector's lock.
+            threads[0].join(0.5)
+        return real(self, piece)
+
+    log.unlink() if is_packed else log.rename(logs / "b.log")
+    if is_packed:
+        rested(logs / "a.log.gz", gzip.compress(body(1, 2)))
+    monkeypatch.setattr(Collector, "add", add)
+    with contextlib.suppress(LostRaceError):
+        source.read_into(collector)
+    threads[0].join()
+    monkeypatch.setattr(Collector, "add", real)
+    source.read_into(collector)
+    collector.flush()
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 2
