@@ -172,6 +172,11 @@ class StateKeeper:
             ingest.relearn_all(name, now)
             return
         ingest.streams.restore(state.streams)
+        ingest.relearned_at |= {(name, metric): at for metric, at in state.relearned_at.items()}
+        if state.stopped:
+            logger.info("An error had stopped %s of %r: they learn anew.", ", ".join(state.stopped), name)
+            self._unread.append(deployment)
+            ingest.relearn(name, dict.fromkeys(state.stopped), now)
         if ingest.new_rows.has_read(RELEASES, [None], f"read_{RELEASES.name}"):
             outdated = ingest.streams.forget_outdated(name)
             if outdated:
@@ -193,7 +198,7 @@ class StateKeeper:
     def _is_complete(self, deployment: str | None) -> bool:
         ingest, name = self._ingest, UNASSIGNED if deployment is None else deployment
         lags = ingest.new_rows.lags(deployment, _OF_DEPLOYMENT) or ingest.new_answers.lags(deployment, _OF_DEPLOYMENT)
-        return not lags and not ingest.ratings.are_unsettled(name) and not ingest.streams.has_stopped(name)
+        return not lags and not ingest.ratings.are_unsettled(name)
 
     def _is_old(
         self,
@@ -229,6 +234,8 @@ class StateKeeper:
             ratings=ingest.ratings.held_of(name),
             judges=ingest.judges.judges_of(name),
             learned_at=self.learned_at.get(name),
+            relearned_at={metric: at for (mine, metric), at in ingest.relearned_at.items() if mine == name},
+            stopped=tuple(sorted(ingest.streams.stopped.of(name))),
         )
 
     def _save_root(self, now: datetime) -> None:
