@@ -35,9 +35,6 @@ def published_deployments(
         watched_streams(ingest.deployments, streams.judgements, now),
     )
     judge_readings = watched_streams(ingest.deployments, judges, now)
-    stopped = watched_streams(
-        ingest.deployments, {key: repr(error) for key, error in ingest.streams.stopped.items()}, now
-    )
     return {
         name: replace(
             ingest.deployments[name],
@@ -47,7 +44,7 @@ def published_deployments(
             incidents=incidents.get(name, ()),
             judges=judge_readings.get(name, {}),
             judgements=judgements.get(name, {}),
-            stopped=stopped.get(name, {}),
+            stopped={metric: repr(error) for metric, error in ingest.streams.stopped.of(name).items()},
             idle=_idle(ingest.deployments[name], now),
         )
         for name in sorted(ingest.deployments)

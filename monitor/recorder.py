@@ -18,7 +18,16 @@ from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
 from monitor.changes import AroundOnset
 from monitor.floors import FloorChange, FloorReading
-from monitor.health.failures import ALERTS_RECORDED, CHANGES, FLOORS, INCIDENTS_RECORDED, JUDGES, REGRESSIONS, Failures
+from monitor.health.failures import (
+    ALERTS_RECORDED,
+    CHANGES,
+    FLOORS,
+    INCIDENTS_RECORDED,
+    JUDGES,
+    REGRESSIONS,
+    STOPPED,
+    Failures,
+)
 from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
 from monitor.regression import (
@@ -28,11 +37,15 @@ from monitor.regression import (
     JudgeReading,
     Reading,
     Status,
+    StoppedStreams,
     StreamKey,
     Transition,
     judgement_of,
 )
 from monitor.snapshot import watched_streams
+
+_MOST_TOLD = 5
+"""Streams that an error has stopped, in one problem."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,9 @@ class AlertRecorder:
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
-        for key, error in streams.stopped.items():
-            what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
-            self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
+        readings = {key: reading for key, reading in readings.items() if streams.stopped.takes_rows(key.of_metric)}
+        self._ingest.note_relearned()
+        self._tell_stopped(streams.stopped)
         judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
         judgements |= recorded_verdicts(readings, self._alerts.active())
         self._explainer.begin()
@@ -118,6 +131,17 @@ class AlertRecorder:
             record = partial(self._ingest.incidents.record, deployment, mine)
             self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
         return incidents
+
+    def _tell_stopped(self, stopped: StoppedStreams) -> None:
+        """Count what an error has stopped, and say it."""
+        told = [
+            f"{name} of {deployment!r} {stopped.what}: {error!r}"
+            for (deployment, name), error in stopped.errors.items()
+        ]
+        if told:
+            more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+            learns = "What an error stopped learns anew from its rows; an open alert stays open."
+            self._failures.add_lasting(STOPPED, f"{'; '.join(told[:_MOST_TOLD])}{more}. {learns}")
 
     def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
         readings, judgements = streams.readings, streams.judgements
@@ -155,9 +179,10 @@ class AlertRecorder:
         return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
 
     def _kept_without_history(self, now: datetime, alert: AlertChange, reading: Reading) -> Reading | None:
-        key, learned_at = alert.key, self._learned_at.get(alert.key.deployment)
+        key = alert.key
+        learned_at = self._learned_at.get(key.deployment), self._ingest.relearned_at.get(key.of_metric)
         streams, state = self._ingest.streams, self._ingest.deployments.get(key.deployment)
-        has_state = learned_at is None or recorded_at(alert) >= learned_at
+        has_state = all(at is None or recorded_at(alert) >= at for at in learned_at)
         if has_state and not streams.begins_after(key, alert.since or alert.changed_at):
             return None
         # Who marks a release wants it to be compared with what follows.

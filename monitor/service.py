@@ -258,7 +258,8 @@ class Monitor:
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
         """Read what is new of all deployments; says whether it was not told to stop."""
-        self._ingest.read_history(self._keeper.take_unread(), now, is_stopping)
+        unread = dict.fromkeys([*self._keeper.take_unread(), *self._ingest.relearn_stopped(now)])
+        self._ingest.read_history(list(unread), now, is_stopping)
         for deployment in deployments:
             if is_stopping():
                 return False

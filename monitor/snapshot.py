@@ -37,10 +37,11 @@ class DeploymentState:
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
-    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes
-    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first, and `incidents`
-    are what these alerts belong to, newest first. `judge_costs` include those of anchors. `setting_changes` are what
-    the application asked otherwise of its models, whether anything got worse or not.
+    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer; `stopped_judges` and
+    `stopped_floors` have the errors of judges and floors. `ratings` are people's likes and dislikes as scores.
+    `changes` are those of its alerts that fired or are over, newest first, and `incidents` are what these alerts belong
+    to, newest first. `judge_costs` include those of anchors. `setting_changes` are what the application asked otherwise
+    of its models, whether anything got worse or not.
     """
 
     requests: RequestStats = field(default_factory=RequestStats)
@@ -52,6 +53,8 @@ class DeploymentState:
     judges: Mapping[str, JudgeReading] = field(default_factory=dict)
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     stopped: Mapping[str, str] = field(default_factory=dict)
+    stopped_judges: Mapping[str, str] = field(default_factory=dict)
+    stopped_floors: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: ScoreStats = field(default_factory=ScoreStats)
     client_traffic: ClientTraffic = field(default_factory=ClientTraffic)

@@ -127,6 +127,7 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
 def detector_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     """Give what detectors and floors have found of each deployment."""
     yield from _readings(deployments)
+    yield _stopped(deployments)
     yield from _judges(deployments)
     yield from _alerts(deployments)
     yield from _floors(deployments)
@@ -138,6 +139,27 @@ def _readings(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     ]
     for family, text, number in _READINGS:
         yield gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
+
+
+def _stopped(deployments: Mapping[str, DeploymentState]) -> Metric:
+    return gauge(
+        "dialwatch_stream_stopped",
+        "1 while nothing is found of a metric or floor, as an error has stopped it and it has not learned anew yet, by "
+        "kind: regression, judge or floor. Absent while it works.",
+        (
+            ((name, metric, kind), 1.0)
+            for name, state in deployments.items()
+            for kind, stopped in (
+                ("regression", state.stopped),
+                ("judge", state.stopped_judges),
+                ("floor", state.stopped_floors),
+            )
+            for metric in stopped
+        ),
+        "deployment",
+        "metric",
+        "kind",
+    )
 
 
 def _judges(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:

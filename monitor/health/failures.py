@@ -15,7 +15,7 @@ from lake import Backoff, LostRaceError, TableReplacedError, in_one_line, is_sto
 
 FLOORS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
 INCIDENTS_RECORDED, CHANGES = "record_incidents", "find_changes"
-RESTORED, SAVED = "restore_state", "save_state"
+RESTORED, SAVED, STOPPED = "restore_state", "save_state", "stopped_streams"
 """Reasons; that a table could not be read is `read_` and its name."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 3600.0

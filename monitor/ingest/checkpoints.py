@@ -70,6 +70,18 @@ class Checkpoints:
         state = decode(row["state"] or b"", texts, self._classes)
         return Checkpoint(state, positions, row["saved_at"], row["settings"] == self._settings)
 
+    def saved_by_other_version(self, spec: TableSpec, deployment: str | None) -> datetime | None:
+        """Give when a checkpoint was saved that another version has written; None for one of this version, or none.
+
+        None too where it cannot be read, which `load` says. Raises what the store raises.
+        """
+        try:
+            row = self._row(spec, deployment).read()
+        except (pa.ArrowException, TableError, FileNotFoundError):
+            self._require_store(spec, deployment)
+            return None
+        return row["saved_at"] if row is not None and row["format"] != FORMAT else None
+
     def save(
         self,
         spec: TableSpec,

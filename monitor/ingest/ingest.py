@@ -38,6 +38,7 @@ from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.incidents.change import INCIDENT_COLUMNS
 from monitor.incidents.log import IncidentLog
 from monitor.ingest.new_rows import MOST_ROWS, Columns, NewRows, RowHandler, portions
+from monitor.ingest.relearning import Relearning
 from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
 from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState
@@ -56,8 +57,6 @@ _IN_PORTIONS = (PARSED_LOGS, USER_SIGNALS, SCORES)
 _OF_A_DEPLOYMENT = (*_IN_PORTIONS, ANCHORS, REPLAYS, ALERTS)
 _READS_A_ROUND = 4
 """Full portions, of all deployments together, that are read before batches are closed."""
-RELEARNING = "relearn_streams"
-"""Name of the handler that takes rows of metrics whose streams learn anew."""
 
 
 class Ingest:
@@ -77,8 +76,9 @@ class Ingest:
         self._regression = settings.regression
         self._releases = Releases()
         self._has_scores = False
-        self._relearning: dict[str, frozenset[str]] = {}
-        """Metrics by deployment whose streams are read again by a handler of their own."""
+        self._relearning = Relearning("relearn_streams")
+        self.relearned_at: dict[tuple[str, str], datetime] = {}
+        """When the streams of a deployment's metric, alone, last began to learn anew after an error."""
         self.streams = Streams(settings.regression)
         self.floors = Floors(settings.floors)
         self.judges = JudgeDriftDetectors(settings.regression.tolerance)
@@ -125,11 +125,30 @@ class Ingest:
         if DISLIKES in metrics:
             self._relearn_ratings(deployment, now)
         scored = {metric: since for metric, since in metrics.items() if metric != DISLIKES}
-        if scored:
-            times = [since for since in scored.values() if since is not None]
-            begin = min(times).date() if len(times) == len(scored) else None
-            self._relearning[deployment] = frozenset(scored)
-            self.new_rows.begin_late(SCORES, deployment, RELEARNING, now, begin)
+        if not scored:
+            return
+        every = self._relearning.begin(deployment, scored.keys())
+        self.streams.forget_metrics(deployment, every)
+        times = [since for since in scored.values() if since is not None]
+        begin = min(times).date() if len(times) == len(every) else None
+        self.new_rows.begin_late(SCORES, deployment, self._relearning.handler, now, begin)
+
+    def relearn_stopped(self, now: datetime) -> list[str]:
+        """Have what an error has stopped learn anew, if it is time to; gives the deployments that it is of."""
+        due = self._relearning.due(self.streams.stopped, now)
+        for deployment, metrics in due.items():
+            self.relearn(deployment, dict.fromkeys(metrics), now)
+            self.streams.stopped.learn_anew(deployment, metrics)
+            self.relearned_at |= {(deployment, metric): now for metric in metrics}
+        return sorted(due)
+
+    def note_relearned(self) -> None:
+        """Note what has learned anew from all of its rows without an error."""
+        for deployment, metrics in self.streams.stopped.learning().items():
+            reading = self._relearning.of(deployment)
+            if self.new_rows.is_late(USER_SIGNALS, deployment, REGRESSIONS):
+                reading |= {DISLIKES}
+            self.streams.stopped.note_working(deployment, metrics - reading)
 
     def relearn_all(self, deployment: str, now: datetime) -> None:
         """Have all streams of a deployment, which are forgotten, learn from all rows that there are."""
@@ -140,7 +159,8 @@ class Ingest:
         """Forget all of a deployment but its alerts' rows in the lake; it can then be read or restored as a new one."""
         name = UNASSIGNED if deployment is None else deployment
         self.deployments.pop(name, None)
-        self._relearning.pop(name, None)
+        self._relearning.end(name)
+        self.relearned_at = {stream: at for stream, at in self.relearned_at.items() if stream[0] != name}
         for part in (self.streams, self.floors, self.judges, self.ratings):
             part.forget(name)
         for reader in (self.new_rows, self.new_answers):
@@ -203,15 +223,15 @@ class Ingest:
         self._read(REPLAYS, deployment, REPLAY_COLUMNS, replays, now)
 
     def _read_scores(self, deployment: str | None, name: str, now: datetime, until: date | None) -> None:
-        relearning = self._relearning.get(name, frozenset())
+        relearning, handler = self._relearning.of(name), self._relearning.handler
         others: RowHandler = partial(self.streams.add, now=now, without=relearning)
         scores = self._stats(SCORES, name, DeploymentState.with_scores)
         scores |= {FLOORS: partial(self.floors.add_scores, name, now=now), REGRESSIONS: others}
         if relearning:
-            scores[RELEARNING] = partial(self.streams.add, now=now, only=relearning)
+            scores[handler] = partial(self.streams.add, now=now, only=relearning)
         self._read(SCORES, deployment, SCORE_COLUMNS, scores, now, until=until)
-        if relearning and not self.new_rows.is_late(SCORES, deployment, RELEARNING):
-            del self._relearning[name]
+        if relearning and not self.new_rows.is_late(SCORES, deployment, handler):
+            self._relearning.end(name)
 
     def _relearn_ratings(self, deployment: str, now: datetime) -> None:
         self.ratings.forget(deployment)
@@ -249,7 +269,7 @@ class Ingest:
         return not self.ratings.are_unsettled(deployment) and all(
             self.new_rows.has_read(spec, [deployment], handler)
             for spec in (SCORES, USER_SIGNALS)
-            for handler in (_reason(spec), REGRESSIONS)
+            for handler in (_reason(spec), REGRESSIONS, self._relearning.handler)
         )
 
     def knows_judges(self, deployment: str) -> bool:

@@ -43,7 +43,7 @@ from monitor.regression.segments.classes import TrafficClasses
 from monitor.regression.segments.mix import SegmentChange
 from monitor.regression.segments.partition import SegmentPartition
 from monitor.regression.settings import RegressionSettings
-from monitor.regression.streams import Stream, StreamsState
+from monitor.regression.stream import Stream, StreamsState
 from monitor.snapshot import DeploymentState
 from monitor.stats.client_traffic import ClientTraffic
 from monitor.stats.collector_stats import CollectorStats

@@ -19,6 +19,7 @@ from lake import (
     REPLAYS,
     ROOT_STATE,
     SCORES,
+    SKEW,
     UNASSIGNED,
     USER_SIGNALS,
     Lake,
@@ -42,6 +43,8 @@ _ANSWERS = "answers"
 _SECONDS_A_REFRESH = 2.0
 """For which states are saved; the others are at the next refresh."""
 _SECONDS_AFTER_FAILURE = 300.0
+_BATCHES_UNTIL_STALE = 3
+"""After so many batches without a save nobody goes on with a state of another version."""
 logger = logging.getLogger(__name__)
 
 
@@ -51,6 +54,10 @@ class StateKeeper:
     A deployment is saved when batches of its scores were closed, so that what came late, and what was found, is the
     same after a restart; and else once an hour, if rows came. Nothing is saved of a deployment of which a handler lacks
     rows.
+
+    Two monitors of different versions, as in a rolling upgrade, cannot read each other's states. Whoever finds that the
+    other has replaced its state goes on from memory and leaves the saving to the other, until that has not saved for
+    some hours. Then the deployment is learned anew before it is saved: what was erased meanwhile is still in memory.
     """
 
     def __init__(
@@ -74,6 +81,8 @@ class StateKeeper:
         self._due: set[str | None] = set()
         self._not_before: dict[str | None, float] = {}
         """When, by the monotonic clock, one that could not be saved is tried again."""
+        self._others: dict[tuple[str, str | None], datetime] = {}
+        """By table and deployment, when a monitor of another version last saved the state that is left to it."""
         self._unread: list[str | None] = []
         self.learned_at: dict[str, datetime] = {}
         """When the streams of a deployment were last learned from the rows without a checkpoint."""
@@ -111,10 +120,16 @@ class StateKeeper:
         self._due |= {None if name == UNASSIGNED else name for name in closed}
         if not is_recorded:
             return
-        if self._has_root and self._is_old(self._saved_root, self._positions_of_root(), now):
+        for place in [place for place, saved_at in self._others.items() if self._is_stale(saved_at, now)]:
+            self._failures.attempt(SAVED, partial(self._look_at_other, *place, now), place[0])
+        has_root = self._has_root and (ROOT_STATE.name, None) not in self._others
+        if has_root and self._is_old(self._saved_root, self._positions_of_root(), now):
             self._failures.attempt(SAVED, partial(self._save_root, now), ROOT_STATE.name)
         until = time.monotonic() + _SECONDS_A_REFRESH
         for deployment in sorted(self._known, key=str):
+            if (MONITOR_STATE.name, deployment) in self._others:
+                self._due.discard(deployment)
+                continue
             is_due = deployment in self._due or self._is_old(
                 self._saved.get(deployment), self._positions(deployment), now
             )
@@ -172,6 +187,11 @@ class StateKeeper:
             ingest.relearn_all(name, now)
             return
         ingest.streams.restore(state.streams)
+        ingest.relearned_at |= {(name, metric): at for metric, at in state.relearned_at.items()}
+        if state.stopped:
+            logger.info("An error had stopped %s of %r: they learn anew.", ", ".join(state.stopped), name)
+            self._unread.append(deployment)
+            ingest.relearn(name, dict.fromkeys(state.stopped), now)
         if ingest.new_rows.has_read(RELEASES, [None], f"read_{RELEASES.name}"):
             outdated = ingest.streams.forget_outdated(name)
             if outdated:
@@ -193,7 +213,7 @@ class StateKeeper:
     def _is_complete(self, deployment: str | None) -> bool:
         ingest, name = self._ingest, UNASSIGNED if deployment is None else deployment
         lags = ingest.new_rows.lags(deployment, _OF_DEPLOYMENT) or ingest.new_answers.lags(deployment, _OF_DEPLOYMENT)
-        return not lags and not ingest.ratings.are_unsettled(name) and not ingest.streams.has_stopped(name)
+        return not lags and not ingest.ratings.are_unsettled(name)
 
     def _is_old(
         self,
@@ -211,14 +231,44 @@ class StateKeeper:
         try:
             self._checkpoints.save(MONITOR_STATE, deployment, self._state(deployment), positions, now)
         except LostRaceError as error:
-            logger.info("%s: %s. What is there is taken over.", _title(deployment), error)
-            self._ingest.forget(deployment)
-            self._known.discard(deployment)
-            self._saved.pop(deployment, None)
+            if not self._leave_to_other(MONITOR_STATE, deployment):
+                logger.info("%s: %s. What is there is taken over.", _title(deployment), error)
+                self._begin_anew(deployment)
         else:
             self._saved[deployment] = positions, now
         self._due.discard(deployment)
         del self._not_before[deployment]
+
+    def _begin_anew(self, deployment: str | None) -> None:
+        """Forget a deployment; the next refresh restores it, or learns it anew."""
+        self._ingest.forget(deployment)
+        self._known.discard(deployment)
+        self._saved.pop(deployment, None)
+
+    def _leave_to_other(self, spec: TableSpec, deployment: str | None) -> bool:
+        """Look who has replaced a state; says whether it was a monitor of another version, which then saves it."""
+        saved_at = self._checkpoints.saved_by_other_version(spec, deployment)
+        if saved_at is None:
+            return False
+        self._others[spec.name, deployment] = saved_at
+        what = spec.name if spec is ROOT_STATE else _title(deployment)
+        logger.info("%s was saved by a monitor of another version: this one goes on without saving it.", what)
+        return True
+
+    def _look_at_other(self, table: str, deployment: str | None, now: datetime) -> None:
+        """Look whether the monitor of another version still saves; else its state is replaced."""
+        spec = ROOT_STATE if table == ROOT_STATE.name else MONITOR_STATE
+        saved_at = self._checkpoints.saved_by_other_version(spec, deployment)
+        if saved_at is not None and not self._is_stale(saved_at, now):
+            self._others[table, deployment] = saved_at
+            return
+        del self._others[table, deployment]
+        if spec is MONITOR_STATE:
+            self._begin_anew(deployment)
+
+    def _is_stale(self, saved_at: datetime, now: datetime) -> bool:
+        # The other one's clock may be ahead.
+        return not saved_at - SKEW <= now < saved_at + _BATCHES_UNTIL_STALE * self._every
 
     def _state(self, deployment: str | None) -> KeptState:
         ingest, name = self._ingest, UNASSIGNED if deployment is None else deployment
@@ -229,6 +279,8 @@ class StateKeeper:
             ratings=ingest.ratings.held_of(name),
             judges=ingest.judges.judges_of(name),
             learned_at=self.learned_at.get(name),
+            relearned_at={metric: at for (mine, metric), at in ingest.relearned_at.items() if mine == name},
+            stopped=tuple(sorted(ingest.streams.stopped.of(name))),
         )
 
     def _save_root(self, now: datetime) -> None:
@@ -237,7 +289,7 @@ class StateKeeper:
             self._checkpoints.save(ROOT_STATE, None, self._ingest.collector_stats, positions, now)
         except LostRaceError:
             # Sums without anything of people: what another one has written is replaced.
-            self._checkpoints.load(ROOT_STATE, None)
+            self._leave_to_other(ROOT_STATE, None)
         else:
             self._saved_root = positions, now
 

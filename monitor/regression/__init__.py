@@ -15,7 +15,9 @@ from monitor.regression.releases import RELEASE_COLUMNS, Release, Releases
 from monitor.regression.scale import Scale
 from monitor.regression.segments.mix import SegmentChange
 from monitor.regression.settings import RegressionSettings
-from monitor.regression.streams import Streams, StreamsState
+from monitor.regression.stopped import StoppedStreams
+from monitor.regression.stream import Stream, StreamsState
+from monitor.regression.streams import Streams
 
 __all__ = [
     "ANCHOR_COLUMNS",
@@ -38,6 +40,8 @@ __all__ = [
     "SegmentChange",
     "Shift",
     "Status",
+    "StoppedStreams",
+    "Stream",
     "StreamKey",
     "Streams",
     "StreamsState",

@@ -28,6 +28,11 @@ class StreamKey:
     metric: str
     metric_version: str
 
+    @property
+    def of_metric(self) -> tuple[str, str]:
+        """Its deployment and metric, of whatever version."""
+        return self.deployment, self.metric
+
 
 class Status(StrEnum):
     """Where a stream stands."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -14,14 +14,15 @@ import pyarrow.compute as pc
 from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
 from monitor.regression.batches.batches import Batches, ClosedBatches
-from monitor.regression.batches.grouping import ScoreGrouper, SkipReason
-from monitor.regression.batches.worst_answers import WorstByBatch
+from monitor.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows
 from monitor.regression.detector import Detector
 from monitor.regression.reading import Reading, Status, StreamKey, Transition
 from monitor.regression.releases import Releases
 from monitor.regression.scale import Scale
 from monitor.regression.segments.classes import MOST_VALUES
 from monitor.regression.settings import RegressionSettings
+from monitor.regression.stopped import StoppedStreams, StreamName, by_metric
+from monitor.regression.stream import Stream, StreamsState
 
 logger = logging.getLogger(__name__)
 _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
@@ -30,36 +31,6 @@ _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
 
 SILENT = timedelta(weeks=4)
 """Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
-
-
-@dataclass
-class Stream:
-    """What is known of the scores of one key and scale, by proposed cases or not."""
-
-    by_proposed: bool
-    batches: Batches
-    detector: Detector
-    first: datetime
-    """Earliest `requested_at`."""
-    latest: datetime
-    """Latest `requested_at`."""
-    last_added_at: datetime
-    """By the clock, when the last new row came."""
-    releases: tuple[int, ...] = ()
-    """Times of the marked ones that it has passed, in microseconds since 1970."""
-    last_start: int | None = None
-    """Start of the last batch that was closed, in microseconds since 1970."""
-    worst: WorstByBatch = field(default_factory=WorstByBatch.empty)
-    error: Exception | None = None
-    """Why it has stopped."""
-
-
-@dataclass
-class StreamsState:
-    """What is known of the streams of one deployment."""
-
-    streams: dict[tuple[StreamKey, Scale, bool], Stream]
-    firing: dict[StreamKey, set[bool]]
 
 
 class Streams:
@@ -85,9 +56,8 @@ class Streams:
     - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
       and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
-    - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
-      so nothing more is fed to it or read from it, and an alert that is open stays so. What it had found stays. Its
-      new rows are left out (`stopped`). Only new `Streams`, which read all rows again, watch it again.
+    - A metric in which an error arises stops, and the others go on: what its detectors know may be the half of a batch,
+      so it is dropped. What was found before stays found. New rows are left out (`stopped`) until all rows come again.
 
     Not safe for use by several threads at once.
     """
@@ -104,21 +74,14 @@ class Streams:
         """Attributes with too many values that the log has named."""
         self._found: list[Transition] = []
         self._closed: set[str] = set()
+        self._dropped: dict[StreamName, tuple[datetime, datetime]] = {}
+        """Of metrics whose streams were dropped: their first score, and when, by the clock, their last new row came."""
+        self.stopped = StoppedStreams("is not watched for regressions")
 
     @property
     def skipped(self) -> Mapping[SkipReason, int]:
         """How many rows took no part, by reason."""
         return dict(self._grouper.skipped)
-
-    @property
-    def stopped(self) -> Mapping[StreamKey, Exception]:
-        """Streams that are no longer watched, and the error for which they have stopped."""
-        return {
-            key: stream.error
-            for key, (_, streams) in self._newest().items()
-            for stream in streams
-            if stream.error is not None
-        }
 
     def add(
         self, scores: pa.Table, now: datetime, only: Set[str] | None = None, without: Set[str] = frozenset()
@@ -132,19 +95,44 @@ class Streams:
         elif without:
             scores = scores.filter(pc.invert(pc.is_in(scores["metric"], pa.array(sorted(without)))))
         # What is far in the future would close every batch until then.
-        for stream_rows in list(self._grouper.group(scores, now + self._settings.grace)):
-            place = stream_rows.key, stream_rows.scale, stream_rows.by_proposed
-            stream = self._streams.get(place)
-            if stream is None:
-                batches, detector = Batches(self._settings.batch, self._settings.grace), self._detector(place[2])
-                stream = Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
-                self._streams[place] = stream
-            stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
-            stream.last_added_at = now
-            if stream.error is None:
-                stream.batches.add(stream_rows.rows)
-            else:
+        for stream_rows in self._grouped(scores, now + self._settings.grace):
+            if not self.stopped.takes_rows(stream_rows.key.of_metric):
                 self._grouper.skipped["stopped"] += len(stream_rows.rows)
+                self._note_dropped(stream_rows.key.of_metric, stream_rows.first, now)
+                continue
+            try:
+                self._take_in(stream_rows, now)
+            except Exception as error:
+                self._stop(stream_rows.key.of_metric, error)
+
+    def _grouped(self, scores: pa.Table, latest: datetime) -> list[StreamRows]:
+        """Group rows by stream; where that fails, metric by metric, so that only those stop whose rows it fails for."""
+        skipped = self._grouper.skipped.copy()
+        try:
+            return list(self._grouper.group(scores, latest))
+        except Exception:
+            self._grouper.skipped = skipped
+        found: list[StreamRows] = []
+        for metric, rows in by_metric(scores):
+            try:
+                found += list(self._grouper.group(rows, latest))
+            except Exception as error:
+                self._stop(metric, error)
+        return found
+
+    def _take_in(self, stream_rows: StreamRows, now: datetime) -> None:
+        place = stream_rows.key, stream_rows.scale, stream_rows.by_proposed
+        if place[0].of_metric in self.stopped.errors:
+            # What comes again to learn anew is not new.
+            now = self._dropped.get(place[0].of_metric, (now, now))[1]
+        stream = self._streams.get(place)
+        if stream is None:
+            batches, detector = Batches(self._settings.batch, self._settings.grace), self._detector(place[2])
+            stream = Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
+            self._streams[place] = stream
+        stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
+        stream.last_added_at = now
+        stream.batches.add(stream_rows.rows)
 
     def advance(self, now: datetime) -> list[Transition]:
         """Close batches; returns what began or ended since the last call, in order of time.
@@ -165,9 +153,10 @@ class Streams:
     def _close(self, now: datetime | None) -> None:
         begun = self._begun()
         found: list[tuple[Transition, bool]] = []
-        for (key, scale, _), stream in self._streams.items():
-            if stream.error is not None:
-                continue
+        for place, stream in list(self._streams.items()):
+            key, scale, _ = place
+            if place not in self._streams:
+                continue  # Another stream of its metric has stopped.
             try:
                 closed = stream.batches.close(self._watermark(key, scale, now))
                 if closed is not None:
@@ -176,17 +165,13 @@ class Streams:
                     found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
                     self._log_beyond(key, stream.detector)
             except Exception as error:
-                _stop(key, stream, error)
+                self._stop(key.of_metric, error)
         self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
 
     def take_closed(self) -> set[str]:
         """Give, once, the deployments of which batches were closed."""
         closed, self._closed = self._closed, set()
         return closed
-
-    def has_stopped(self, deployment: str) -> bool:
-        """Whether a stream of a deployment has stopped."""
-        return any(place[0].deployment == deployment and one.error for place, one in self._streams.items())
 
     def state_of(self, deployment: str) -> StreamsState:
         """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
@@ -203,6 +188,19 @@ class Streams:
         """Forget all of a deployment."""
         self._streams = {place: one for place, one in self._streams.items() if place[0].deployment != deployment}
         self._firing = {key: one for key, one in self._firing.items() if key.deployment != deployment}
+        self._dropped = {one: times for one, times in self._dropped.items() if one[0] != deployment}
+        self.stopped.forget(deployment)
+
+    def forget_metrics(self, deployment: str, metrics: Set[str]) -> None:
+        """Forget what is known of some metrics of a deployment, of all versions and scales."""
+        for place in [one for one in self._streams if one[0].deployment == deployment and one[0].metric in metrics]:
+            dropped = self._streams.pop(place)
+            self._note_dropped(place[0].of_metric, dropped.first, dropped.last_added_at)
+            self._firing.pop(place[0], None)
+
+    def _note_dropped(self, metric: StreamName, first: datetime, last_added_at: datetime) -> None:
+        known = self._dropped.get(metric, (first, last_added_at))
+        self._dropped[metric] = min(known[0], first), max(known[1], last_added_at)
 
     def forget_outdated(self, deployment: str) -> Mapping[str, datetime | None]:
         """Forget the metrics of a deployment of which a release was marked, or its mark withdrawn, in what they know.
@@ -217,9 +215,7 @@ class Streams:
             passed = tuple(marks[marks <= stream.last_start].tolist())
             if passed != stream.releases:
                 found[key.metric] = moment(passed[-1]) if passed else None
-        for place in [one for one in self._streams if one[0].deployment == deployment and one[0].metric in found]:
-            del self._streams[place]
-            self._firing.pop(place[0], None)
+        self.forget_metrics(deployment, found.keys())
         return found
 
     def readings(self) -> Mapping[StreamKey, Reading]:
@@ -229,17 +225,21 @@ class Streams:
             readings: list[Reading] = []
             for stream in streams:
                 try:
-                    readings += [] if stream.error else [self._reading(stream, scale)]
+                    readings.append(self._reading(stream, scale))
                 except Exception as error:
-                    _stop(key, stream, error)
-            if readings and not any(stream.error for stream in streams):
+                    self._stop(key.of_metric, error)
+            if readings and self.stopped.takes_rows(key.of_metric):
                 found[key] = max(readings, key=lambda one: _SAYS[one.status])
         return found
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
-        _, streams = self._newest()[key]
-        return any(stream.error is None and stream.detector.is_worse_since(at) for stream in streams)
+        _, streams = self._newest().get(key, (None, []))
+        try:
+            return any(stream.detector.is_worse_since(at) for stream in streams)
+        except Exception as error:
+            self._stop(key.of_metric, error)
+            return False
 
     def begins_after(self, key: StreamKey, at: datetime) -> bool:
         """Whether a stream has no score of before a time, of whatever range."""
@@ -257,9 +257,15 @@ class Streams:
         where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
         `known_at`, by the clock: then the reference of before says nothing.
         """
-        scale, streams = self._newest()[key]
+        if (newest := self._newest().get(key)) is None:
+            return None
+        scale, streams = newest
         found = (self._still_worse(key, scale, one, reference_mean, since, known_at) for one in streams)
-        return next((one for one in found if one is not None), None)
+        try:
+            return next((one for one in found if one is not None), None)
+        except Exception as error:
+            self._stop(key.of_metric, error)
+            return None
 
     def _still_worse(
         self,
@@ -270,7 +276,7 @@ class Streams:
         since: datetime,
         known_at: datetime,
     ) -> Reading | None:
-        if stream.error is not None or stream.first > since or self.has_release_after(key, known_at):
+        if stream.first > since or self.has_release_after(key, known_at):
             return None
         level = scale.quality(reference_mean) - self._settings.tolerance
         found = stream.detector.mean_below(level, since)
@@ -291,6 +297,10 @@ class Streams:
             kept=True,
         )
         return kept.on(scale)
+
+    def _stop(self, metric: StreamName, error: Exception) -> None:
+        self.forget_metrics(metric[0], {metric[1]})
+        self.stopped.stop(metric, error)
 
     def _detector(self, by_proposed: bool) -> Detector:
         return Detector(self._settings, may_page=not by_proposed)
@@ -322,7 +332,7 @@ class Streams:
                 yield one
                 continue
             firing.discard(one.reading.by_proposed)
-            _, streams = self._newest()[one.key]
+            _, streams = self._newest().get(one.key, (None, []))
             if not firing.intersection(stream.by_proposed for stream in streams):
                 yield one
 
@@ -367,9 +377,9 @@ class Streams:
 
     def _begun(self) -> Times:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
-        first: dict[tuple[str, str], datetime] = {}
+        first = {metric: begun for metric, (begun, _) in self._dropped.items()}
         for (key, _, _), stream in self._streams.items():
-            metric = key.deployment, key.metric
+            metric = key.of_metric
             first[metric] = min(first.get(metric, stream.first), stream.first)
         return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
 
@@ -386,11 +396,3 @@ def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool
     """Sort by time, and of one time a page first, as what follows it is then no news, and an end last."""
     one, is_reversed = found
     return one.at, one.key, one.change != AlertEvent.FIRING, one.reading.tier != Tier.PAGE, is_reversed
-
-
-def _stop(key: StreamKey, stream: Stream, error: Exception) -> None:
-    stream.error = error
-    logger.error(
-        "%s of %r is no longer watched for regressions, until the monitor is started anew. If that does not help, "
-        "please report this error.", key.metric, key.deployment, exc_info=error,
-    )  # fmt: skip

@@ -204,11 +204,11 @@ def test_a_stream_that_has_stopped_says_so_on_the_pages(
     page, overview = text_of(get, monitor), text_of(get, monitor, "/")
     assert "stopped</span>" in page
     assert "ValueError(&#39;a number that &lt;cannot&gt; be&#39;)" in page
-    assert "Start the monitor anew" in page
+    assert "It learns anew from its scores; an open alert stays open." in page
     assert "no score to watch" not in page
     assert "faithfulness_kprecision stopped by an error" in overview.replace("<wbr>", "")
     assert "1 stopped by an error" in overview
-    assert 'dialwatch_monitor_failures_total{reason="find_regressions"} 1.0' in text_of(get, monitor, "/metrics")
+    assert 'dialwatch_monitor_failures_total{reason="stopped_streams"} 1.0' in text_of(get, monitor, "/metrics")
     clock.advance(days=27)
     monitor.refresh()
     assert changes(lake) == ["firing"]

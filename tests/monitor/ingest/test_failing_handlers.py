@@ -14,7 +14,7 @@ import pytest
 from lake import ALERTS, MONITOR_STATE, Lake, Table
 from monitor import Monitor
 from monitor.floors import Floors
-from monitor.regression import Detector, JudgeDriftDetectors, Status, Streams
+from monitor.regression import JudgeDriftDetectors, Status, Streams
 from monitor.stats.requests import RequestStats
 from monitor.stats.scores import ScoreStats
 
@@ -50,32 +50,6 @@ def test_scores_that_the_detectors_refused_come_again(
     state = monitor.snapshot.deployments["rag-search"]
     assert state.readings[METRIC].status is Status.REGRESSED
     assert state.scores.evaluations == 48 * 20 + 2
-    assert alerts(lake, "rag-search") == [(METRIC, "system")]
-
-
-@pytest.mark.usefixtures("three_deployments")
-def test_a_stream_that_has_stopped_is_named_until_the_monitor_starts_anew(
-    make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each refresh says which one is not watched, and why; the others are. The next monitor finds its regression."""
-    rows.hours("fine", 48, lambda _: 0.8, METRIC)
-    take, monitor = Detector.changes, make_monitor()
-
-    def takes_no_fall(self: Detector, found: Any, streams: Any) -> Any:
-        return broken() if found.values.min() < 0.1 else take(self, found, streams)
-
-    with monkeypatch.context() as failing:
-        failing.setattr(Detector, "changes", takes_no_fall)
-        for number in (1, 2):
-            monitor.refresh()
-            (problem,) = monitor.health().problems
-            assert problem.startswith(f"{METRIC} of 'rag-search' is no longer watched for regressions: ValueError")
-            assert monitor.snapshot is not None
-            assert monitor.failures == {"find_regressions": number}
-    assert monitor.snapshot.deployments["rag-search"].readings == {}
-    assert monitor.snapshot.deployments["fine"].readings[METRIC].status is Status.WATCHING
-    assert alerts(lake, "rag-search") == []
-    make_monitor().refresh()
     assert alerts(lake, "rag-search") == [(METRIC, "system")]
 
 

@@ -1,19 +1,17 @@
 from itertools import pairwise
 from typing import Any, NoReturn
 
+import pyarrow as pa
 import pytest
 
 from lake import SCORES
-from monitor.regression import (
-    Detector,
-    Scale,
-    StreamKey,
-    Streams,
-)
+from monitor.regression import Detector, Scale, StreamKey, Streams
 from monitor.regression.arrays import microseconds
+from monitor.regression.batches.batches import Batches, ScoreColumns
+from monitor.regression.batches.grouping import ScoreGrouper
 from monitor.regression.observations import Observations
 from tests.monitor.regression.feeding import feed
-from tests.monitor.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores, row
+from tests.monitor.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores
 
 
 def broken(*_: Any) -> NoReturn:
@@ -42,7 +40,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
         assert set(streams.readings()) == ({KEY} if end > 6 or method == "_read" else {KEY, bad})
     assert found == [one for one in expected if one.key == KEY]
     assert found
-    assert list(streams.stopped) == [bad]
+    assert list(streams.stopped.errors) == [bad.of_metric]
     assert streams.skipped["stopped"] == len(rows) - (6 if method == "_read" else 200)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
@@ -59,16 +57,57 @@ def test_what_a_stream_found_before_an_error_is_returned(monkeypatch: pytest.Mon
     streams, found = feed_all(rows)
     assert [one.change for one in expected] == ["firing", "firing", "resolved"]
     assert found == expected[:2]
-    assert list(streams.stopped) == [KEY]
+    assert list(streams.stopped.errors) == [KEY.of_metric]
 
 
-def test_a_stream_that_stopped_before_its_scale_changed_is_not_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores on another scale are a stream of their own: it is read, and nothing is said to have stopped."""
-    ends = {"direction": "up", "low": 0.0, "high": 2.0}
-    streams = feed_all(hourly_scores(20, 1000))[0]
+def test_a_stream_that_learns_anew_is_as_if_it_had_never_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows of the metric come again, of whatever scale; what the other streams find is the same throughout."""
+    rows = hourly_scores(60, 20, 40)
+    others = [one | {"deployment": "other"} for one in rows]
+    whole, expected = feed_all([*rows, *others])
+    streams = Streams(SETTINGS)
+    found = feed(streams, SCORES.rows([*rows[:6], *others[:6]]), NOW)
     with monkeypatch.context() as failing:
-        failing.setattr(Detector, "changes", broken)
-        feed(streams, SCORES.rows([row(START + 20 * HOUR, 0.8), row(START + 30 * HOUR, 0.8)]), NOW)
-    assert list(streams.stopped) == [KEY]
-    feed(streams, SCORES.rows([row(START + hour * HOUR, 1.6, **ends) for hour in range(40, 50)]), NOW)
-    assert (list(streams.stopped), list(streams.readings())) == ([], [KEY])
+        break_one(failing, streams._streams[KEY, Scale(0.0, 1.0), False].detector, "changes")
+        found += feed(streams, SCORES.rows([*rows[6:200], *others[6:200]]), NOW)
+        assert list(streams.stopped.errors) == [KEY.of_metric]
+    streams.forget_metrics(KEY.deployment, {KEY.metric})
+    streams.stopped.learn_anew(KEY.deployment, [KEY.metric])
+    found += feed(streams, SCORES.rows([*rows, *others[200:]]), NOW)
+    streams.stopped.note_working(KEY.deployment, [KEY.metric])
+    assert streams.stopped.errors == {}
+    assert streams.readings() == whole.readings()
+    assert sorted(found, key=lambda one: (one.key, one.at)) == sorted(expected, key=lambda one: (one.key, one.at))
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"), [(ScoreGrouper, "group"), (Batches, "add"), (Detector, "changes"), (Detector, "_read")]
+)
+def test_an_error_of_any_step_stops_only_its_metric(owner: type, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grouping, batches, detector and reading; the other metric of the deployment, in the same rows, goes on."""
+    rows = hourly_scores(60, 20, 40)
+    bad = [one | {"metric": "bad", "value": 0.123} for one in rows]
+    expected = feed_all([*rows, *bad])[1]
+    whole = getattr(owner, method)
+
+    def values_of(one: Any, given: tuple[Any, ...]) -> Any:
+        if isinstance(given[0] if given else None, pa.Table):
+            return given[0]["value"].to_numpy()
+        return given[0].values if isinstance(given[0] if given else None, ScoreColumns) else ()
+
+    def fails(one: Any, *given: Any) -> Any:
+        return broken() if is_bad(one) or 0.123 in values_of(one, given) else whole(one, *given)
+
+    streams = Streams(SETTINGS)
+
+    def is_bad(one: Any) -> bool:
+        stream = streams._streams.get((StreamKey(KEY.deployment, "bad", "1"), Scale(0.0, 1.0), False))
+        return stream is not None and one is stream.detector
+
+    monkeypatch.setattr(owner, method, fails)
+    found = feed(streams, SCORES.rows([*rows, *bad]), NOW)
+    assert list(streams.readings()) == [KEY]
+    assert list(streams.stopped.errors) == [(KEY.deployment, "bad")]
+    if owner is Detector:
+        assert found == [one for one in expected if one.key == KEY]
+    assert found
