@@ -3,10 +3,10 @@
     make mutants                    or: python -m tests.mutants [--mutants 100] [--seed 1] [--since REVISION]
 
 Bugs are planted in lines that are new or changed since the last release, which is where the newest bugs are: a line is
-drawn, each as likely as the others, then one of the mutants that begin on it (see operators.py). Each is tested in a copy
-of the tree by the tests of its module's folder alone: `lake/tables/news.py` by those in `tests/lake/tables` that `make
-test` runs, first `test_news.py`. So a folder is changed safely by who knows its tests alone. Mutants that survive are
-printed: they need a test, or their line goes if it changes nothing. It fails where less than 85 % are found.
+drawn, each as likely as the others, then one of the mutants that begin on it (see operators.py). Each is tested in a
+copy of the tree by the tests of its module's folder alone: `lake/tables/news.py` by those in `tests/lake/tables` that
+`make test` runs, first `test_news.py`. So a folder is changed safely by who knows its tests alone. Mutants that survive
+are printed: they need a test, or their line goes if it changes nothing. It fails where less than 85 % are found.
 """
 
 from __future__ import annotations
@@ -94,21 +94,20 @@ def last_release() -> str:
 
 def drawn(count: int, chance: random.Random, since: str, folders: list[str]) -> list[Drawn]:
     """As many mutants as wanted, each of another line that changed since a revision."""
-    places: list[tuple[str, cst.Module, list[Mutant]]] = []
-    for file, lines in changed_lines(since, folders):
-        module, mutants = mutants_of((ROOT / file).read_text("utf-8"))
-        by_line: dict[int, list[Mutant]] = {}
-        for mutant in mutants:
-            by_line.setdefault(mutant.line, []).append(mutant)
-        places += [(file, module, by_line[line]) for line in sorted(lines & by_line.keys())]
+    places = [(file, line) for file, lines in changed_lines(since, folders) for line in sorted(lines)]
     chance.shuffle(places)
+    modules: dict[str, tuple[cst.Module, list[Mutant]]] = {}
     sample: list[Drawn] = []
-    for file, module, mutants in places:
+    for file, line in places:
         if len(sample) == count:
             break
-        mutated = chance.choice(mutants).source(module)
-        if compiles(mutated):
-            sample.append(Drawn(file, module.code, mutated))
+        if file not in modules:
+            modules[file] = mutants_of((ROOT / file).read_text("utf-8"))
+        module, mutants = modules[file]
+        if here := [mutant for mutant in mutants if mutant.line == line]:
+            mutated = chance.choice(here).source(module)
+            if compiles(mutated):
+                sample.append(Drawn(file, module.code, mutated))
     return sample
 
 
@@ -136,7 +135,7 @@ def compiles(source: str) -> bool:
 
 
 def tests_of(file: str) -> list[str]:
-    """The tests of a module's folder, the file of its name first. Of a package's own modules they are those beside them."""
+    """The tests of a module's folder, the file of its name first; of a package's own modules, those beside them."""
     folder = Path(file).parent
     while not (ROOT / "tests" / TESTED_BY.get(str(folder), str(folder))).is_dir():
         folder = folder.parent

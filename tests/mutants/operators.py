@@ -1,8 +1,8 @@
 """The small bugs that `make mutants` plants: mutmut's operators, and more of those that people make.
 
 Not planted is what no test should repeat: words of logs, errors and help (a text with a space in it), annotations,
-decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any call of the line
-finds, such as None in the place of an argument.
+decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any call of the
+line finds, such as None in the place of an argument.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def other_call(node: cst.Call) -> Iterator[cst.CSTNode]:
 
 def other_attributes(function: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
     """`row.begin`: another attribute that the function reads of `row`."""
-    reads = [node for node in m.findall(function.body, m.Attribute(value=m.Name()))]
+    reads = list(m.findall(function.body, m.Attribute(value=m.Name())))
     called = {id(call.func) for call in m.findall(function.body, m.Call())}  # type: ignore[attr-defined]
     names: dict[str, set[str]] = {}
     for node in reads:
