@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake import case_vocabulary, service_vocabulary, vocabulary
-from lake import JUDGE_KINDS, JudgeKind, asks_llm, can_drift, llms_of
+from lake import JUDGE_KINDS, JudgeKind, asks_llm, can_drift, case_vocabulary, llms_of, service_vocabulary, vocabulary
 
 NAMES = st.sampled_from(["strict", "gpt-4o", "LEXICAL", "lexical-2"])
 CODE = st.sampled_from([JudgeKind.LEXICAL.value, JudgeKind.RATINGS.value])
