@@ -8,7 +8,7 @@ line finds, such as None in the place of an argument.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,6 @@ import libcst as cst
 from libcst import matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation import mutators
-
-Operator = Callable[[Any], Iterator[cst.CSTNode]]
 
 OTHER_FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list", "append": "extend"}
 OTHER_UNITS = {
@@ -128,10 +126,15 @@ def wrong_key(node: cst.SimpleString) -> Iterator[cst.CSTNode]:
         yield node.with_changes(value=f"{node.prefix}{node.quote}XX{node.raw_value}XX{node.quote}")
 
 
-def number_less(node: cst.Integer) -> Iterator[cst.CSTNode]:
-    """`3`: `2`."""
-    if node.evaluated_value > 1:
+def other_number(node: cst.BaseNumber) -> Iterator[cst.CSTNode]:
+    """`3`: `4`, or `2`; `50`: `100`, or `25`, as one more or less of a size is seen by nobody."""
+    if not isinstance(node, cst.Integer) or node.evaluated_value < 10:
+        yield from mutators.operator_number(node)
+    if isinstance(node, cst.Integer) and 1 < node.evaluated_value < 10:
         yield node.with_changes(value=repr(node.evaluated_value - 1))
+    if isinstance(node, cst.Integer) and node.evaluated_value >= 10:
+        yield node.with_changes(value=repr(node.evaluated_value * 2))
+        yield node.with_changes(value=repr(node.evaluated_value // 2))
 
 
 def left_out_statement(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
@@ -205,7 +208,7 @@ def other_attributes(function: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, c
 
 
 OPERATORS: list[tuple[type, Any]] = [
-    (cst.BaseNumber, mutators.operator_number),
+    (cst.BaseNumber, other_number),
     (cst.Name, mutators.operator_name),
     (cst.UnaryOperation, mutators.operator_remove_unary_ops),
     (cst.AugAssign, mutators.operator_augmented_assignment),
@@ -216,7 +219,6 @@ OPERATORS: list[tuple[type, Any]] = [
     (cst.Match, mutators.operator_match),
     (cst.IfExp, mutators.operator_if_exp),
     (cst.SimpleString, wrong_key),
-    (cst.Integer, number_less),
     (cst.SimpleStatementLine, left_out_statement),
     (cst.If, other_condition),
     (cst.BooleanOperation, left_out_operand),
