@@ -30,7 +30,7 @@ help:
 	@echo "make screenshots the pictures of the pages in docs/images, of the demo"
 	@echo "make aidial      the environment of the test in which aidial-rag-eval reads our tables"
 	@echo "make readers     the environment of the tests in which DuckDB and an older deltalake read our tables"
-	@echo "make mutants     how many of 100 planted defects the tests find"
+	@echo "make mutants     how many of 100 small bugs in changed lines the tests of their folders find"
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
 	@echo "make docs        the site in site/, from docs/; fails on a dead link"

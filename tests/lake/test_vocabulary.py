@@ -1,13 +1,30 @@
 from __future__ import annotations
 
+from enum import StrEnum
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake import JUDGE_KINDS, JudgeKind, asks_llm, can_drift, llms_of
+from lake import JUDGE_KINDS, JudgeKind, asks_llm, can_drift, case_vocabulary, llms_of, service_vocabulary, vocabulary
 
 NAMES = st.sampled_from(["strict", "gpt-4o", "LEXICAL", "lexical-2"])
 CODE = st.sampled_from([JudgeKind.LEXICAL.value, JudgeKind.RATINGS.value])
 LOCAL_MODELS = st.sampled_from([JudgeKind.EMBEDDING.value, JudgeKind.MODEL.value])
+
+VOCABULARIES = (vocabulary, case_vocabulary, service_vocabulary)
+ENUMS = [
+    enum
+    for module in VOCABULARIES
+    for enum in vars(module).values()
+    if isinstance(enum, type) and issubclass(enum, StrEnum) and enum.__module__ == module.__name__
+]
+
+
+@pytest.mark.parametrize("enum", ENUMS, ids=lambda enum: enum.__name__)
+def test_a_value_that_stands_in_tables_is_the_name_of_its_member(enum: type[StrEnum]) -> None:
+    """Rows of earlier versions have these values, and so have the queries of others: they never change."""
+    assert all(member.value == member.name.lower() for member in enum)
 
 
 @given(names=st.lists(NAMES, min_size=1, max_size=3), others=st.lists(CODE | LOCAL_MODELS, max_size=3))

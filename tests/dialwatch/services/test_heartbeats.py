@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,6 +140,26 @@ def test_a_lake_that_takes_no_row_is_a_failure_of_every_part_until_it_does(
         wait_for(lambda: {heartbeat.state for heartbeat in parts.heartbeats()} == {ServiceState.RUNNING})
     assert all("\n" not in record.getMessage() and record.exc_info is None for record in caplog.records)
     assert "can be written again" in caplog.text
+
+
+def test_each_absence_of_the_lake_begins_with_the_shortest_wait(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Waits double while it is away, up to the time between heartbeats; a row that is taken begins anew."""
+    outcomes = iter([False, False, False, True, False])
+    write = Table.write
+
+    def refuse(table: Table, *values: Any, **named: Any) -> Any:
+        if not next(outcomes, True):
+            raise PermissionError(13, "Permission denied")
+        return write(table, *values, **named)
+
+    monkeypatch.setattr(Table, "write", refuse)
+    monkeypatch.setattr("dialwatch.services.heartbeats._RETRY_SECONDS", 0.02)
+    with caplog.at_level(logging.INFO), ProcessParts(lake, [COLLECTOR], every=0.07).running():
+        wait_for(lambda: caplog.text.count("can be written again") == 2)
+    waits = re.findall(r"tried again in (\S+) s", caplog.text)
+    assert waits == ["0.02", "0.04", "0.07", "0.02"]
 
 
 def test_a_store_without_credentials_ends_the_start(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

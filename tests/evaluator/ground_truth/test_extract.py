@@ -151,6 +151,18 @@ def test_a_follow_up_is_written_so_that_it_stands_by_itself(
     assert ("stands by itself" in case["note"]) is (conversation is None)
 
 
+def test_a_follow_up_without_facts_stands_by_itself_too(
+    server: ScriptedServer, lake: Lake, follow_up: Any, tmp_path: Path
+) -> None:
+    """The case has the question that was written, and keeps the fact of its own words."""
+    server.follow(says(json.dumps({"question": "Where is the government of India?"})), says(named()))
+    evaluate(settings(server, tmp_path), lake)
+    case = case_of(lake)
+    assert (case["question"], case["conversation_hash"]) == ("Where is the government of India?", None)
+    assert case["facts"] == [SEAT]
+    assert "stands by itself" in case["note"]
+
+
 def dying(root: str, url: str, folder: str, moment: Moment) -> None:
     """A pass that dies around the commit of the facts that a judge named."""
 

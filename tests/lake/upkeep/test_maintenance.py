@@ -8,7 +8,21 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from lake import AUDIT, BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake, LakeMaintenanceSettings, Table, maintain
+from lake import (
+    AUDIT,
+    BATCHES,
+    CHANGES,
+    JUDGE_BUDGETS,
+    MONITOR_STATE,
+    PARSED_LOGS,
+    ROOT_STATE,
+    SCORES,
+    SERVICES,
+    Lake,
+    LakeMaintenanceSettings,
+    Table,
+    maintain,
+)
 
 NOW = datetime.now(UTC)
 
@@ -31,6 +45,20 @@ def test_one_pass_does_all(tmp_path: Path) -> None:
     assert {name: sorted(ids) for name, ids in left.items()} == {"a": ["0", "0", "20"], "b": ["0", "0"]}
     again = maintain(lake, settings, NOW)
     assert (again.dropped_files, again.merged_files, again.removed_files) == (0, 0, 0)
+
+
+def test_files_and_logs_have_the_ages_of_the_settings_but_of_tables_with_many_commits() -> None:
+    """These keep both for two hours; their rows go after the ages that docs name, if no setting gives another."""
+    settings = LakeMaintenanceSettings(vacuum_after=7200 + 1, log_retention="3d", retention={"_changes": "2d"})
+    assert (settings.files_age(PARSED_LOGS), settings.log_age(PARSED_LOGS)) == (
+        timedelta(seconds=7201),
+        timedelta(days=3),
+    )
+    for spec in (SERVICES, CHANGES, JUDGE_BUDGETS, MONITOR_STATE, ROOT_STATE):
+        assert settings.files_age(spec) == settings.log_age(spec) == timedelta(hours=2)
+    limits = [settings.age_limit(spec, None) for spec in (PARSED_LOGS, SERVICES, CHANGES, JUDGE_BUDGETS)]
+    assert limits == [None, timedelta(days=28), timedelta(days=2), timedelta(days=7)]
+    assert LakeMaintenanceSettings().age_limit(CHANGES, None) == timedelta(days=1)
 
 
 @pytest.mark.slow
