@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from lake.answers.late_contexts import add_late_contexts
 from lake.answers.latest_scores import latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
 from lake.answers.repeated_rows import each_once
-from lake.answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin
+from lake.answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, with_namesakes
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
@@ -236,7 +236,7 @@ def _repeated(event_id: str, signals: pa.Table) -> pa.Array:
 def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Table:
     """Read the signals on an answer: none is older than a day before it, as clocks and zones of time may differ.
 
-    Whether another answer has the same id is known of the days around it.
+    Another answer with the same id may be of any day.
     """
     table = DayReader(lake.table(USER_SIGNALS, row["deployment"]), row["date"] - _DAY, date.max)
     ids = [one for one in (row["event_id"], row["response_id"], *(row["response_ids"] or ())) if one]
@@ -248,11 +248,13 @@ def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Tab
         signals = pa.concat_tables([signals, table.read(USER_SIGNALS.schema.names, unnamed)])
         known = ["chat_id", "user_id"], [one for one in (row["chat_id"], row["user_id"]) if one]
     if signals.num_rows:
-        others = logs.read_rows(known[0], known[1], [*JOIN_COLUMNS, "kind", "is_entry", "origin"])
+        day = [row["date"]]
+        others = logs.read_rows(known[0], known[1], [*JOIN_COLUMNS, "kind", "is_entry", "origin"], day)
         own = PARSED_LOGS.rows([{name: row[name] for name in JOIN_COLUMNS}]).select(JOIN_COLUMNS)
         answers = pa.concat_tables([others.filter(IS_ENTRY).select(JOIN_COLUMNS).cast(own.schema), own])
-        rows = signals.select(SIGNAL_JOIN_COLUMNS).to_pylist()
-        join = SignalJoin(answers, rows)
+        about, rows = signals.select(SIGNAL_JOIN_COLUMNS), signals.select(SIGNAL_JOIN_COLUMNS).to_pylist()
+        until = datetime.combine(row["date"] + _DAY, time(), UTC)
+        join = SignalJoin(with_namesakes(lake.table(PARSED_LOGS, row["deployment"]), answers, until, about), rows)
         signals = signals.filter(pa.array([join.answer_of(one) == row["event_id"] for one in rows], pa.bool_()))
     return signals.sort_by([("signaled_at", "ascending"), ("signal_id", "ascending")])
 

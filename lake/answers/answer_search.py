@@ -18,7 +18,7 @@ from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.latest_scores import LATEST_COLUMNS, latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
 from lake.answers.repeated_rows import each_once
-from lake.answers.signals_by_answer import JOIN_COLUMNS
+from lake.answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, with_namesakes
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
@@ -118,7 +118,8 @@ def find_answers(lake: Lake, wanted: AnswerFilter) -> AnswerPage:
     """Find the answers that match a filter, and read those of its page.
 
     Only files of the period's days are opened, and texts are read of the page's answers alone, unless `words` asks for
-    those of all. Of rows with the same `event_id` the one that was written first counts.
+    those of all. Of other days the ids are read where a rating came after the period, or is of another conversation or
+    person than the answer that has its id. Of rows with the same `event_id` the one that was written first counts.
     """
     return _Search(lake, wanted).page()
 
@@ -131,6 +132,7 @@ class _Search:
         first, last = wanted.since.astimezone(UTC).date(), (wanted.until - _INSTANT).astimezone(UTC).date()
         self._logs = DayReader(lake.table(PARSED_LOGS, wanted.deployment), first, last)
         self._scores = DayReader(lake.table(SCORES, wanted.deployment), first, last)
+        self._lake = lake
         # A rating may come long after its answer; clocks and zones of time may differ by a day.
         self._signals = DayReader(lake.table(USER_SIGNALS, wanted.deployment), first - _DAY, date.max)
         self._ratings: pa.Table | None = None
@@ -259,14 +261,17 @@ class _Search:
         return self._ratings
 
     def _read_known(self) -> pa.Table:
-        """Read by what the answers of the period are named: whether an id is unique is known of the period alone."""
+        """Read what the answers of the period are named, and others that their signals may be about instead."""
         if self._known is None:
             is_signaled = self._read_ratings().num_rows or self._read_labels().num_rows
             days = self._logs.days() if is_signaled else []
             where = IS_ENTRY if self._wanted.entries_only else None
             parts = [self._logs.read(JOIN_COLUMNS, where, [day], self._period) for day in days]
             schema = pa.schema([PARSED_LOGS.schema.field(name) for name in JOIN_COLUMNS])
-            self._known = pa.concat_tables([schema.empty_table(), *parts])
+            answers = pa.concat_tables([schema.empty_table(), *parts])
+            ratings = self._read_ratings().select(SIGNAL_JOIN_COLUMNS)
+            table = self._lake.table(PARSED_LOGS, self._wanted.deployment)
+            self._known = with_namesakes(table, answers, self._wanted.until, ratings, where)
         return self._known
 
     def _read_labels(self) -> pa.Table:

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
+from lake.answers.answer_rows import IS_ENTRY
+from lake.schemas import PARSED_LOGS
+from lake.table_spec import TIMESTAMP
+from lake.tables.day_reading import DayReader
+from lake.tables.table import Table
 from lake.vocabulary import SignalOrigin
 
 JOIN_COLUMNS = ("event_id", "response_id", "response_ids", "chat_id", "user_id", "requested_at")
 """Columns of `parsed_logs` by which signals are joined."""
 SIGNAL_JOIN_COLUMNS = ("response_id", "signaled_at", "user_id", "chat_id", "origin", "details")
 """Columns of `user_signals` by which they are joined."""
+_JOINED = pa.schema([PARSED_LOGS.schema.field(name).remove_metadata() for name in JOIN_COLUMNS])
+_KIND_COLUMNS = ("kind", "is_entry", "origin")
 
 
 class _Answer(NamedTuple):
@@ -43,24 +51,16 @@ class SignalJoin:
 
     def __init__(self, answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> None:
         """`answers` have `JOIN_COLUMNS`, `signals` `SIGNAL_JOIN_COLUMNS`."""
-        wanted = pa.array({one["response_id"] for one in signals} - {None}, pa.string())
-        numbers, ids = _ids(answers)
-        some = pc.is_in(ids, wanted)
-        pairs = pa.table({"id": ids.filter(some), "number": numbers.filter(some)})
-        pairs = pairs.append_column("event_id", answers["event_id"].take(pairs["number"]))
+        pairs = _pairs(answers, signals)
         events = pairs.group_by("id").aggregate([("event_id", "count_distinct"), ("event_id", "min")])
         is_one = pc.equal(events["event_id_count_distinct"], 1)
         unique = events.filter(is_one)
         self._unique: dict[str | None, str] = dict(
             zip(unique["id"].to_pylist(), unique["event_id_min"].to_pylist(), strict=True)
         )
-        shared = pairs.filter(pc.is_in(pairs["id"], events["id"].filter(pc.invert(is_one)).combine_chunks()))
-        self._shared: dict[str | None, list[_Answer]] = defaultdict(list)
-        for name, answer in _near(answers, shared, signals):
-            self._shared[name].append(answer)
-        if any(one["response_id"] is None for one in signals):
-            for name, answer in _near(answers, _without_id(answers), signals):
-                self._shared[name].append(answer)
+        several = events["id"].filter(pc.invert(is_one)).combine_chunks()
+        shared = pairs.filter(pc.is_in(pairs["id"], several))
+        self._shared = _near_by_id(answers, shared, signals)
 
     def answer_of(self, signal: Mapping[str, Any]) -> str | None:
         """Give the `event_id` of the answer; None where it is not there, or not known which one it is."""
@@ -69,9 +69,8 @@ class SignalJoin:
             return named
         if response_id in self._unique:
             return self._unique[response_id]
-        at = signal["signaled_at"]
-        may_be = [one for one in self._shared.get(response_id, ()) if at is None or one.requested_at <= at]
-        latest = max((one for one in may_be if _agrees(one, signal)), default=None)
+        may_be = (one for one in self._shared.get(response_id, ()) if _may_mean(signal, one))
+        latest = max(may_be, default=None)
         return None if latest is None else latest.event_id
 
     def is_unique(self, response_id: str | None) -> bool:
@@ -104,6 +103,35 @@ def signals_by_answer(
     return {number: by_event[answers["event_id"][number].as_py()] for number in numbers.to_pylist()}
 
 
+def with_namesakes(
+    logs: Table, answers: pa.Table, until: datetime, signals: pa.Table, where: ds.Expression | None = IS_ENTRY
+) -> pa.Table:
+    """Add to answers (`JOIN_COLUMNS`) those without which it is not known which of `signals` are about them.
+
+    `answers` are all of a period, of those that `where` lets through, whose ids the signals have, up to `until`. If an
+    answer agrees with a signal in conversation and person, only a later one can be meant in its place: the days from
+    the period to the signal are read. If none agrees, the one that has the id is meant unless another has it too: the
+    ids of the whole log are read.
+    """
+    rows = _uncertain(answers, until, signals).to_pylist()
+    if not rows:
+        return answers
+    pairs = _pairs(answers, rows)
+    near = _near_by_id(answers, pairs, rows)
+    agreeing = [one for one in rows if any(_may_mean(one, answer) for answer in near.get(one["response_id"], ()))]
+    late = [one for one in agreeing if one["signaled_at"] is not None and one["signaled_at"] >= until]
+    known = [answers]
+    if late:
+        latest = max(one["signaled_at"] for one in late)
+        days = DayReader(logs, until.astimezone(UTC).date(), latest.astimezone(UTC).date())
+        known.append(_read_about(days, late, where))
+    join, found = SignalJoin(answers, rows), {id(one) for one in agreeing}
+    lone = [one for one in rows if id(one) not in found and join.is_unique(one["response_id"])]
+    if lone:
+        known.append(_read_about(DayReader(logs, date.min, date.max), lone, where))
+    return pa.concat_tables(known)
+
+
 def latest_of_each_person(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
     """Give what each person said last (`signal`); all that name nobody are one person."""
     ordered = sorted(rows, key=lambda row: (row["signaled_at"] is not None, row["signaled_at"], row["signal_id"] or ""))
@@ -120,6 +148,15 @@ def _ids(answers: pa.Table) -> tuple[pa.Array, pa.Array]:
     )
 
 
+def _pairs(answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Give the ids that signals have, null too, with the number and `event_id` of each answer that has them."""
+    wanted = pa.array({one["response_id"] for one in signals} - {None}, pa.string())
+    numbers, ids = _ids(answers)
+    some = pc.is_in(ids, wanted)
+    pairs = pa.table({"id": ids.filter(some), "number": numbers.filter(some)})
+    return pairs.append_column("event_id", answers["event_id"].take(pairs["number"]))
+
+
 def _without_id(answers: pa.Table) -> pa.Table:
     has_none = pc.less(pc.fill_null(pc.list_value_length(answers["response_ids"]), 0), 1)
     numbers = pa.array(range(answers.num_rows), pa.int64())
@@ -127,20 +164,79 @@ def _without_id(answers: pa.Table) -> pa.Table:
     return pa.table({"id": pa.nulls(len(numbers), pa.string()), "number": numbers})
 
 
-def _near(
+def _near_by_id(
     answers: pa.Table, pairs: pa.Table, signals: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str | None, _Answer]]:
-    """Give those of the answers that have a conversation or a person of the signals; the others stay in Arrow."""
-    named = pairs["number"].combine_chunks()
+) -> Mapping[str | None, list[_Answer]]:
+    """Give, by their ids, those of the answers that have a conversation or a person of the signals.
+
+    Where a signal has no id, those without one are given too. The others stay in Arrow.
+    """
+    near: dict[str | None, list[_Answer]] = defaultdict(list)
+    some = pairs.select(["id", "number"])
+    if any(one["response_id"] is None for one in signals):
+        some = pa.concat_tables([some, _without_id(answers)])
+    if not some.num_rows:
+        return near
+    named = some["number"].combine_chunks()
     is_near = [
         pc.is_in(answers[name].take(named), pa.array({one[name] for one in signals} - {None}, pa.string()))
         for name in ("chat_id", "user_id")
     ]
-    near = pairs.filter(pc.or_(*is_near))
-    rows = answers.select(["requested_at", "event_id", "chat_id", "user_id"]).take(near["number"])
-    for name, row in zip(near["id"].to_pylist(), rows.to_pylist(), strict=True):
+    some = some.filter(pc.or_(*is_near))
+    rows = answers.select(["requested_at", "event_id", "chat_id", "user_id"]).take(some["number"])
+    for name, row in zip(some["id"].to_pylist(), rows.to_pylist(), strict=True):
         if row["requested_at"] is not None:
-            yield name, _Answer(**row)
+            near[name].append(_Answer(**row))
+    return near
+
+
+def _uncertain(answers: pa.Table, until: datetime, signals: pa.Table) -> pa.Table:
+    """Give the signals that may be about these answers, but for those of which that is certain.
+
+    Certain is one that is earlier than `until` and agrees with an answer that was asked for before it.
+    """
+    numbers, ids = _ids(answers)
+    wanted = pc.is_in(ids, signals["response_id"].unique().drop_null())
+    numbers, ids = numbers.filter(wanted), ids.filter(wanted)
+    may_be = pc.or_(pc.is_null(signals["response_id"]), pc.is_in(signals["response_id"], ids))
+    signals = signals.filter(pc.and_(may_be, pc.fill_null(pc.not_equal(signals["origin"], SignalOrigin.LABEL), True)))
+    number = numbers.take(pc.index_in(signals["response_id"], ids))
+    asked, chat, user = (answers[name].take(number) for name in ("requested_at", "chat_id", "user_id"))
+    at = signals["signaled_at"]
+    conditions = [
+        pc.fill_null(pc.equal(chat, signals["chat_id"]), False),
+        pc.fill_null(pc.equal(user, signals["user_id"]), True),
+        pc.fill_null(pc.less_equal(asked, at), False),
+        pc.fill_null(pc.less(at, pa.scalar(until, TIMESTAMP)), False),
+    ]
+    is_certain = conditions[0]
+    for condition in conditions[1:]:
+        is_certain = pc.and_(is_certain, condition)
+    return signals.filter(pc.invert(is_certain))
+
+
+def _read_about(logs: DayReader, signals: Sequence[Mapping[str, Any]], where: ds.Expression | None) -> pa.Table:
+    """Read the answers that have an id of the signals; of those without one the ones of their conversations, people."""
+    if not signals:
+        return _JOINED.empty_table()
+    ids = {one["response_id"] for one in signals} - {None}
+    rows = logs.read_rows(["response_id", "response_ids", "event_id"], ids, [*JOIN_COLUMNS, *_KIND_COLUMNS])
+    found = [rows if where is None else rows.filter(where)]
+    unnamed = [one for one in signals if one["response_id"] is None]
+    if unnamed:
+        chats, people = (
+            pa.array({one[name] for one in unnamed} - {None}, pa.string()) for name in ("chat_id", "user_id")
+        )
+        near = ds.field("chat_id").isin(chats) | ds.field("user_id").isin(people)
+        is_unnamed = ds.field("response_id").is_null() & near
+        found.append(logs.read(JOIN_COLUMNS, is_unnamed if where is None else is_unnamed & where))
+    return pa.concat_tables([one.select(JOIN_COLUMNS).cast(_JOINED) for one in found])
+
+
+def _may_mean(signal: Mapping[str, Any], answer: _Answer) -> bool:
+    """Whether an answer was asked for before the signal, and agrees with it."""
+    at = signal["signaled_at"]
+    return (at is None or answer.requested_at <= at) and _agrees(answer, signal)
 
 
 def _agrees(answer: _Answer, signal: Mapping[str, Any]) -> bool:

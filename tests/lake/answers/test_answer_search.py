@@ -314,14 +314,18 @@ def test_an_erased_answer_is_found_no_more(lake: Lake) -> None:
 
 
 def test_only_files_of_the_period_are_opened(lake: Lake) -> None:
-    """A search never reads a file of another day, nor one that ended before the period began."""
+    """A search reads no file of another day, nor one that ended before the period began.
+
+    A rating of the answer's own conversation, soon after it, needs none either.
+    """
+    said = {"chat_id": "c", "user_id": "u"}
     for hour in (0, 1, 24, 48):
         at = START + hour * HOUR
         write(
             lake,
-            [log_row(f"e{hour}", at)],
+            [log_row(f"e{hour}", at, **said)],
             [score_row(f"e{hour}", "f", 0.5, at)],
-            [rating_row(f"r-e{hour}", "like", at)],
+            [rating_row(f"r-e{hour}", "like", at, **said)],
         )
     for spec in (PARSED_LOGS, SCORES):
         table = lake.table(spec, "rag")
