@@ -73,7 +73,8 @@ and nothing is trimmed or folded.
   German, French, Spanish, Italian, Polish, Ukrainian or Russian, and at the full stops of Chinese and Japanese.
   Headings, items, rows of tables, lines of code and lines that end in a colon are pieces of their own, wrapped lines
   are joined. The rules are dialwatch's: most libraries (sentencex, pysbd, sentence-splitter) need the language
-  of each chunk, and those that were tried cut more abbreviations. `context_relevance_sentences` counts sentences as pysbd does, for ragas' number.
+  of each chunk, and those that were tried cut more abbreviations. `context_relevance_sentences` counts sentences as
+  pysbd does, for ragas' number.
 - A metric that promises another package's number reads texts as that package does: `facts_recall_aidial_rag_eval`,
   `answer_correctness_token_recall`, and `FaithfulnessKPrecision(aggregation="max")`, which is unitxt's.
 
