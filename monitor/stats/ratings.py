@@ -15,10 +15,11 @@ from monitor.stats.scores import SCORE_COLUMNS
 _VERSION = "1"
 RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "signal", "origin", "user_id", "chat_id")
 _VALUES = {Signal.LIKE: 0.0, Signal.DISLIKE: 1.0}
+_ABOUT = ("deployment", "response_id", "chat_id", "user_id")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 HeldRatings = dict[tuple[Any, ...], dict[str, Any]]
-"""Rows of `user_signals` by batch, deployment, answer and person."""
+"""Rows of `user_signals` by batch, deployment, answer, conversation and person."""
 
 
 class Ratings:
@@ -26,7 +27,8 @@ class Ratings:
 
     Of one person's ratings of one answer within a batch of event time the newest counts; all that name no person are
     one. In a later batch a person may rate the answer again: that is one more observation, and the earlier one stays.
-    A rating that comes later than `grace` after the end of its batch is settled at once.
+    A rating that comes later than `grace` after the end of its batch is settled at once. Where answers share an id, or
+    have none, those of different conversations are different answers.
     """
 
     def __init__(self, batch: timedelta, grace: timedelta) -> None:
@@ -36,13 +38,15 @@ class Ratings:
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
-        named = pc.and_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["deployment"]))
+        named = pc.and_(
+            pc.or_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["chat_id"])), pc.is_valid(rows["deployment"])
+        )
         timed = pc.is_valid(rows["signaled_at"])
         rated = pc.and_(
             pc.equal(rows["origin"], SignalOrigin.EXPLICIT), pc.is_in(rows["signal"], pa.array(list(_VALUES)))
         )
         for row in rows.filter(pc.and_(pc.and_(named, timed), pc.fill_null(rated, False))).to_pylist():
-            key = (self._number(row["signaled_at"]), row["deployment"], row["response_id"], row["user_id"])
+            key = self._key(row)
             held = self._held.get(key)
             if held is None or _order(held) < _order(row):
                 self._held[key] = row
@@ -93,7 +97,10 @@ class Ratings:
 
     def hold(self, held: HeldRatings) -> None:
         """Take in what `held_of` gave."""
-        self._held |= held
+        self._held |= {self._key(row): row for row in held.values()}
+
+    def _key(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return (self._number(row["signaled_at"]), *(row[name] for name in _ABOUT))
 
     def _number(self, at: datetime) -> int:
         """Number of a batch: the one of the year 1 may have begun before the calendar."""
@@ -105,8 +112,9 @@ def _order(row: dict[str, Any]) -> tuple[datetime, str]:
 
 
 def _score(row: dict[str, Any]) -> dict[str, Any]:
+    about = " ".join(row[name] for name in ("response_id", "chat_id") if row[name])
     return {
-        "event_id": row["response_id"],
+        "event_id": about or row["signal_id"],
         "response_id": row["response_id"],
         "deployment": row["deployment"],
         "requested_at": row["signaled_at"],

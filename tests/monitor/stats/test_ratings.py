@@ -52,6 +52,19 @@ def test_only_likes_and_dislikes_that_people_gave_count() -> None:
     assert set(rows["metric"].to_pylist()) == {"dislikes"}
 
 
+def test_ratings_of_answers_that_share_an_id_count_each() -> None:
+    """Also those of answers without an id; one person's second rating within a conversation takes the first's place."""
+    for shared in ("chat", None):
+        rows = [rating(n, "dislike", 50, response_id=shared, chat_id=f"c{n}") for n in range(6)]
+        again = rating(7, "like", 40, response_id=shared, chat_id="c0")
+        ratings = added(new(), *rows, again)
+        kept = new()
+        kept.hold(ratings.held_of("rag"))
+        settled = kept.settled(NOW + 2 * HOUR)
+        assert sorted(settled["value"].to_pylist()) == [0.0, *[1.0] * 5]
+        assert len(set(settled["event_id"].to_pylist())) == 6
+
+
 def test_a_rating_of_the_first_day_of_the_calendar_counts() -> None:
     """Also where its batch, of a week, begins before it."""
     first = datetime.min.replace(tzinfo=UTC)
