@@ -1,5 +1,8 @@
 """A proxy before an HTTP server that fails at random: it answers 503, drops the connection, answers late or not at all.
 
+Of the faults, `503` and `dropped` have no effect, `lost` has one and no answer, `late` answers late, `hung` never does,
+and a request that is `held` gets no answer and takes effect later, as do its repetitions.
+
 Run as a process of its own, since deltalake holds Python's lock while it waits:
 `python -m tests.fault_proxy LISTEN_PORT TARGET_PORT SEED SHARE_OF_FAULTS SECONDS_LATE [FAULTS [METHODS]]`, the last two
 with commas between; without METHODS every request may fail.
@@ -30,6 +33,9 @@ class FaultProxy:
     kinds: tuple[str, ...] = ("503", "dropped", "lost", "late")
     methods: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
+    _held: dict[bytes, bytes] = field(default_factory=dict)
+    """Requests that are held, by their method and path."""
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Handle one connection."""
@@ -46,6 +52,8 @@ class FaultProxy:
         may_fail = not self.methods or request.partition(b" ")[0].decode() in self.methods
         fault = self.chance.choice(self.kinds) if may_fail and self.chance.random() < self.faults else "none"
         self.counts[fault] = self.counts.get(fault, 0) + 1
+        if await self._is_held(request, begin=fault == "held"):
+            return
         if fault == "503":
             writer.write(_UNAVAILABLE)
             await writer.drain()
@@ -62,6 +70,25 @@ class FaultProxy:
         writer.write(answer)
         await writer.drain()
 
+    async def _is_held(self, request: bytes, begin: bool) -> bool:
+        """Whether a request is held back; another one of its name may let the first one through before it."""
+        name = b" ".join(request.split(b" ", 2)[:2])
+        if (held := self._held.get(name)) is not None:
+            if _body(held) == _body(request):
+                return True
+            if self.chance.random() < 0.5:
+                await self._let_through(name)
+        elif begin:
+            self._held[name] = request
+            self._tasks.add(asyncio.create_task(self._let_through(name, self.chance.random() * self.seconds_late)))
+            return True
+        return False
+
+    async def _let_through(self, name: bytes, after: float = 0.0) -> None:
+        await asyncio.sleep(after)
+        if (request := self._held.pop(name, None)) is not None:
+            await self._forward(request)
+
     async def _forward(self, request: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.target_port)
         try:
@@ -70,6 +97,10 @@ class FaultProxy:
             return await reader.read()
         finally:
             writer.close()
+
+
+def _body(request: bytes) -> bytes:
+    return request.partition(b"\r\n\r\n")[2]
 
 
 async def _read_message(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:

@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 
 from lake import Lake
+from tests.collector.sources.faults import Door
 from tests.kafka.broker import Broker, NoKafkaError
 
 _REASON = pytest.StashKey[str]()
@@ -30,6 +31,14 @@ def logs(tmp_path: Path) -> Path:
     folder = tmp_path / "logs"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def door(s3_endpoint: str) -> Iterator[Door]:
+    """The way to the S3-like server, without faults."""
+    made = Door(s3_endpoint)
+    yield made
+    made.shut()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import gzip
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,30 +14,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 
-import httpx
 import pytest
 
 from collector import Collector, CollectorSettings, FileSource, follow_files
 from collector.commit.position import Partition, Piece
-from lake import BATCHES, PARSED_LOGS, Lake, Storage
+from lake import Lake, Storage
 from tests.collector.lines import chat_line
+from tests.collector.sources.faults import Door, Senders, answers, assert_each_once, body, collector_of, expected
 from tests.servers import Bucket, free_port, wait_for, wait_for_url
 
 pytestmark = pytest.mark.integration
-
-
-def body(*numbers: int, size: int = 0) -> bytes:
-    return b"".join(chat_line(number, noise=os.urandom(size // 2).hex()) + b"\n" for number in numbers)
-
-
-def answers(lake: Lake) -> list[str]:
-    return sorted(lake.table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist())
-
-
-def expected(count: int) -> list[str]:
-    return sorted(f"Answer {number}." for number in range(count))
 
 
 @pytest.fixture
@@ -86,47 +72,6 @@ def test_a_store_that_fails_at_random_costs_no_row(bucket: Bucket, faulty_endpoi
     FileSource([f"{bucket.uri}/raw/date=*"], bucket.storage).read_into(collector)
     assert collector.flush().stored == 0
     assert answers(whole) == expected(60)
-
-
-class Door:
-    """The way to a store: a proxy that tests replace by one with other faults, or by none, at the same address."""
-
-    def __init__(self, endpoint: str) -> None:
-        self.port, self._target = free_port(), endpoint.rpartition(":")[2]
-        self.storage = Storage(f"http://127.0.0.1:{self.port}", "us-east-1", "key", "secret")
-        self._process: subprocess.Popen[bytes] | None = None
-        self.open()
-
-    def open(self, *faults: str) -> None:
-        """Let all through, or what these arguments of the proxy do."""
-        self.shut()
-        command = [
-            sys.executable,
-            "-m",
-            "tests.fault_proxy",
-            str(self.port),
-            self._target,
-            "7",
-            *(faults or ("0", "0")),
-        ]
-        self._process = subprocess.Popen(command)
-        wait_for(self._is_open)
-
-    def _is_open(self) -> bool:
-        with socket.create_connection(("127.0.0.1", self.port)):
-            return True
-
-    def shut(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-
-@pytest.fixture
-def door(s3_endpoint: str) -> Iterator[Door]:
-    made = Door(s3_endpoint)
-    yield made
-    made.shut()
 
 
 REFUSES, SILENT = ("1", "0", "503", "PUT,POST"), ("1", "0", "hung")
@@ -241,76 +186,6 @@ class Outages:
     def _remount(self, option: str) -> None:
         sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
         subprocess.run([*sudo, "mount", "-o", f"remount,{option}", str(self._disk)], check=True)
-
-
-class Senders:
-    """A log file that grows all the time, and a client that sends each line until it is answered with 200."""
-
-    def __init__(self, log: Path, url: str) -> None:
-        self.written = self.answered = self.refused = 0
-        self._log, self._url, self._ended = log, url, threading.Event()
-        self._threads = [threading.Thread(target=self._write), threading.Thread(target=self._post)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _write(self) -> None:
-        while not self._ended.wait(0.02):
-            with self._log.open("ab") as file:
-                file.write(body(2 * self.written))
-            self.written += 1
-
-    def _post(self) -> None:
-        with httpx.Client(headers={"Content-Type": "application/json"}, timeout=120) as client:
-            while not self._ended.is_set():
-                # Two lines that wait: each comes between a failed commit of the other and its next try.
-                lines = [chat_line(2 * number + 1) for number in (self.answered, self.answered + 1)]
-                while lines:
-                    codes = [client.post(self._url, content=line).status_code for line in lines]
-                    lines = [line for line, code in zip(lines, codes, strict=True) if code != 200]
-                    self.answered += codes.count(200)
-                    self.refused += len(lines)
-
-
-@contextmanager
-def collector_of(logs: Path, root: str, tmp_path: Path, storage: str = "") -> Iterator[str]:
-    """The command as a process that follows files and takes lines over HTTP; gives its URL, and ends it in order."""
-    address, config = f"127.0.0.1:{free_port()}", tmp_path / "dialwatch.yaml"
-    config.write_text(f"""
-lake: {{root: "{root}", {storage}}}
-collector: {{flush_seconds: 0.2, http: {{listen: "{address}", commit_seconds: 0.05}}, signals: {{implicit: false}}}}
-""")
-    command = [sys.executable, "-m", "dialwatch", "collect", "files", "--follow", str(logs), "-c", str(config)]
-    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
-    with (
-        (tmp_path / "log").open("wb") as log,
-        subprocess.Popen(command, stderr=log, stdout=log, env=os.environ | keys) as process,
-    ):
-        try:
-            wait_for_url(f"http://{address}/healthz", process)
-            yield f"http://{address}/data"
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(120) == 0
-        finally:
-            process.kill()
-
-
-def assert_each_once(lake: Lake, senders: Senders) -> None:
-    """Every line that was written or answered is one row, and `_batches` counts just the rows that are there."""
-    files, answered = range(0, 2 * senders.written, 2), range(1, 2 * senders.answered, 2)
-    wait_for(lambda: len(answers(lake)) >= len(files) + len(answered), seconds=120)
-    found = answers(lake)
-    assert found == sorted(f"Answer {number}." for number in (*files, *answered))
-    batches = lake.table(BATCHES).read(["lines", "stored", "duplicates"]).to_pydict()
-    assert sum(batches["stored"]) == len(found)
-    assert sum(batches["lines"]) == sum(batches["stored"]) + sum(batches["duplicates"])
 
 
 def test_lines_that_come_while_a_disk_refuses_are_stored_once(small_disk: Path, tmp_path: Path, logs: Path) -> None:
