@@ -109,7 +109,7 @@ def test_the_matcher_says_in_its_version_what_it_compares_with() -> None:
     """Another threshold or model finds other facts."""
     assert FactsRecall(matcher=EmbeddingMatcher()).version.endswith("3-all-MiniLM-L6-v2")
     other = EmbeddingMatcher(0.9, Models(sentence_encoder="/models/e5"))
-    assert (other.name, other.version) == ("embedding", "2-e5-threshold=0.9")
+    assert (other.name, other.version) == ("embedding", "3-e5-threshold=0.9")
     with pytest.raises(ValueError, match="threshold is a cosine"):
         EmbeddingMatcher(1.5)
 
