@@ -44,11 +44,17 @@ def published_deployments(
             incidents=incidents.get(name, ()),
             judges=judge_readings.get(name, {}),
             judgements=judgements.get(name, {}),
-            stopped={metric: repr(error) for metric, error in ingest.streams.stopped.of(name).items()},
+            stopped=_in_words(ingest.streams.stopped.of(name)),
+            stopped_judges=_in_words(ingest.judges.stopped.of(name)),
+            stopped_floors=_in_words(ingest.floors.stopped.of(name)),
             idle=_idle(ingest.deployments[name], now),
         )
         for name in sorted(ingest.deployments)
     }
+
+
+def _in_words(errors: Mapping[str, Exception]) -> Mapping[str, str]:
+    return {name: repr(error) for name, error in errors.items()}
 
 
 def _idle(state: DeploymentState, now: datetime) -> Mapping[str, datetime]:

@@ -17,7 +17,7 @@ from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
 from monitor.changes import AroundOnset
-from monitor.floors import FloorChange, FloorReading
+from monitor.floors import FloorChange, FloorReading, LastChanges
 from monitor.health.failures import (
     ALERTS_RECORDED,
     CHANGES,
@@ -37,7 +37,6 @@ from monitor.regression import (
     JudgeReading,
     Reading,
     Status,
-    StoppedStreams,
     StreamKey,
     Transition,
     judgement_of,
@@ -95,8 +94,6 @@ class AlertRecorder:
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
         readings = {key: reading for key, reading in readings.items() if streams.stopped.takes_rows(key.of_metric)}
-        self._ingest.note_relearned()
-        self._tell_stopped(streams.stopped)
         judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
         judgements |= recorded_verdicts(readings, self._alerts.active())
         self._explainer.begin()
@@ -115,7 +112,7 @@ class AlertRecorder:
         changes = [
             *changes,
             *self._ingest.floors.look_at_replays(latest, last),
-            *self._ingest.floors.look_at_judges(self._judges(now), last),
+            *self._of_judges(last, now),
         ]
         found: dict[str, list[FloorChange]] = {}
         for change in changes:
@@ -124,6 +121,20 @@ class AlertRecorder:
             record = partial(self._alerts.record_floors, deployment, mine, now)
             self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
 
+    def tell_stopped(self) -> None:
+        """Count and say what an error has stopped, and note what has learned anew."""
+        ingest = self._ingest
+        ingest.note_relearned()
+        told = [
+            f"{name} of {deployment!r} {kind.what}: {error!r}"
+            for kind in (ingest.streams.stopped, ingest.judges.stopped, ingest.floors.stopped)
+            for (deployment, name), error in kind.errors.items()
+        ]
+        if told:
+            more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+            learns = "What an error stopped learns anew from its rows; an open alert stays open."
+            self._failures.add_lasting(STOPPED, f"{'; '.join(told[:_MOST_TOLD])}{more}. {learns}")
+
     def record_incidents(self) -> Mapping[str, tuple[Incident, ...]]:
         """Write what follows for incidents from the alerts that are recorded; give them by deployment."""
         incidents = self._ingest.incidents.incidents(self._alerts.changes())
@@ -131,17 +142,6 @@ class AlertRecorder:
             record = partial(self._ingest.incidents.record, deployment, mine)
             self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
         return incidents
-
-    def _tell_stopped(self, stopped: StoppedStreams) -> None:
-        """Count what an error has stopped, and say it."""
-        told = [
-            f"{name} of {deployment!r} {stopped.what}: {error!r}"
-            for (deployment, name), error in stopped.errors.items()
-        ]
-        if told:
-            more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-            learns = "What an error stopped learns anew from its rows; an open alert stays open."
-            self._failures.add_lasting(STOPPED, f"{'; '.join(told[:_MOST_TOLD])}{more}. {learns}")
 
     def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
         readings, judgements = streams.readings, streams.judgements
@@ -172,6 +172,11 @@ class AlertRecorder:
             lambda: self._alerts.close_obsolete(readings, newest, complete, now),
         ):
             self._failures.attempt(ALERTS_RECORDED, record)
+
+    def _of_judges(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+        found, stopped = self._ingest.floors.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
+        # Whether a judge that an error has stopped is as before nobody knows.
+        return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Give what is known of judges, of deployments of which nothing is missing: else an alert would end."""

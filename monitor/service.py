@@ -20,6 +20,7 @@ from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.incidents.incident import Incident
 from monitor.incidents.recovery import with_recovery
 from monitor.ingest.ingest import Ingest
+from monitor.ingest.relearning import relearn_stopped
 from monitor.ingest.state_keeper import StateKeeper
 from monitor.notify import Notifier
 from monitor.publishing import published_deployments
@@ -209,6 +210,7 @@ class Monitor:
         self._ingest.settle_ratings(now)
         streams = self._recorder.record_regressions(now)
         self._recorder.record_floors(now)
+        self._recorder.tell_stopped()
         self._ingest.read_alerts(deployments, now)
         self._ingest.read_incidents(deployments, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
@@ -258,7 +260,7 @@ class Monitor:
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
         """Read what is new of all deployments; says whether it was not told to stop."""
-        unread = dict.fromkeys([*self._keeper.take_unread(), *self._ingest.relearn_stopped(now)])
+        unread = dict.fromkeys([*self._keeper.take_unread(), *relearn_stopped(self._ingest.kinds(), now)])
         self._ingest.read_history(list(unread), now, is_stopping)
         for deployment in deployments:
             if is_stopping():

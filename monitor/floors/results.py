@@ -76,3 +76,5 @@ class FloorReading:
     limit: float | None = None
     unjudged: str | None = None
     """Why it cannot fire yet, in words; None where it can, and where it does."""
+    stopped: str | None = None
+    """The error for which it is not judged; then `active` is whether an alert is open."""

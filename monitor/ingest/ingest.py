@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -27,6 +27,7 @@ from lake import (
     SILENCES,
     UNASSIGNED,
     USER_SIGNALS,
+    Floor,
     TableReplacedError,
     TableSource,
     TableSpec,
@@ -38,8 +39,15 @@ from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.incidents.change import INCIDENT_COLUMNS
 from monitor.incidents.log import IncidentLog
 from monitor.ingest.new_rows import MOST_ROWS, Columns, NewRows, RowHandler, portions
-from monitor.ingest.relearning import Relearning
-from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
+from monitor.ingest.relearning import Relearning, RelearningKind
+from monitor.regression import (
+    ANCHOR_COLUMNS,
+    RELEASE_COLUMNS,
+    JudgeDriftDetectors,
+    Release,
+    Releases,
+    Streams,
+)
 from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState
 from monitor.stats.client_traffic import CLIENT_COLUMNS
@@ -70,13 +78,15 @@ class Ingest:
         self._failures = failures
         self.new_rows = NewRows(lake)
         # Whether an answer is empty, and whose it was, is not asked of the answers of years.
-        kept_since = (now - KEPT).date()
-        self.new_answers = NewRows(lake, ds.field("date") >= kept_since, kept_since)
+        self._kept_since = (now - KEPT).date()
+        self.new_answers = NewRows(lake, ds.field("date") >= self._kept_since, self._kept_since)
         self.ratings = Ratings(settings.regression.batch, settings.regression.grace)
         self._regression = settings.regression
         self._releases = Releases()
         self._has_scores = False
         self._relearning = Relearning("relearn_streams")
+        self._relearning_judges = Relearning("relearn_judges")
+        self._relearning_floors = Relearning("relearn_floors")
         self.relearned_at: dict[tuple[str, str], datetime] = {}
         """When the streams of a deployment's metric, alone, last began to learn anew after an error."""
         self.streams = Streams(settings.regression)
@@ -133,22 +143,40 @@ class Ingest:
         begin = min(times).date() if len(times) == len(every) else None
         self.new_rows.begin_late(SCORES, deployment, self._relearning.handler, now, begin)
 
-    def relearn_stopped(self, now: datetime) -> list[str]:
-        """Have what an error has stopped learn anew, if it is time to; gives the deployments that it is of."""
-        due = self._relearning.due(self.streams.stopped, now)
-        for deployment, metrics in due.items():
-            self.relearn(deployment, dict.fromkeys(metrics), now)
-            self.streams.stopped.learn_anew(deployment, metrics)
-            self.relearned_at |= {(deployment, metric): now for metric in metrics}
-        return sorted(due)
-
     def note_relearned(self) -> None:
         """Note what has learned anew from all of its rows without an error."""
-        for deployment, metrics in self.streams.stopped.learning().items():
-            reading = self._relearning.of(deployment)
-            if self.new_rows.is_late(USER_SIGNALS, deployment, REGRESSIONS):
-                reading |= {DISLIKES}
-            self.streams.stopped.note_working(deployment, metrics - reading)
+        for kind in self.kinds().values():
+            for deployment, names in kind.stopped.learning().items():
+                reading = kind.relearning.of(deployment)
+                if self.new_rows.is_late(USER_SIGNALS, deployment, REGRESSIONS):
+                    reading |= {DISLIKES}
+                kind.stopped.note_working(deployment, names - reading)
+
+    def kinds(self) -> Mapping[str, RelearningKind]:
+        """Give by name what an error may stop."""
+        return {
+            "streams": RelearningKind(self.streams.stopped, self._relearning, self._relearn_streams),
+            "judges": RelearningKind(self.judges.stopped, self._relearning_judges, self._relearn_judges),
+            "floors": RelearningKind(self.floors.stopped, self._relearning_floors, self._relearn_floors),
+        }
+
+    def _relearn_streams(self, deployment: str, metrics: Set[str], now: datetime) -> None:
+        self.relearn(deployment, dict.fromkeys(metrics), now)
+        self.relearned_at |= {(deployment, metric): now for metric in metrics}
+
+    def _relearn_judges(self, deployment: str, metrics: Set[str], now: datetime) -> None:
+        self.judges.forget_metrics(deployment, self._relearning_judges.begin(deployment, metrics))
+        self.new_rows.begin_late(ANCHORS, deployment, self._relearning_judges.handler, now)
+
+    def _relearn_floors(self, deployment: str, floors: Set[str], now: datetime) -> None:
+        every, handler = self._relearning_floors.begin(deployment, floors), self._relearning_floors.handler
+        self.floors.forget_floors(deployment, every)
+        if every & {Floor.ERRORS, Floor.NO_DATA}:
+            self.new_rows.begin_late(PARSED_LOGS, deployment, handler, now)
+        if Floor.EMPTY_ANSWERS in every:
+            self.new_answers.begin_late(PARSED_LOGS, deployment, handler, now, self._kept_since)
+        if every & {Floor.REFUSALS, Floor.UNSCORED}:
+            self.new_rows.begin_late(SCORES, deployment, handler, now)
 
     def relearn_all(self, deployment: str, now: datetime) -> None:
         """Have all streams of a deployment, which are forgotten, learn from all rows that there are."""
@@ -159,7 +187,8 @@ class Ingest:
         """Forget all of a deployment but its alerts' rows in the lake; it can then be read or restored as a new one."""
         name = UNASSIGNED if deployment is None else deployment
         self.deployments.pop(name, None)
-        self._relearning.end(name)
+        for relearning in (self._relearning, self._relearning_judges, self._relearning_floors):
+            relearning.end(name)
         self.relearned_at = {stream: at for stream, at in self.relearned_at.items() if stream[0] != name}
         for part in (self.streams, self.floors, self.judges, self.ratings):
             part.forget(name)
@@ -208,7 +237,9 @@ class Ingest:
         name = UNASSIGNED if deployment is None else deployment
         logs = self._stats(PARSED_LOGS, name, DeploymentState.with_logs)
         if deployment is not None:
-            logs[FLOORS] = partial(self.floors.add_logs, name, now=now)
+            logs |= self._by_relearning(
+                self._relearning_floors, name, FLOORS, partial(self.floors.add_logs, name, now=now)
+            )
         self._read(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now, until=until)
         if deployment is not None and until is None:
             self._read_answers(deployment, now)
@@ -217,21 +248,34 @@ class Ingest:
         self._read_scores(deployment, name, now, until)
         if until is not None:
             return
-        anchors = self._stats(ANCHORS, name, DeploymentState.with_anchors) | {JUDGES: self.judges.add}
+        anchors = self._stats(ANCHORS, name, DeploymentState.with_anchors)
+        anchors |= self._by_relearning(self._relearning_judges, name, JUDGES, self.judges.add)
         self._read(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
         replays = self._stats(REPLAYS, name, DeploymentState.with_replays)
         self._read(REPLAYS, deployment, REPLAY_COLUMNS, replays, now)
+        self._end_relearning(deployment, name)
 
     def _read_scores(self, deployment: str | None, name: str, now: datetime, until: date | None) -> None:
-        relearning, handler = self._relearning.of(name), self._relearning.handler
-        others: RowHandler = partial(self.streams.add, now=now, without=relearning)
         scores = self._stats(SCORES, name, DeploymentState.with_scores)
-        scores |= {FLOORS: partial(self.floors.add_scores, name, now=now), REGRESSIONS: others}
-        if relearning:
-            scores[handler] = partial(self.streams.add, now=now, only=relearning)
+        floors, streams = partial(self.floors.add_scores, name, now=now), partial(self.streams.add, now=now)
+        scores |= self._by_relearning(self._relearning_floors, name, FLOORS, floors)
+        scores |= self._by_relearning(self._relearning, name, REGRESSIONS, streams)
         self._read(SCORES, deployment, SCORE_COLUMNS, scores, now, until=until)
-        if relearning and not self.new_rows.is_late(SCORES, deployment, handler):
-            self._relearning.end(name)
+
+    def _by_relearning(
+        self, relearning: Relearning, name: str, reason: str, add: Callable[..., None]
+    ) -> dict[str, RowHandler]:
+        """Give the handler of a reason, and that of what learns anew, which the first one leaves out."""
+        mine = relearning.of(name)
+        handlers: dict[str, RowHandler] = {reason: partial(add, without=mine) if mine else add}
+        return handlers | ({relearning.handler: partial(add, only=mine)} if mine else {})
+
+    def _end_relearning(self, deployment: str | None, name: str) -> None:
+        """Have the other handlers take all rows again where that of what learns anew has as many."""
+        tables = (self.new_rows, (PARSED_LOGS, SCORES, ANCHORS)), (self.new_answers, (PARSED_LOGS,))
+        for relearning in (self._relearning, self._relearning_judges, self._relearning_floors):
+            if not any(rows.is_late(spec, deployment, relearning.handler) for rows, specs in tables for spec in specs):
+                relearning.end(name)
 
     def _relearn_ratings(self, deployment: str, now: datetime) -> None:
         self.ratings.forget(deployment)
@@ -274,7 +318,8 @@ class Ingest:
 
     def knows_judges(self, deployment: str) -> bool:
         """Whether no row of the anchors of a deployment is missing."""
-        return self.new_rows.has_read(ANCHORS, [deployment], JUDGES)
+        handlers = JUDGES, self._relearning_judges.handler
+        return all(self.new_rows.has_read(ANCHORS, [deployment], one) for one in handlers)
 
     def has_counted(self, specs: Sequence[TableSpec], deployments: Sequence[str | None]) -> bool:
         """Whether the stats lack no rows of these tables; a table that is not there counts as read."""
@@ -286,7 +331,8 @@ class Ingest:
     def _read_answers(self, deployment: str, now: datetime) -> None:
         # What the first read of the table has just found unchanged needs no second one.
         if not self.new_answers.is_as_far_as(self.new_rows, PARSED_LOGS, deployment):
-            handlers: dict[str, RowHandler] = {FLOORS: partial(self.floors.add_answers, deployment, now=now)}
+            answers = partial(self.floors.add_answers, deployment, now=now)
+            handlers = self._by_relearning(self._relearning_floors, deployment, FLOORS, answers)
             handlers |= self._stats(PARSED_LOGS, deployment, DeploymentState.with_clients)
             self._read(PARSED_LOGS, deployment, _RECENT_COLUMNS, handlers, now, self.new_answers)
 

@@ -16,8 +16,8 @@ class KeptState:
     """All that is known of one deployment but its alerts, which are read anew.
 
     `learned_at` is when, by the clock, its streams were last learned from the rows without a checkpoint, and
-    `relearned_at` when those of a metric began to, after an error. `stopped` are metrics of which nothing is known, as
-    an error has stopped them.
+    `relearned_at` when those of a metric began to, after an error. `stopped` names, by kind, the metrics and floors of
+    which nothing is known, as an error has stopped them.
     """
 
     stats: DeploymentState
@@ -27,4 +27,4 @@ class KeptState:
     judges: dict[StreamKey, Judge]
     learned_at: datetime | None
     relearned_at: dict[str, datetime]
-    stopped: tuple[str, ...]
+    stopped: dict[str, tuple[str, ...]]

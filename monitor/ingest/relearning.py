@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -60,3 +60,30 @@ class Relearning:
             tries.tried_at, tries.due_at = now, now + timedelta(seconds=tries.waits.next_delay())
             due[deployment] = due.get(deployment, frozenset()) | {name}
         return due
+
+
+@dataclass(frozen=True)
+class RelearningKind:
+    """What an error may stop: streams, judges or floors. `begin` has some of a deployment learn anew."""
+
+    stopped: StoppedStreams
+    relearning: Relearning
+    begin: Callable[[str, Set[str], datetime], None]
+
+
+def relearn_stopped(kinds: Mapping[str, RelearningKind], now: datetime) -> list[str]:
+    """Have what an error has stopped learn anew, if it is time to; gives the deployments that it is of."""
+    found: set[str] = set()
+    for kind in kinds.values():
+        due = kind.relearning.due(kind.stopped, now)
+        for deployment, names in due.items():
+            kind.begin(deployment, names, now)
+            kind.stopped.learn_anew(deployment, names)
+        found |= due.keys()
+    return sorted(found)
+
+
+def stopped_of(kinds: Mapping[str, RelearningKind], deployment: str) -> dict[str, tuple[str, ...]]:
+    """Give what an error has stopped of a deployment, and has not learned anew, by kind."""
+    found = {name: tuple(sorted(kind.stopped.of(deployment))) for name, kind in kinds.items()}
+    return {name: stopped for name, stopped in found.items() if stopped}

@@ -32,6 +32,7 @@ from monitor.ingest.checkpoints import Checkpoint, Checkpoints
 from monitor.ingest.codec import StateError
 from monitor.ingest.ingest import Ingest
 from monitor.ingest.kept_state import KeptState
+from monitor.ingest.relearning import stopped_of
 from monitor.regression import RegressionSettings
 from monitor.snapshot import DeploymentState
 from monitor.stats.collector_stats import CollectorStats
@@ -189,9 +190,11 @@ class StateKeeper:
         ingest.streams.restore(state.streams)
         ingest.relearned_at |= {(name, metric): at for metric, at in state.relearned_at.items()}
         if state.stopped:
-            logger.info("An error had stopped %s of %r: they learn anew.", ", ".join(state.stopped), name)
+            stopped = ", ".join(one for names in state.stopped.values() for one in names)
+            logger.info("An error had stopped %s of %r: they learn anew.", stopped, name)
             self._unread.append(deployment)
-            ingest.relearn(name, dict.fromkeys(state.stopped), now)
+            for kind, names in state.stopped.items():
+                ingest.kinds()[kind].begin(name, frozenset(names), now)
         if ingest.new_rows.has_read(RELEASES, [None], f"read_{RELEASES.name}"):
             outdated = ingest.streams.forget_outdated(name)
             if outdated:
@@ -280,7 +283,7 @@ class StateKeeper:
             judges=ingest.judges.judges_of(name),
             learned_at=self.learned_at.get(name),
             relearned_at={metric: at for (mine, metric), at in ingest.relearned_at.items() if mine == name},
-            stopped=tuple(sorted(ingest.streams.stopped.of(name))),
+            stopped=stopped_of(ingest.kinds(), name),
         )
 
     def _save_root(self, now: datetime) -> None:

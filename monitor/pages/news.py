@@ -69,7 +69,9 @@ def news_of(snapshot: Snapshot) -> News:
         incidents={name: found for name, state in ordered if (found := open_incident(state))},
         watching=sum(reading.status is Status.WATCHING for reading in readings),
         learning=sum(reading.status is Status.LEARNING for reading in readings),
-        stopped=sum(len(state.stopped) for _, state in ordered),
+        stopped=sum(
+            len(one) for _, state in ordered for one in (state.stopped, state.stopped_judges, state.stopped_floors)
+        ),
     )
 
 

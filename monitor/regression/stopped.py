@@ -75,6 +75,13 @@ class StoppedStreams:
         self._learning &= self._errors.keys()
 
 
+def of_metrics(rows: pa.Table, only: Set[str] | None = None, without: Set[str] = frozenset()) -> pa.Table:
+    """Give the rows of some metrics, or of all, but those of others."""
+    if only is not None:
+        return rows.filter(pc.is_in(rows["metric"], pa.array(sorted(only), pa.string())))
+    return rows.filter(pc.invert(pc.is_in(rows["metric"], pa.array(sorted(without))))) if without else rows
+
+
 def by_metric(rows: pa.Table) -> Iterator[tuple[StreamName, pa.Table]]:
     """Divide rows with the columns `deployment` and `metric` by both; rows without one of them are left out."""
     for found in rows.group_by(["deployment", "metric"]).aggregate([]).to_pylist():

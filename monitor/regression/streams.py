@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
@@ -21,7 +20,7 @@ from monitor.regression.releases import Releases
 from monitor.regression.scale import Scale
 from monitor.regression.segments.classes import MOST_VALUES
 from monitor.regression.settings import RegressionSettings
-from monitor.regression.stopped import StoppedStreams, StreamName, by_metric
+from monitor.regression.stopped import StoppedStreams, StreamName, by_metric, of_metrics
 from monitor.regression.stream import Stream, StreamsState
 
 logger = logging.getLogger(__name__)
@@ -90,10 +89,7 @@ class Streams:
 
         `only` and `without` name metrics. An error leaves all streams as they were.
         """
-        if only is not None:
-            scores = scores.filter(pc.is_in(scores["metric"], pa.array(sorted(only))))
-        elif without:
-            scores = scores.filter(pc.invert(pc.is_in(scores["metric"], pa.array(sorted(without)))))
+        scores = of_metrics(scores, only, without)
         # What is far in the future would close every batch until then.
         for stream_rows in self._grouped(scores, now + self._settings.grace):
             if not self.stopped.takes_rows(stream_rows.key.of_metric):

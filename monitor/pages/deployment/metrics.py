@@ -32,7 +32,9 @@ class MetricView:
     anchors: JudgeReading | None
     judgement: Judgement
     stopped: str | None
-    """The error for which it is no longer watched."""
+    """The error for which it is not watched."""
+    judge_stopped: str | None
+    """The error for which its judge is not watched."""
     idle_since: datetime | None
     """When the last score was made, where that is too long ago for it to be watched."""
     power: str
@@ -102,6 +104,7 @@ def _view(name: str, metric: str, scores: MetricStats, snapshot: Snapshot, perio
         anchors=state.judges.get(metric),
         judgement=state.judgements.get(metric, UNDECIDED),
         stopped=state.stopped.get(metric),
+        judge_stopped=state.stopped_judges.get(metric),
         idle_since=state.idle.get(metric),
         power=power_words(reading, scores.scale),
         drawing=draw(_chart(name, metric, scores, reading, snapshot, period, key)),

@@ -208,6 +208,8 @@ def _warnings(deployment: DeploymentState, times: Times) -> Iterator[str]:
     yield from _regressed(deployment, times, paging=False)
     yield from (_limit(change.key.metric) for change in deployment.passed if not change.pages)
     yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
+    yield from (f"the judge of {metric} stopped by an error" for metric in deployment.stopped_judges)
+    yield from (f"limit {floor.replace('_', ' ')} stopped by an error" for floor in deployment.stopped_floors)
     yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +18,7 @@ from monitor.regression.judge_drift.detector import FEWEST, JudgeDriftDetector, 
 from monitor.regression.judgement import Shift
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
+from monitor.regression.stopped import StoppedStreams, StreamName, by_metric, of_metrics
 
 ANCHOR_COLUMNS = (
     "event_id", "deployment", "metric", "metric_version", "draw", "value", "scored_at", "direction", "low", "high",
@@ -63,9 +64,22 @@ class JudgeDriftDetectors:
         self._tolerance = tolerance
         self._judges: dict[StreamKey, Judge] = {}
         self._known: Mapping[StreamKey, JudgeReading] | None = None
+        self.stopped = StoppedStreams("is not watched for a judge that changes")
 
-    def add(self, rows: pa.Table) -> None:
-        """Take in new rows, in any order; all rows of one scoring at once. An error leaves all judges as they were."""
+    def add(self, rows: pa.Table, only: Set[str] | None = None, without: Set[str] = frozenset()) -> None:
+        """Take in new rows, in any order; all rows of one scoring at once. `only` and `without` name metrics.
+
+        An error stops the judges of its metric, of which all is dropped.
+        """
+        for metric, mine in by_metric(of_metrics(rows, only, without)):
+            if self.stopped.takes_rows(metric):
+                try:
+                    self._judges |= self._changed(mine)
+                except Exception as error:
+                    self._stop(metric, error)
+        self._known = None
+
+    def _changed(self, rows: pa.Table) -> dict[StreamKey, Judge]:
         changed: dict[StreamKey, Judge] = {}
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
             judge = changed.get(key) or deepcopy(self._judges.get(key))
@@ -77,8 +91,7 @@ class JudgeDriftDetectors:
             else:
                 judge.detector.add(at, qualities)
                 judge.scored_at = max(judge.scored_at, at)
-        self._judges |= changed
-        self._known = None
+        return changed
 
     def judges_of(self, deployment: str) -> dict[StreamKey, Judge]:
         """Give the judges of a deployment, to be kept."""
@@ -87,6 +100,13 @@ class JudgeDriftDetectors:
     def forget(self, deployment: str) -> None:
         """Forget the judges of a deployment."""
         self._judges = {key: judge for key, judge in self._judges.items() if key.deployment != deployment}
+        self._known = None
+        self.stopped.forget(deployment)
+
+    def forget_metrics(self, deployment: str, metrics: Set[str]) -> None:
+        """Forget the judges of some metrics of a deployment, of all versions."""
+        gone = {(deployment, metric) for metric in metrics}
+        self._judges = {key: judge for key, judge in self._judges.items() if key.of_metric not in gone}
         self._known = None
 
     def restore(self, judges: Mapping[StreamKey, Judge]) -> None:
@@ -97,7 +117,11 @@ class JudgeDriftDetectors:
     def shift(self, key: StreamKey, since: datetime) -> Shift | None:
         """By how much a stream's judge scored its anchors higher from `since` on than at first; None if unknown."""
         judge = self._judges.get(key)
-        return None if judge is None else _in_values(judge.detector.shift(since), judge.scale)
+        try:
+            return None if judge is None else _in_values(judge.detector.shift(since), judge.scale)
+        except Exception as error:
+            self._stop(key.of_metric, error)
+            return None
 
     def can_compare(self, key: StreamKey) -> bool:
         """Whether a stream's judge has enough anchors to say by how much it changed."""
@@ -107,8 +131,18 @@ class JudgeDriftDetectors:
     def readings(self) -> Mapping[StreamKey, JudgeReading]:
         """Give what is known of every judge; some milliseconds for each after new rows."""
         if self._known is None:
-            self._known = {key: self._reading(key, judge) for key, judge in self._judges.items()}
+            found: dict[StreamKey, JudgeReading] = {}
+            for key, judge in self._judges.items():
+                try:
+                    found[key] = self._reading(key, judge)
+                except Exception as error:
+                    self._stop(key.of_metric, error)
+            self._known = {key: reading for key, reading in found.items() if key in self._judges}
         return self._known
+
+    def _stop(self, metric: StreamName, error: Exception) -> None:
+        self.forget_metrics(metric[0], {metric[1]})
+        self.stopped.stop(metric, error)
 
     def _reading(self, key: StreamKey, judge: Judge) -> JudgeReading:
         before, difference = self._before(key, judge), None
