@@ -58,8 +58,10 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=2)
 
 
-def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error in one scoring leaves all judges as they were, so that the same rows count once."""
+def test_an_error_stops_the_judges_of_its_metric_which_learn_anew_from_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The judges of other metrics go on; rows that come before it learns anew are not taken, so that each counts once."""
     before, rest = scoring(0, 5.0), [*scoring(1, 5.0), *scoring(2, 4.0), *scoring(3, 4.0), *scoring(1, 3.0, metric="b")]
     anchors, add = fed(*before), JudgeDriftDetector.add
 
@@ -70,9 +72,12 @@ def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monke
 
     with monkeypatch.context() as failing:
         failing.setattr(JudgeDriftDetector, "add", add_but_the_last)
-        with pytest.raises(ArithmeticError):
-            anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
-    assert anchors.readings() == fed(*before).readings()
-    anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+        anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+    assert anchors.stopped.waiting == {KEY.of_metric}
+    assert anchors.readings() == fed(*scoring(1, 3.0, metric="b")).readings()
+    anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS), only={KEY.metric})
+    assert KEY not in anchors.readings()
+    anchors.stopped.learn_anew(KEY.deployment, {KEY.metric})
+    anchors.add(ANCHORS.rows([*before, *rest]).select(ANCHOR_COLUMNS), only={KEY.metric})
     assert anchors.readings() == fed(*before, *rest).readings()
     assert anchors.shift(KEY, START) == fed(*before, *rest).shift(KEY, START)
