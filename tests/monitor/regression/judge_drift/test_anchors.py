@@ -61,7 +61,7 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
 def test_an_error_stops_the_judges_of_its_metric_which_learn_anew_from_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The judges of other metrics go on; rows that come before it learns anew are not taken, so that each counts once."""
+    """Those of other metrics go on; rows that come before it learns anew are not taken, so that each counts once."""
     before, rest = scoring(0, 5.0), [*scoring(1, 5.0), *scoring(2, 4.0), *scoring(3, 4.0), *scoring(1, 3.0, metric="b")]
     anchors, add = fed(*before), JudgeDriftDetector.add
 
