@@ -58,8 +58,8 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=2)
 
 
-def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error in one scoring leaves all judges as they were, so that the same rows count once."""
+def test_judges_in_which_an_error_arises_stop_alone_and_learn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the rows may be taken in, so all is dropped until all rows come again; another metric's judge goes on."""
     before, rest = scoring(0, 5.0), [*scoring(1, 5.0), *scoring(2, 4.0), *scoring(3, 4.0), *scoring(1, 3.0, metric="b")]
     anchors, add = fed(*before), JudgeDriftDetector.add
 
@@ -70,9 +70,14 @@ def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monke
 
     with monkeypatch.context() as failing:
         failing.setattr(JudgeDriftDetector, "add", add_but_the_last)
-        with pytest.raises(ArithmeticError):
-            anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
-    assert anchors.readings() == fed(*before).readings()
-    anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+        anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+    assert list(anchors.stopped.errors) == [KEY.of_metric]
+    assert [key.metric for key in anchors.readings()] == ["b"]
+    anchors.add(ANCHORS.rows(scoring(4, 4.0)).select(ANCHOR_COLUMNS))
+    assert [key.metric for key in anchors.readings()] == ["b"]
+    anchors.stopped.learn_anew(KEY.deployment, [KEY.metric])
+    anchors.add(ANCHORS.rows([*before, *rest]).select(ANCHOR_COLUMNS), only={KEY.metric})
+    anchors.stopped.note_working(KEY.deployment, [KEY.metric])
+    assert anchors.stopped.errors == {}
     assert anchors.readings() == fed(*before, *rest).readings()
     assert anchors.shift(KEY, START) == fed(*before, *rest).shift(KEY, START)
