@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -82,7 +81,7 @@ class JudgeDriftDetectors:
     def _changed(self, rows: pa.Table) -> dict[StreamKey, Judge]:
         changed: dict[StreamKey, Judge] = {}
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
-            judge = changed.get(key) or deepcopy(self._judges.get(key))
+            judge = changed.get(key) or self._judges.get(key)
             if judge is None or judge.scale != scale:
                 judge = Judge(JudgeDriftDetector(self._tolerance), scale, at, at)
             changed[key] = judge

@@ -62,5 +62,6 @@ def test_progress_counts_no_more_than_all(seen: int, left: timedelta | None, wor
     )
     assert progress(reading) == words
     macro = templates().get_template("macros.html").module.state  # type: ignore[attr-defined]
-    row = SimpleNamespace(reading=reading, can_be_watched=True, stopped=None, idle_since=None, mix=None, anchors=None)
+    without = dict.fromkeys(("stopped", "judge_stopped", "idle_since", "mix", "anchors"))
+    row = SimpleNamespace(reading=reading, can_be_watched=True, **without)
     assert words in str(macro(row))

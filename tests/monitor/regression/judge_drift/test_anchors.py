@@ -58,10 +58,8 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=2)
 
 
-def test_an_error_stops_the_judges_of_its_metric_which_learn_anew_from_all_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Those of other metrics go on; rows that come before it learns anew are not taken, so that each counts once."""
+def test_judges_in_which_an_error_arises_stop_alone_and_learn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the rows may be taken in, so all is dropped until all rows come again; another metric's judge goes on."""
     before, rest = scoring(0, 5.0), [*scoring(1, 5.0), *scoring(2, 4.0), *scoring(3, 4.0), *scoring(1, 3.0, metric="b")]
     anchors, add = fed(*before), JudgeDriftDetector.add
 
@@ -73,11 +71,13 @@ def test_an_error_stops_the_judges_of_its_metric_which_learn_anew_from_all_rows(
     with monkeypatch.context() as failing:
         failing.setattr(JudgeDriftDetector, "add", add_but_the_last)
         anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
-    assert anchors.stopped.waiting == {KEY.of_metric}
-    assert anchors.readings() == fed(*scoring(1, 3.0, metric="b")).readings()
-    anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS), only={KEY.metric})
-    assert KEY not in anchors.readings()
-    anchors.stopped.learn_anew(KEY.deployment, {KEY.metric})
+    assert list(anchors.stopped.errors) == [KEY.of_metric]
+    assert [key.metric for key in anchors.readings()] == ["b"]
+    anchors.add(ANCHORS.rows(scoring(4, 4.0)).select(ANCHOR_COLUMNS))
+    assert [key.metric for key in anchors.readings()] == ["b"]
+    anchors.stopped.learn_anew(KEY.deployment, [KEY.metric])
     anchors.add(ANCHORS.rows([*before, *rest]).select(ANCHOR_COLUMNS), only={KEY.metric})
+    anchors.stopped.note_working(KEY.deployment, [KEY.metric])
+    assert anchors.stopped.errors == {}
     assert anchors.readings() == fed(*before, *rest).readings()
     assert anchors.shift(KEY, START) == fed(*before, *rest).shift(KEY, START)
