@@ -151,14 +151,14 @@ def test_silence_that_cannot_be_judged_of_one_deployment_is_judged_of_the_others
 def test_a_judge_in_which_an_error_arises_stops_alone_and_learns_anew(
     make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The alert that judges have changed stays open; the other metric's judge is read all the time."""
+    """The alert that a judge has changed stays open; the other metric's judge, which is as ever, is read all the time."""
     for metric in (METRIC, OTHER):
         rows.hours("rag", 24 * 3, lambda _: 0.8, metric)
         for day in range(12):
             at = clock() - timedelta(days=12 - day)
             about = {"metric": metric, "metric_version": "1", "deployment": "rag", "draw": 0, "scored_at": at}
             about |= {"date": at.date(), "direction": "up", "low": 0.0, "high": 1.0}
-            values = (0.8 if day < 5 else 0.5 for _ in range(80))
+            values = (0.8 if day < 5 or metric == OTHER else 0.5 for _ in range(80))
             rows.anchors("rag", *(about | {"event_id": f"a{n}", "value": value} for n, value in enumerate(values)))
     monitor = make_monitor()
     before = state_of(monitor).judges
