@@ -185,7 +185,9 @@ class Outages:
 
     def _remount(self, option: str) -> None:
         sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
-        subprocess.run([*sudo, "mount", "-o", f"remount,{option}", str(self._disk)], check=True)
+        command = [*sudo, "mount", "-o", f"remount,{option}", str(self._disk)]
+        # The disk is busy while a file is open for writing.
+        wait_for(lambda: subprocess.run(command, check=False).returncode == 0)
 
 
 def test_lines_that_come_while_a_disk_refuses_are_stored_once(small_disk: Path, tmp_path: Path, logs: Path) -> None:
