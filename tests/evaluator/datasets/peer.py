@@ -15,6 +15,8 @@ import pytest
 
 TABLES: dict[str, Any] = json.loads((Path(__file__).parent / "peer_tables.json").read_text("utf-8"))
 ENVIRONMENT = Path(__file__).parents[3] / ".venv-aidial" / "bin" / "python"
+# Threads of the package's libraries abort the end of Python now and then, when all is done.
+_END = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 COLUMNS = ("facts_ranks", "context_relevance", "context_highlight", "recall", "precision", "mrr", "f1")
 
 
@@ -35,7 +37,7 @@ def with_peer(program: str, *arguments: str) -> str:
         message = "there is no Python with aidial-rag-eval: THIS TEST DID NOT RUN; `make aidial` makes one"
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [python, "-c", program, *arguments]
+    command = [python, "-c", program + _END, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
