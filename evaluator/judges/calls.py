@@ -80,10 +80,14 @@ class Calls:
         _keep_private(path)
         self._clock = clock
         self._database = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        self._database.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
-        self._database.executescript(_TABLES)
+        try:
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+            self._database.executescript(_TABLES)
+        except sqlite3.Error:
+            self._database.close()
+            raise
 
     def close(self) -> None:
         """Close the file; calls that are not finished stay at their upper bound."""

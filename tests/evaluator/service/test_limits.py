@@ -148,6 +148,7 @@ def test_judges_that_are_opened_after_the_end_are_closed(lake: Lake, judge: Scri
     pool.close()
     bound = pool.judge("strict")
     assert bound.client._closed
+    pool.close()
     with pytest.raises(LookupError):
         pool.judge("kind")
 
