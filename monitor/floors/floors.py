@@ -225,15 +225,11 @@ class Floors:
 
     def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
-        answered: dict[str, RequestTimes] = {}
-        for name, counts in self._counts.items():
-            try:
-                if counts.answered_since is not None and counts.request_times.until:
-                    counts.request_times.usual_pause()
-                    answered[name] = counts.request_times
-            except Exception as error:
-                self._stop(name, Floor.NO_DATA, error)
-        return self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now)
+        answered = {name: one.request_times for name, one in self._counts.items() if one.answered_since is not None}
+        found = self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now)
+        for name, error in self._no_data.errors.items():
+            self._stop(name, Floor.NO_DATA, error)
+        return found
 
     def _silence_readings(self, last: LastChanges, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
         changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ _AROUND = timedelta(hours=3)
 _ENOUGH_PAUSES = 20
 _SLOT = timedelta(minutes=5)
 _DAY = timedelta(days=1) // _SLOT
+_Value = TypeVar("_Value")
 
 
 @dataclass(slots=True, init=False, eq=False)
@@ -84,6 +86,8 @@ class NoDataDetector:
     """
 
     def __init__(self) -> None:
+        self.errors: dict[str, Exception] = {}
+        """Of the last look: deployments in which an error arose; nothing is said of their silence."""
         self._pending: dict[str, datetime] = {}
 
     def look(
@@ -94,18 +98,31 @@ class NoDataDetector:
         now: datetime,
     ) -> list[FloorChange]:
         """Give what begins or ends; `opened` says when the alerts fired that are open."""
-        lasts = {name: last for name, times in request_times.items() if (last := times.until)}
+        self.errors = {}
+        lasts = self._of_each(request_times, lambda name: request_times[name].until)
         newest = max(lasts.values(), default=now)
         over = [change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now))]
-        due = {
-            name: change
-            for name, last in lasts.items()
-            if name not in opened and (change := _due(name, request_times[name], factor_of(name), last, newest, now))
-        }
+        due = self._of_each(
+            (name for name in lasts if name not in opened),
+            lambda name: _due(name, request_times[name], factor_of(name), lasts[name], newest, now),
+        )
         firing = _one_for_all_silent(due, opened, newest)
         # Where the clock was set back, the time in which it was seen begins anew.
         self._pending = {name: min(self._pending.get(name, now), now) for name in firing}
         return [*over, *(firing[name] for name, seen in self._pending.items() if now - seen >= PENDING)]
+
+    def _of_each(self, names: Iterable[str], value_of: Callable[[str], _Value | None]) -> dict[str, _Value]:
+        """Give the values of the deployments that have one."""
+        found = {}
+        for name in names:
+            try:
+                value = value_of(name)
+            except Exception as error:
+                self.errors[name] = error
+                continue
+            if value is not None:
+                found[name] = value
+        return found
 
 
 def _due(
