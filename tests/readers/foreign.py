@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from deltalake import DeltaTable
 
-ENVIRONMENT = Path(__file__).parents[2] / ".venv-readers" / "bin" / "python"
+from tests.other_python import run_other_python
+
 VERSIONS = {"deltalake": "0.25.5", "duckdb": "1.5.5"}
 
 Rows = list[dict[str, Any]]
@@ -24,19 +21,11 @@ Rows = list[dict[str, Any]]
 def read_tables(folders: Sequence[str]) -> dict[str, list[pa.Table]]:
     """Read tables that lie in folders with each reader: its name, and the rows of each table.
 
-    The older deltalake and DuckDB run in a process of the environment that `make readers` makes, or that
-    DIALWATCH_READERS_PYTHON names; in CI there must be one.
+    The older deltalake and DuckDB run in a process of the environment that `make readers` makes.
     """
-    python = os.environ.get("DIALWATCH_READERS_PYTHON", str(ENVIRONMENT))
-    if shutil.which(python) is None:
-        message = "there is no Python with other readers of tables: THIS TEST DID NOT RUN; `make readers` makes one"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as out:
-        command = [python, str(Path(__file__).with_name("read_tables.py")), out, *folders]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == VERSIONS
+        program = str(Path(__file__).with_name("read_tables.py"))
+        assert json.loads(run_other_python("readers", [program, out, *folders])) == VERSIONS
         found = {
             f"{name} {version}": [_arrow(Path(out, f"{name}-{number}.arrow")) for number in range(len(folders))]
             for name, version in VERSIONS.items()

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
+
+from tests.other_python import run_other_python
 
 TABLES: dict[str, Any] = json.loads((Path(__file__).parent / "peer_tables.json").read_text("utf-8"))
-ENVIRONMENT = Path(__file__).parents[3] / ".venv-aidial" / "bin" / "python"
 # Threads of the package's libraries abort the end of Python now and then, when all is done.
 _END = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 COLUMNS = ("facts_ranks", "context_relevance", "context_highlight", "recall", "precision", "mrr", "f1")
@@ -28,16 +25,5 @@ def stored(name: str, folder: Path) -> str:
 
 
 def with_peer(program: str, *arguments: str) -> str:
-    """Run Python that imports aidial_rag_eval, and give what it prints; in CI there must be one.
-
-    `make aidial` makes it; DIALWATCH_AIDIAL_PYTHON names another one.
-    """
-    python = os.environ.get("DIALWATCH_AIDIAL_PYTHON", str(ENVIRONMENT))
-    if shutil.which(python) is None:
-        message = "there is no Python with aidial-rag-eval: THIS TEST DID NOT RUN; `make aidial` makes one"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [python, "-c", program + _END, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Run Python that imports aidial_rag_eval in the environment of `make aidial`, and give what it prints."""
+    return run_other_python("aidial", ["-c", program + _END, *arguments])
