@@ -127,7 +127,7 @@ class AlertRecorder:
         ingest.note_relearned()
         told = [
             f"{name} of {deployment!r} {kind.what}: {error!r}"
-            for kind in (ingest.streams.stopped, ingest.judges.stopped, ingest.floors.stopped)
+            for kind in (one.stopped for one in ingest.kinds().values())
             for (deployment, name), error in kind.errors.items()
         ]
         if told:

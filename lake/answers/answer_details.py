@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.answers.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trace_rows
-from lake.answers.answer_rows import IS_ENTRY
+from lake.answers.answer_rows import ENTRY_COLUMNS, IS_ENTRY
 from lake.answers.behind_interceptors import LONGEST_CALL
 from lake.answers.call_tables import CallTablesOfDays
 from lake.answers.child_contexts import ChildContexts
@@ -249,7 +249,7 @@ def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Tab
         known = ["chat_id", "user_id"], [one for one in (row["chat_id"], row["user_id"]) if one]
     if signals.num_rows:
         day = [row["date"]]
-        others = logs.read_rows(known[0], known[1], [*JOIN_COLUMNS, "kind", "is_entry", "origin"], day)
+        others = logs.read_rows(known[0], known[1], [*JOIN_COLUMNS, *ENTRY_COLUMNS], day)
         own = PARSED_LOGS.rows([{name: row[name] for name in JOIN_COLUMNS}]).select(JOIN_COLUMNS)
         answers = pa.concat_tables([others.filter(IS_ENTRY).select(JOIN_COLUMNS).cast(own.schema), own])
         about, rows = signals.select(SIGNAL_JOIN_COLUMNS), signals.select(SIGNAL_JOIN_COLUMNS).to_pylist()

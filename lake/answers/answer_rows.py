@@ -17,6 +17,9 @@ IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRO
 _IS_ASKED = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry")
 _IS_ANSWERED = _IS_ASKED & (ds.field("status") == 200)
 
+ENTRY_COLUMNS = ("kind", "is_entry", "origin")
+"""Columns that `IS_ENTRY` reads."""
+
 IS_ENTRY = _IS_ASKED & IS_PRODUCTION
 """Rows of answers that people asked for, also where the call failed."""
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.answer_rows import IS_ENTRY
+from lake.answers.answer_rows import ENTRY_COLUMNS, IS_ENTRY
 from lake.schemas import PARSED_LOGS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader
@@ -29,7 +29,6 @@ JOIN_COLUMNS = ("event_id", "response_id", "response_ids", "chat_id", "user_id",
 SIGNAL_JOIN_COLUMNS = ("response_id", "signaled_at", "user_id", "chat_id", "origin", "details")
 """Columns of `user_signals` by which they are joined."""
 _JOINED = pa.schema([PARSED_LOGS.schema.field(name).remove_metadata() for name in JOIN_COLUMNS])
-_KIND_COLUMNS = ("kind", "is_entry", "origin")
 
 
 class _Answer(NamedTuple):
@@ -220,7 +219,7 @@ def _read_about(logs: DayReader, signals: Sequence[Mapping[str, Any]], where: ds
     if not signals:
         return _JOINED.empty_table()
     ids = {one["response_id"] for one in signals} - {None}
-    rows = logs.read_rows(["response_id", "response_ids", "event_id"], ids, [*JOIN_COLUMNS, *_KIND_COLUMNS])
+    rows = logs.read_rows(["response_id", "response_ids", "event_id"], ids, [*JOIN_COLUMNS, *ENTRY_COLUMNS])
     found = [rows if where is None else rows.filter(where)]
     unnamed = [one for one in signals if one["response_id"] is None]
     if unnamed:

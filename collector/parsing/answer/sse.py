@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from collector.parsing.answer.errors import NO_MESSAGE, error_of
-from collector.parsing.json_text.bodies import read_object, read_objects, text_or_none
+from collector.parsing.json_text.bodies import BLANK, read_object, read_objects, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
 
 _FIELD: Final = "data:"
@@ -33,7 +33,6 @@ _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _ERROR: Final = '"error"'
 _SOME_ERROR: Final = re.compile(r'"error"(?!\s*:\s*null)')
 _NO_FIELD: Final = re.compile(r"\n(?!event:|id:|retry:|error:|:|\n|\Z)")
-_BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
 _LONGEST_END: Final = 1_024
 _MOST_LINES: Final = 64
@@ -43,7 +42,7 @@ _FIRST_EVENTS: Final = 2
 
 def is_stream(body: str) -> bool:
     """Whether a response body is the text of server-sent events."""
-    return body.lstrip(_BLANK).startswith(_BEGINNINGS)
+    return body.lstrip(BLANK).startswith(_BEGINNINGS)
 
 
 def is_ended(body: str) -> bool:
@@ -59,7 +58,7 @@ def events(body: str) -> Iterable[tuple[str, str]]:
     between events that are JSON each; JSON text holds a line feed that was not escaped; JSON stands between the events
     without a field; llama.cpp has a field `error`, which is an event of this name here.
     """
-    text = body.lstrip(_BLANK)
+    text = body.lstrip(BLANK)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(text) > _LONGEST_SPLIT:

@@ -14,7 +14,8 @@ from collector.parsing.json_text.value_limit import holds_more_values
 CUT_MARK: Final = ">>"
 """Mark that DIAL Core appends to a text that it cut for its length."""
 
-_BLANK: Final = "\ufeff \t\r\n"
+BLANK: Final = "\ufeff \t\r\n"
+"""What may stand before JSON or events: a byte order mark and white space."""
 _LONGEST_INTEGER: Final = 300
 _TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
 
@@ -31,7 +32,7 @@ def read_object(text: object) -> dict[str, Any] | None:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = _read_tolerantly(text.lstrip(_BLANK))
+        value = _read_tolerantly(text.lstrip(BLANK))
     return value if isinstance(value, dict) else None
 
 
@@ -40,10 +41,11 @@ def read_objects(text: str) -> list[dict[str, Any]]:
     value = read_object(text)
     if value is not None:
         return [value]
-    if not text.lstrip(_BLANK).startswith("[") or holds_more_values(text):
+    listed = text.lstrip(BLANK)
+    if not listed.startswith("[") or holds_more_values(text):
         return []
     try:
-        return objects(orjson.loads(text.lstrip(_BLANK)))
+        return objects(orjson.loads(listed))
     except orjson.JSONDecodeError:
         return []
 
@@ -53,7 +55,7 @@ def read_cut_object(text: str) -> dict[str, Any] | None:
     if holds_more_values(text):
         return None
     try:
-        value = _clean(read_cut(text.lstrip(_BLANK), _DECODER))
+        value = _clean(read_cut(text.lstrip(BLANK), _DECODER))
     except (BrokenText, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
