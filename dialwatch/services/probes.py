@@ -1,4 +1,4 @@
-"""What programs ask of a part: `/metrics`, `/healthz` whether its process answers, `/readyz` whether its lake does."""
+"""Probes of a part: `/metrics`, `/healthz` whether its process answers, `/readyz` whether its lake does."""
 
 from __future__ import annotations
 

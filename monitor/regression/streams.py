@@ -87,7 +87,7 @@ class Streams:
     ) -> None:
         """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`.
 
-        `only` and `without` name metrics. An error leaves all streams as they were.
+        `only` and `without` name metrics. An error stops its metric alone.
         """
         scores = of_metrics(scores, only, without)
         # What is far in the future would close every batch until then.

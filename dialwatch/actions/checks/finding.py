@@ -1,4 +1,4 @@
-"""What one check found."""
+"""Finding of one check."""
 
 from __future__ import annotations
 

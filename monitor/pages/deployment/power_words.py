@@ -1,4 +1,4 @@
-"""What a drop by a 20th of a metric's range would take to be seen, in words."""
+"""Words for the power of a detector: how long a drop by a 20th of a metric's range would take to be seen."""
 
 from __future__ import annotations
 

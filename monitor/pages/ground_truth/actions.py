@@ -1,4 +1,4 @@
-"""What people do with cases on the page: accept, reject, edit, undo, and make a case of an answer."""
+"""Actions of people on cases: accept, reject, edit, undo, and make a case of an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the facts of a case stand in its contexts: word for word, whatever the case and the marks between the words.
+"""Places of the facts of a case in its contexts: word for word, whatever the case and the marks between the words.
 
 That is what the citation matcher of the metrics finds.
 """
