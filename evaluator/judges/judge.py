@@ -9,7 +9,7 @@ import logging
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -136,12 +136,13 @@ class Judge:
         prompt_version: str,
         draw: int = 0,
         check: Callable[[Any], None] | None = None,
+        optional: Set[str] = frozenset(),
     ) -> JudgeReply:
         """Give the reply to a prompt, as JSON that fits the schema.
 
         A reply that does not fit is asked for once more, with what is wrong with it and the schema as text; so is one
-        about which `check` raises MisfitError, without the schema. The second need only fit the schema: the caller
-        takes of it what can be used.
+        about which `check` raises MisfitError, without the schema. The second need only fit the schema, and may lack
+        `optional` properties: the caller takes of it what can be used.
         `prompt_version` and `draw` only distinguish requests: another draw is another call, for votes that shall be
         independent. Raises JudgeError, and ValueError for a schema that could not be checked.
         """
@@ -155,7 +156,7 @@ class Judge:
             spend += spent
             self._raise_if_no_reply(completion, spend)
             try:
-                parsed = read(completion.text, schema)
+                parsed = read(completion.text, schema, optional if is_last else frozenset())
             except MisfitError as misfit:
                 problem = misfit.without_text
                 conversation = asked_again(conversation, completion.text, misfit, schema)
