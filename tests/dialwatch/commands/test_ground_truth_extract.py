@@ -58,7 +58,7 @@ def test_the_facts_of_proposed_cases_are_named(config: Path, server: ScriptedSer
     server.always = says(json.dumps({"facts": [fact, fact | {"sentences": [2], "quote": "made up"}]}))
     done = extracted(config, "--judge", "strict", "--who", "ann")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("1 facts of 1 cases, 1 citations that stand nowhere were dropped; 1 calls, ")
+    assert done.stdout.startswith("1 facts of 1 cases, 1 citations that stand nowhere were dropped, 0 cases without support are stale; 1 calls, ")
     found = cases(config)
     assert (found["abc"]["facts"], found["abc"]["updated_by"]) == ([SEAT], "ann")
     assert found["bcd"]["facts"] is None
