@@ -19,6 +19,7 @@ from evaluator.judges.calls import BudgetSpentError, Calls
 from evaluator.judges.completion import ChatCompletion, completion_from_json
 from evaluator.judges.endpoint import Endpoint, EndpointError
 from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reason, Spend
+from evaluator.judges.fence import with_marks
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, Paid, PromptClaim
 from evaluator.judges.request_formats import REQUEST_FORMATS, RequestFormat, asked_again, request
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
@@ -296,7 +297,9 @@ class Judge:
             raise JudgeError(Reason.CUT, message, spend)
 
     def _call(self, prompt: _Prompt, form: RequestFormat) -> _Call:
-        body = request(self._settings, prompt.messages, prompt.schema, form)
+        secret = self._calls.secret
+        messages = [replace(message, content=with_marks(message.content, secret)) for message in prompt.messages]
+        body = request(self._settings, messages, prompt.schema, form)
         tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
         return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 

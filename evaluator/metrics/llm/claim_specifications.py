@@ -11,6 +11,7 @@ from evaluator.metrics.llm.verdicts import (
     ClaimNumbers,
     Judged,
     NoiseSensitivity,
+    Verdict,
     all_supported,
     claim_numbers,
     context_precision,
@@ -46,7 +47,7 @@ def _denied_share(claims: RowClaims) -> Judged:
 
 def _right_share(claims: RowClaims) -> Judged:
     # Without contexts the reference answer alone decides.
-    of_contexts = claims.grounded if claims.row.contexts else [UNDECIDED] * len(claims.grounded)
+    of_contexts: list[Verdict] = claims.grounded if claims.row.contexts else [UNDECIDED] * len(claims.grounded)
     return right_share(claims.matrix.answer_in_reference, of_contexts)
 
 
