@@ -62,12 +62,18 @@ def _grounded_share_by_sentence(claims: RowClaims) -> Judged:
 
 
 def _addressing_share(claims: RowClaims) -> Judged:
-    return supported_share(claims.answer.addresses)
+    return supported_share(list(_of_prose(claims).values()))
 
 
 def _addressing_sentences(claims: RowClaims) -> dict[str, Any]:
-    addressing = [number for number, addresses in enumerate(claims.answer.addresses, 1) if addresses]
-    return {"addressing": addressing, "sentences": len(claims.row.answer)}
+    verdicts = _of_prose(claims)
+    return {"addressing": [number for number, verdict in verdicts.items() if verdict], "sentences": len(verdicts)}
+
+
+def _of_prose(claims: RowClaims) -> dict[int, Verdict]:
+    """Give the verdicts by sentence, of code and headings only where there is nothing else."""
+    verdicts = dict(enumerate(claims.answer.addresses, 1))
+    return {number: verdicts[number] for number in sorted(verdicts.keys() - claims.row.not_prose)} or verdicts
 
 
 def _useful_share(claims: RowClaims) -> Judged:
@@ -193,7 +199,8 @@ _ANSWER = (
         "answer_relevance_sentences",
         _addressing_share,
         asks="How much of the answer addresses the question?",
-        formula="sentences of the answer that help to answer the question / sentences of the answer",
+        formula="sentences of the answer that help to answer the question / sentences of the answer; code and headings "
+        "are none unless there is nothing else",
         source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
         reads=("answer",),
         details=_addressing_sentences,

@@ -282,6 +282,19 @@ def test_a_refusal_is_found_by_the_lexicon_or_by_the_judge(bench: Bench, server:
         assert scored(client, "faithfulness_claims", long)[0].value == 1.0
 
 
+def test_code_and_headings_are_no_sentences_that_address_a_question(bench: Bench, server: ScriptedServer) -> None:
+    """They count where there is nothing else."""
+    code = "```python\nx = f(1)\nprint(x)\n```"
+    server.always = judging(answered([[]] * 6, addresses="nnynnn"))
+    mixed = row(answer=f"## Calling it\n\nDo this:\n\nCall f with 1.\n\n{code}")
+    with bench.client() as client:
+        (score,) = scored(client, "answer_relevance_sentences", mixed)
+        assert (score.value, score.details) == (1.0, {"addressing": [3], "sentences": 1})
+        server.always = judging(answered([[]] * 3, addresses="nyy"))
+        (alone,) = scored(client, "answer_relevance_sentences", row(answer=code))
+    assert alone.value == pytest.approx(2 / 3)
+
+
 def test_an_answer_that_refuses_and_then_answers_is_judged(bench: Bench, server: ScriptedServer) -> None:
     """A phrase of refusal does not hide what is made up after it."""
     server.always = judging(answered([[], [N]]))
