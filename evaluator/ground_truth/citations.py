@@ -1,7 +1,4 @@
-"""Citations that a judge gives: each is checked to stand in a context, and dropped where it does not.
-
-Nothing is matched fuzzily: a quote stands in its sentence character by character, or but for white space.
-"""
+"""Citations that a judge gives: each is checked to stand in a context, and dropped where it does not."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.ground_truth.orders import gives_orders
+from evaluator.ground_truth.quotes import place_of
 from evaluator.metrics import CITATION
 from evaluator.metrics import sentences as cut_in_sentences
 from evaluator.metrics.language.words import without_outer_marks
@@ -17,11 +16,6 @@ from evaluator.metrics.language.words import without_outer_marks
 _LEAST_LETTERS = 8
 """A quote of fewer letters and digits says too little by itself: its whole sentence is the fact then."""
 _LETTERS = re.compile(r"[^\W_]")
-_ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b[^.!?]{0,40}\b(?:above|previous|prior|earlier|instructions?|prompts?)\b",
-    re.IGNORECASE,
-)
-"""A sentence that gives orders to a model is no fact, whoever cites it."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +40,11 @@ class CitedFact:
 
 @dataclass(frozen=True)
 class CheckedFacts:
-    """The facts whose citations are right, each once, and how many were given and dropped."""
+    """The facts whose citations are right, each once, and how many citations were given and dropped."""
 
     facts: tuple[CitedFact, ...] = ()
     dropped: int = 0
-
-    @property
-    def given(self) -> int:
-        """All citations."""
-        return len(self.facts) + self.dropped
+    given: int = 0
 
 
 def numbered_sentences(contexts: Sequence[str]) -> list[Sentence]:
@@ -70,52 +60,59 @@ def numbered_sentences(contexts: Sequence[str]) -> list[Sentence]:
 
 
 def checked_facts(given: Iterable[Mapping[str, Any]], sentences: Sequence[Sentence]) -> CheckedFacts:
-    """Give the facts whose quotes, or else whole sentences, stand where the judge says that they do.
+    """Give the facts whose quotes, or else whole sentences, stand where the judge says that they do, or beside it.
 
-    `given` are `{"statement", "sentences", "quote"}` of the reply, numbers from 1. A fact is dropped where a number
-    does not exist, where none of its sentences holds the quote as whole words, and where its sentence gives orders.
+    `given` are `{"statement", "sentences", "quote"}` of the reply, numbers from 1. Without a quote each of its
+    sentences is a fact. A quote is looked for in its sentences, then in those before and after them; one of several
+    sentences is as many facts. A citation is dropped where a number does not exist, where part of its quote stands in
+    none of these sentences, and where a sentence gives orders.
     """
     facts: dict[tuple[int, str], CitedFact] = {}
-    dropped = 0
+    dropped = count = 0
     for one in given:
-        fact = _checked(one, sentences)
-        if fact is None:
-            dropped += 1
-        else:
+        count += 1
+        found = _checked(one, sentences)
+        dropped += not found
+        for fact in found:
             facts.setdefault((fact.chunk, fact.text), fact)
-    return CheckedFacts(tuple(facts.values()), dropped)
+    return CheckedFacts(tuple(facts.values()), dropped, count)
 
 
-def _checked(given: Mapping[str, Any], sentences: Sequence[Sentence]) -> CitedFact | None:
-    numbers = given["sentences"]
+def _checked(given: Mapping[str, Any], sentences: Sequence[Sentence]) -> list[CitedFact]:
+    """Give the facts of a citation; none where one of them is wrong."""
+    numbers, quote = given["sentences"], given["quote"].strip()
     if not numbers or any(not 1 <= number <= len(sentences) for number in numbers):
-        return None
-    cited = [sentences[number - 1] for number in numbers]
-    if any(_ORDERS.search(sentence.text) for sentence in cited):
-        return None
-    quote = given["quote"].strip()
+        return []
+    if quote:
+        near = dict.fromkeys(number + step for step in (0, -1, 1) for number in numbers)
+        cited = [sentences[number - 1] for number in near if 1 <= number <= len(sentences)]
+        found = [_quoted(part, cited) for part in _parts(quote, cited)]
+    else:
+        found = [(sentences[number - 1], 0, len(sentences[number - 1].text)) for number in numbers]
+    facts = [None if place is None else _fact(*place, given["statement"]) for place in found]
+    return [fact for fact in facts if fact is not None] if None not in facts else []
+
+
+def _parts(quote: str, cited: Sequence[Sentence]) -> Sequence[str]:
+    """Cut a quote that no sentence holds into its own sentences."""
+    return [quote] if _quoted(quote, cited) else cut_in_sentences(quote)
+
+
+def _quoted(quote: str, cited: Iterable[Sentence]) -> tuple[Sentence, int, int] | None:
+    """Give the first sentence that holds a quote, with the place; the whole sentence for a quote that says little."""
     for sentence in cited:
-        found = _place_of(quote, sentence.text) if quote else (0, len(sentence.text))
-        if found is None:
-            continue
-        if len(_LETTERS.findall(sentence.text[slice(*found)])) < _LEAST_LETTERS:
-            found = (0, len(sentence.text))
-        return _fact(sentence, *found, given["statement"])
+        found = place_of(quote, sentence.text)
+        if found is not None:
+            says_little = len(_LETTERS.findall(sentence.text[slice(*found)])) < _LEAST_LETTERS
+            return (sentence, 0, len(sentence.text)) if says_little else (sentence, *found)
     return None
-
-
-def _place_of(quote: str, sentence: str) -> tuple[int, int] | None:
-    """Find a quote as whole words, with any white space where it has some."""
-    pattern = r"\s+".join(map(re.escape, quote.split()))
-    found = re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", sentence)
-    return found.span() if found else None
 
 
 def _fact(sentence: Sentence, begin: int, end: int, statement: str) -> CitedFact | None:
     """Cut the outer marks off, so that another chunking of the same text holds the fact too."""
     said = sentence.text[begin:end]
     text = without_outer_marks(said)
-    if not CITATION.is_usable(text):
+    if gives_orders(sentence.text) or not CITATION.is_usable(text):
         return None
     start = sentence.start + begin + said.index(text)
     return CitedFact(text, " ".join(statement.split()), sentence.chunk, start, start + len(text))

@@ -24,14 +24,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _STANDS = "its question was a follow-up: the judge wrote it so that it stands by itself"
+_UNSUPPORTED = (
+    "judge {judge} finds nothing in the contexts that supports the answer; accept the case if it is right all the same"
+)
 _NAMED = "{count} facts named by judge {judge}; {dropped} of its citations stood nowhere and were dropped"
 
 
 @dataclass
 class Extraction:
-    """What came of asking for facts: cases with new facts, those without and why, facts, dropped citations, spend."""
+    """What came of asking for facts: cases with new facts, those without and why, facts, dropped citations, spend.
+
+    `unsupported` are the cases that went stale: the judge finds nothing in the contexts that supports their answer.
+    """
 
     cases: int = 0
+    unsupported: int = 0
     facts: int = 0
     dropped: int = 0
     left: Counter[str] = field(default_factory=Counter)
@@ -46,7 +53,8 @@ NO_FACTS = "the judge named no fact that stands in its contexts"
 class NewFacts:
     """Asks about the proposed cases whose facts a judge has not named, some a pass, each once in a process.
 
-    A case about which it says nothing of use keeps the facts that the words of its answer gave.
+    A case about which it says nothing of use keeps the facts that the words of its answer gave. One whose answer it
+    finds without support goes stale.
     """
 
     def __init__(self, most: int = 20) -> None:
@@ -95,7 +103,8 @@ def extract_facts(
     """Ask a judge for the facts of these cases, and write their next versions in one commit.
 
     Where a question needs its conversation, the judge is asked for one that stands by itself first; if it gives none,
-    the case stays with its conversation. A case for which it names no fact keeps its own. Nothing that was paid is paid
+    the case stays with its conversation. A case goes stale where the judge says that nothing supports its answer, and
+    keeps its facts where none of those that it names stands in the contexts. Nothing that was paid is paid
     again where this is cut off: replies are kept.
 
     Raises LostRaceError where another has just changed the table; the cases are then as they were.
@@ -132,13 +141,14 @@ def _extracted(
     for (case, answer), found in zip(asked, judged_facts(judge, good) if good else (), strict=True):
         made.spend += found.spend
         made.dropped += found.dropped
-        if not found.facts:
-            made.left[str(found.reason or NO_FACTS)] += 1
-        if not found.facts and case["case_id"] not in alone:
-            continue
         made.cases += bool(found.facts)
         made.facts += len(found.facts)
-        columns = _columns(answer, found, judge) if found.facts else {}
+        made.unsupported += found.is_unsupported
+        if not found.facts and not found.is_unsupported:
+            made.left[str(found.reason or NO_FACTS)] += 1
+            if case["case_id"] not in alone:
+                continue
+        columns = _columns(answer, found, judge)
         rows.append(next_version(case, columns | _note_of(case, alone, columns), who, now))
     if rows:
         transaction.append(GROUND_TRUTH.rows(rows))
@@ -157,6 +167,11 @@ def _note_of(case: Mapping[str, Any], alone: Mapping[str, str], columns: Mapping
 
 
 def _columns(source: LoggedAnswer, found: JudgedFacts, judge: BoundJudge) -> dict[str, Any]:
+    """Give the columns that change: the facts, or that there are none; no column where the judge did not say."""
+    if found.is_unsupported:
+        return {"status": CaseStatus.STALE, "note": _UNSUPPORTED.format(judge=judge.name)}
+    if not found.facts:
+        return {}
     contexts, ids = source.contexts or [], source.context_ids or []
     places = sorted({fact.chunk for fact in found.facts})
     chunk_of = {place: chunk for chunk, place in enumerate(places)}

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 _FACT = object_of(statement=TEXT, sentences=list_of(NUMBER), quote=TEXT)
 _PROMPT = Prompt.read("case_facts", object_of(facts=list_of(_FACT)))
-_VERSION = "judge/2"
+_VERSION = "judge/3"
 _MOST_SPLITS = 2
 """Contexts are divided in two at most so often: in four parts."""
-_TOO_MUCH = frozenset({Reason.FAILED, Reason.CUT})
-"""Why a reply that shorter contexts may give did not come."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,11 @@ class JudgedFacts:
     spend: Spend = field(default_factory=Spend)
     reason: Reason | None = None
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether the judge, asked for all that the answer needs, cites nothing."""
+        return not self.facts and not self.dropped and self.reason is None
+
 
 def extractor_of(judge: BoundJudge) -> str:
     """Give `ground_truth.extractor` of facts that a judge named: the model's last name, and the prompt's version."""
@@ -56,8 +59,8 @@ def extractor_of(judge: BoundJudge) -> str:
 def judged_facts(judge: BoundJudge, good: Sequence[Good]) -> list[JudgedFacts]:
     """Ask a judge for the facts of good answers, all at once.
 
-    Where a reply is broken or cut, or more than half of its citations are wrong, the contexts are divided in two and
-    asked about apart: long input breaks the format of replies.
+    Where a reply is cut, or more than half of its citations are wrong, the contexts are divided in two and asked about
+    apart.
     """
     parts = [_Part(number, one, list(range(len(one.contexts)))) for number, one in enumerate(good)]
     found = [JudgedFacts() for _ in good]
@@ -106,7 +109,7 @@ class _Part:
 
 def _is_of_no_use(reply: JudgeReply | JudgeError, checked: CheckedFacts) -> bool:
     if isinstance(reply, JudgeError):
-        return reply.reason in _TOO_MUCH
+        return reply.reason == Reason.CUT
     return 2 * checked.dropped > checked.given
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 _HOUR, _DAY = 3600, 86400
@@ -24,6 +26,7 @@ CREATE INDEX IF NOT EXISTS beginnings ON calls (began);
 CREATE TABLE IF NOT EXISTS ledger (
     judge TEXT NOT NULL, hour INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (judge, hour)
 );
+CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS slices (
     judge TEXT NOT NULL, hour INTEGER NOT NULL, amount REAL NOT NULL, PRIMARY KEY (judge, hour)
 );
@@ -92,6 +95,13 @@ class Calls:
     def close(self) -> None:
         """Close the file; calls that are not finished stay at their upper bound."""
         self._database.close()
+
+    @cached_property
+    def secret(self) -> bytes:
+        """Bytes that only this file holds: whoever writes a text cannot know the marks around it."""
+        name = "marks"
+        self._database.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (name, secrets.token_bytes(32)))
+        return bytes(self._database.execute("SELECT value FROM secrets WHERE name = ?", (name,)).fetchone()[0])
 
     def find(self, key: str) -> str | None:
         """Give the first reply to a request, None where there is none."""

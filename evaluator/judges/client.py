@@ -199,6 +199,7 @@ async def _reply_or_error(judge: Judge, request: JudgeRequest) -> JudgeReply | J
             prompt_version=request.prompt_version,
             draw=request.draw,
             check=request.check,
+            optional=request.optional,
         )
     except JudgeError as error:
         return error

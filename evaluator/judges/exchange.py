@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
@@ -48,8 +48,8 @@ class JudgeRequest:
     """One question to a judge: what `Judge.ask` takes.
 
     `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
-    one that judges a claim which is not there. `usual` is a reply of usual size, where what is asked next depends on
-    it: for those who count what would be asked.
+    one that judges a claim which is not there. `optional` are the properties that a second reply may lack. `usual` is
+    a reply of usual size, where what is asked next depends on it: for those who count what would be asked.
     """
 
     messages: Sequence[ChatMessage]
@@ -58,6 +58,7 @@ class JudgeRequest:
     draw: int = 0
     check: Callable[[Any], None] | None = None
     usual: Any = None
+    optional: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import logging
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from evaluator.judges.calls import BudgetSpentError, Calls
 from evaluator.judges.completion import ChatCompletion, completion_from_json
 from evaluator.judges.endpoint import Endpoint, EndpointError
 from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reason, Spend
+from evaluator.judges.fence import with_marks
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, Paid, PromptClaim
 from evaluator.judges.request_formats import REQUEST_FORMATS, RequestFormat, asked_again, request
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
@@ -136,12 +137,13 @@ class Judge:
         prompt_version: str,
         draw: int = 0,
         check: Callable[[Any], None] | None = None,
+        optional: Set[str] = frozenset(),
     ) -> JudgeReply:
         """Give the reply to a prompt, as JSON that fits the schema.
 
         A reply that does not fit is asked for once more, with what is wrong with it and the schema as text; so is one
-        about which `check` raises MisfitError, without the schema. The second need only fit the schema: the caller
-        takes of it what can be used.
+        about which `check` raises MisfitError, without the schema. The second need only fit the schema, and may lack
+        `optional` properties: the caller takes of it what can be used.
         `prompt_version` and `draw` only distinguish requests: another draw is another call, for votes that shall be
         independent. Raises JudgeError, and ValueError for a schema that could not be checked.
         """
@@ -155,7 +157,7 @@ class Judge:
             spend += spent
             self._raise_if_no_reply(completion, spend)
             try:
-                parsed = read(completion.text, schema)
+                parsed = read(completion.text, schema, optional if is_last else frozenset())
             except MisfitError as misfit:
                 problem = misfit.without_text
                 conversation = asked_again(conversation, completion.text, misfit, schema)
@@ -295,7 +297,9 @@ class Judge:
             raise JudgeError(Reason.CUT, message, spend)
 
     def _call(self, prompt: _Prompt, form: RequestFormat) -> _Call:
-        body = request(self._settings, prompt.messages, prompt.schema, form)
+        secret = self._calls.secret
+        messages = [replace(message, content=with_marks(message.content, secret)) for message in prompt.messages]
+        body = request(self._settings, messages, prompt.schema, form)
         tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
         return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
@@ -49,11 +49,12 @@ class Prompt:
         draw: int = 0,
         check: Callable[[Any], None] | None = None,
         usual: Any = None,
+        optional: Set[str] = frozenset(),
     ) -> JudgeRequest:
-        """Ask about texts, which are fenced; `values` are put where the task names them, `usual` is as in `Request`."""
+        """Ask about texts, fenced; `values` stand where the task names them, others as in `JudgeRequest`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
         messages = [ChatMessage("system", self.system), ChatMessage("user", content)]
-        return JudgeRequest(messages, self.schema, self.version, draw, check, usual)
+        return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional)
 
 
 def _text(name: str, *, reasons: bool) -> str:

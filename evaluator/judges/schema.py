@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from evaluator.judges.lenient_json import Contradiction, plain, values_in
+from evaluator.judges.lenient_json import Contradiction, Found, plain, values_in, wrapped
 
 Schema = Mapping[str, Any]
 """A JSON Schema, as the judge gets it."""
 
-READING = "3"
+READING = "4"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -69,28 +69,38 @@ def check_schema(schema: Schema) -> None:
             raise ValueError("additionalProperties can only be false")
 
 
-def read(text: str, schema: Schema) -> Any:
+def read(text: str, schema: Schema, optional: Set[str] = frozenset()) -> Any:
     """Give the value of a reply that is JSON and fits the schema.
 
-    Text around one JSON object, such as a code fence or a block of thoughts, is left out, and values that are oddly
-    written are made plain (`lenient_json`): some endpoints take a schema and do not heed it. Several objects that fit
-    must say the same, and none may give a key twice with different values. Halves of surrogate pairs, which no table
-    could store, become `?`. Raises MisfitError.
+    Text around one JSON object, such as a code fence or a block of thoughts, and an object around it are left out, and
+    values that are oddly written are made plain (`lenient_json`): some endpoints take a schema and do not heed it.
+    Several objects that fit must say the same unless the last is called final, and none may give a key twice with
+    different values. Of `optional` properties a reply may lack what the schema requires. Halves of surrogate pairs,
+    which no table could store, become `?`. Raises MisfitError.
     """
-    said = values_in(text)
-    if any(isinstance(value, Contradiction) for value in said):
+    said = [one for found in values_in(text) for one in _unwrapped(found, schema)]
+    if any(isinstance(one.value, Contradiction) for one in said):
         raise MisfitError("the reply", "gives a key twice in one object, with different values")
-    values = [plain(value, schema) for value in said]
-    if not values:
+    if not said:
         raise MisfitError("the reply", "is no JSON, or holds no whole JSON object")
-    problems = [next(_problems(value, schema, ""), None) for value in values]
-    fitting = [value for value, problem in zip(values, problems, strict=True) if problem is None]
-    if (different := len({json.dumps(value, sort_keys=True) for value in fitting})) > 1:
-        raise MisfitError("the reply", f"{different} JSON objects in it fit, and say different things")
+    plainly = [Found(plain(one.value, schema), one.is_final) for one in said]
+    problems = [next(_problems(one.value, schema, "", optional), None) for one in plainly]
+    fitting = [one for one, problem in zip(plainly, problems, strict=True) if problem is None]
+    different = {json.dumps(one.value, sort_keys=True) for one in fitting}
+    if len(different) > 1 and not fitting[-1].is_final:
+        raise MisfitError("the reply", f"{len(different)} JSON objects in it fit, and say different things")
     for problem in reversed(problems):
         if problem is not None and not fitting:
             raise problem
-    return json.loads(json.dumps(fitting[0], ensure_ascii=False).encode("utf-8", "replace"))
+    return json.loads(json.dumps(fitting[-1].value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _unwrapped(found: Found, schema: Schema) -> list[Found]:
+    """Give the objects within one that has nothing of what was asked for, those that have some of it; or itself."""
+    names = schema.get("properties", {}).keys()
+    if isinstance(found.value, dict) and not names & found.value.keys():
+        return [Found(one, found.is_final) for one in wrapped(found.value) if names & one.keys()] or [found]
+    return [found]
 
 
 def _parts(schema: Schema) -> Iterator[Schema]:
@@ -104,7 +114,7 @@ def _types(schema: Schema) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _problems(value: Any, schema: Schema, where: str) -> Iterator[MisfitError]:
+def _problems(value: Any, schema: Schema, where: str, optional: Set[str]) -> Iterator[MisfitError]:
     place = where or "the reply"
     types = _types(schema)
     if types and not any(_is_a(value, name) for name in types):
@@ -113,9 +123,9 @@ def _problems(value: Any, schema: Schema, where: str) -> Iterator[MisfitError]:
     if "enum" in schema and not any(_equal(value, allowed) for allowed in schema["enum"]):
         yield MisfitError(place, f"is none of {json.dumps(schema['enum'])}", _shown(value))
     if isinstance(value, dict):
-        yield from _problems_of_object(value, schema, where)
+        yield from _problems_of_object(value, schema, where, optional)
     elif isinstance(value, list):
-        yield from _problems_of_array(value, schema, where)
+        yield from _problems_of_array(value, schema, where, optional)
     elif _is_a(value, "number"):
         if value < schema.get("minimum", value):
             yield MisfitError(place, f"is less than {schema['minimum']}", str(value))
@@ -123,26 +133,26 @@ def _problems(value: Any, schema: Schema, where: str) -> Iterator[MisfitError]:
             yield MisfitError(place, f"is more than {schema['maximum']}", str(value))
 
 
-def _problems_of_object(value: dict[str, Any], schema: Schema, where: str) -> Iterator[MisfitError]:
+def _problems_of_object(value: dict[str, Any], schema: Schema, where: str, optional: Set[str]) -> Iterator[MisfitError]:
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
-        if name not in value:
+        if name not in value and name not in optional:
             yield MisfitError(where or "the reply", f"{name!r} is missing")
     for name, item in value.items():
         if name in properties:
-            yield from _problems(item, properties[name], f"{where}.{name}".removeprefix("."))
+            yield from _problems(item, properties[name], f"{where}.{name}".removeprefix("."), optional)
         elif "additionalProperties" in schema:
             yield MisfitError(where or "the reply", "was not asked for", repr(name))
 
 
-def _problems_of_array(value: list[Any], schema: Schema, where: str) -> Iterator[MisfitError]:
+def _problems_of_array(value: list[Any], schema: Schema, where: str, optional: Set[str]) -> Iterator[MisfitError]:
     if len(value) < schema.get("minItems", 0):
         yield MisfitError(where or "the reply", f"{len(value)} items are fewer than {schema['minItems']}")
     if len(value) > schema.get("maxItems", len(value)):
         yield MisfitError(where or "the reply", f"{len(value)} items are more than {schema['maxItems']}")
     if "items" in schema:
         for i, item in enumerate(value):
-            yield from _problems(item, schema["items"], f"{where}[{i}]")
+            yield from _problems(item, schema["items"], f"{where}[{i}]", optional)
 
 
 def _is_a(value: Any, name: str) -> bool:

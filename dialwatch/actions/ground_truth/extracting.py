@@ -56,7 +56,8 @@ def extract(
 def _print(made: Extraction) -> None:
     spend = made.spend
     typer.echo(
-        f"{made.facts:,} facts of {made.cases:,} cases, {made.dropped:,} citations that stand nowhere were dropped; "
+        f"{made.facts:,} facts of {made.cases:,} cases, {made.dropped:,} citations that stand nowhere were dropped, "
+        f"{made.unsupported:,} cases without support are stale; "
         f"{spend.calls:,} calls, {spend.prompt_tokens:,} tokens read, {spend.completion_tokens:,} written, "
         f"cost {spend.cost:.4f}"
     )

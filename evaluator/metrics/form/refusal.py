@@ -87,18 +87,29 @@ def _score_row(cell: object) -> Score:
 
 def refusal_in(answer: str) -> dict[str, str] | None:
     """Give the phrase by which an answer refuses, and its language, as in the details of `Refusal`; None for none."""
-    for sentence in _first_sentences(answer):
-        for language, pattern in _patterns().items():
-            found = pattern.phrase.search(sentence)
-            if found and not pattern.unless.search(sentence):
-                return {"language": language, "found": found["phrase"].strip(" ,;:")}
+    return next((found for sentence in _first_sentences(answer) if (found := _refusal_of(sentence))), None)
+
+
+def _refusal_of(sentence: str) -> dict[str, str] | None:
+    for language, pattern in _patterns().items():
+        found = pattern.phrase.search(sentence)
+        if found and not pattern.unless.search(sentence):
+            return {"language": language, "found": found["phrase"].strip(" ,;:")}
     return None
 
 
-def _first_sentences(answer: str) -> Iterator[str]:
-    """Give the first three sentences, folded, without their outer marks; questions count and are left out."""
+def only_refuses(answer: str) -> bool:
+    """Say whether an answer refuses and says nothing else; a question says nothing."""
+    if len(answer) > _MOST_CHARACTERS:
+        return False
+    said = list(_first_sentences(answer, most=None))
+    return bool(said) and all(_refusal_of(sentence) is not None for sentence in said)
+
+
+def _first_sentences(answer: str, most: int | None = _SENTENCES) -> Iterator[str]:
+    """Give the first sentences, folded, without their outer marks; questions count and are left out."""
     found = [said[0] for said in _SENTENCE.finditer(answer[:_MOST_CHARACTERS]) if any(map(str.isalnum, said[0]))]
-    for sentence in found[:_SENTENCES]:
+    for sentence in found[:most]:
         if not sentence.rstrip().endswith(("?", "？")):
             yield " " + _folded(sentence).lstrip(" \t*_>#-\"'([")
 

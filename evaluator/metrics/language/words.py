@@ -11,9 +11,10 @@ _BREAK = re.compile(r"[\s|/\\()\[\]{}<>\"\u201c-\u201f«»:;!?\u2013\u2014\u2026
 _OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
 # A sign, a currency before a number and what follows one say something: -3.2%, <50, $5.
 _BEFORE_FACT = re.compile(
-    r"^(?:(?!(?:[-+\u2212\u2013\u00b1~]|[<>\u2264\u2265]\s?)?(?:[$\u20ac\u00a3\u00a5]\s?)?\d)[\W_])+"
+    r"^(?:(?!(?:[-+\u2212\u2013\u00b1~#]|[<>\u2264\u2265]\s?)?(?:[$\u20ac\u00a3\u00a5]\s?)?\d)[\W_])+"
 )
 _AFTER_FACT = re.compile(r"(?<=\d)(\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0])[\W_]*$|[\W_]+$")
+_UNIT = re.compile(r"\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0]")
 _CITATION_MARK = re.compile(r"\[\d+\]")
 
 
@@ -27,8 +28,21 @@ def words(text: str) -> list[str]:
 
 
 def without_outer_marks(text: str) -> str:
-    """Cut off the marks before and after what a text says; the sign, currency and percent of a number stay."""
-    return _AFTER_FACT.sub(lambda found: found[1] or "", _BEFORE_FACT.sub("", text))
+    """Cut off the marks before and after what a text says.
+
+    The sign, currency and percent of a number stay, and a bracket whose other one does.
+    """
+    before, after = _BEFORE_FACT.match(text), _AFTER_FACT.search(text)
+    begin = before.end() if before else 0
+    end = max(after.end(1) if after[1] else after.start(), begin) if after else len(text)
+    for opening, closing in ("()", "[]"):
+        opened, closed = (text.count(bracket, begin, end) for bracket in (opening, closing))
+        if opened > closed and text.startswith(closing, end):
+            end += 1
+            end = unit.end() if (unit := _UNIT.match(text, end)) else end
+        if closed > opened and text.endswith(opening, 0, begin):
+            begin -= 1
+    return text[begin:end]
 
 
 def without_citation_marks(text: str) -> str:

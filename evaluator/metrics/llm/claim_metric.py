@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evaluator.metrics.cells import context_texts, text, texts
 from evaluator.metrics.description import NOT_READ, Description, Direction, OddCases
-from evaluator.metrics.form.refusal import refusal_in
+from evaluator.metrics.form.refusal import only_refuses
 from evaluator.metrics.llm.claims import (
     CUT,
     Claim,
@@ -73,8 +73,8 @@ class ClaimSpecification:
 
     def _odd_cases(self) -> OddCases:
         return OddCases(
-            empty_answer="null with `no_answer`, or `refusal` for a short answer that refuses; `no_claims` where it "
-            "states nothing"
+            empty_answer="null with `no_answer`, or `refusal` for a short answer that only refuses; `no_claims` where "
+            "it states nothing"
             if "answer" in self.reads
             else NOT_READ,
             no_contexts="null with `no_contexts`" if "contexts" in self.reads else "no difference",
@@ -89,7 +89,8 @@ class ClaimMetric(LlmMetric[RowTexts]):
 
     All of them ask the same of a row: one call, and a second where they compare with a reference answer, whichever of
     them are asked for. Of several reference answers the first is read. A row is null without a call where what the
-    metric is about is not there: no question, no contexts, no answer, or one of at most three sentences that refuses.
+    metric is about is not there: no question, no contexts, no answer, or one of at most three sentences which all
+    refuse.
 
     A claim is supported by a context where the judge says so and names one that exists. The details have the claims, by
     the name `facts`, and the ranks of their contexts, from 0.
@@ -181,10 +182,10 @@ class ClaimMetric(LlmMetric[RowTexts]):
 
 
 def unanswered_reason(answer: str | None) -> str | None:
-    """Give why an answer says nothing: `no_answer`, or `refusal` where it is short and refuses; None where it does."""
+    """Give why an answer says nothing: `no_answer`, or `refusal` where it is short and only refuses; else None."""
     if answer is None or not any(map(str.isalnum, answer)):
         return UnscoredReason.NO_ANSWER
-    refuses = len(sentences_of(answer)) <= _REFUSAL_SENTENCES and refusal_in(answer) is not None
+    refuses = len(sentences_of(answer)) <= _REFUSAL_SENTENCES and only_refuses(answer)
     return "refusal" if refuses else None
 
 

@@ -7,14 +7,19 @@ from typing import Any
 from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
 from evaluator.metrics.llm.claims import RowClaims
 from evaluator.metrics.llm.verdicts import (
+    UNDECIDED,
     ClaimNumbers,
     Judged,
     NoiseSensitivity,
+    Verdict,
+    all_supported,
     claim_numbers,
     context_precision,
+    contradicted_share,
     factual_f_beta_of_verdicts,
     macro_share,
     noise_sensitivity,
+    right_share,
     supported_share,
 )
 from evaluator.metrics.metric import Metric
@@ -32,6 +37,20 @@ def _grounded_share(claims: RowClaims) -> Judged:
     return supported_share(claims.grounded)
 
 
+def _all_grounded(claims: RowClaims) -> Judged:
+    return all_supported(claims.grounded)
+
+
+def _denied_share(claims: RowClaims) -> Judged:
+    return contradicted_share(claims.grounded)
+
+
+def _right_share(claims: RowClaims) -> Judged:
+    # Without contexts the reference answer alone decides.
+    of_contexts: list[Verdict] = claims.grounded if claims.row.contexts else [UNDECIDED] * len(claims.grounded)
+    return right_share(claims.matrix.answer_in_reference, of_contexts)
+
+
 def _grounded_share_by_sentence(claims: RowClaims) -> Judged:
     verdicts = list(zip(claims.answer.claims, claims.grounded, strict=True))
     return macro_share(
@@ -43,12 +62,18 @@ def _grounded_share_by_sentence(claims: RowClaims) -> Judged:
 
 
 def _addressing_share(claims: RowClaims) -> Judged:
-    return supported_share(claims.answer.addresses)
+    return supported_share(list(_of_prose(claims).values()))
 
 
 def _addressing_sentences(claims: RowClaims) -> dict[str, Any]:
-    addressing = [number for number, addresses in enumerate(claims.answer.addresses, 1) if addresses]
-    return {"addressing": addressing, "sentences": len(claims.row.answer)}
+    verdicts = _of_prose(claims)
+    return {"addressing": [number for number, verdict in verdicts.items() if verdict], "sentences": len(verdicts)}
+
+
+def _of_prose(claims: RowClaims) -> dict[int, Verdict]:
+    """Give the verdicts by sentence, of code and headings only where there is nothing else."""
+    verdicts = dict(enumerate(claims.answer.addresses, 1))
+    return {number: verdicts[number] for number in sorted(verdicts.keys() - claims.row.not_prose)} or verdicts
 
 
 def _useful_share(claims: RowClaims) -> Judged:
@@ -71,7 +96,7 @@ def _useful_for_reference_ranked(claims: RowClaims) -> Judged:
     return context_precision(claims.useful_for_reference)
 
 
-def _right_share(claims: RowClaims) -> Judged:
+def _share_in_reference(claims: RowClaims) -> Judged:
     return supported_share(claims.matrix.answer_in_reference)
 
 
@@ -138,6 +163,27 @@ _ANSWER = (
         aliases=("claims_faithfulness", "ctx_ans_inference", "ragas_faithfulness", "ragchecker_faithfulness"),
     ),
     ClaimSpecification(
+        "faithful",
+        _all_grounded,
+        asks="Does what was retrieved support all that the answer claims?",
+        formula="1 if the contexts support each claim of the answer, else 0",
+        source="the labels of FaithBench and SummEdits; one wrong claim of eight is a share of 0.88, and unfaithful",
+        reads=("answer", "contexts"),
+        claims_of=("answer",),
+        binary=True,
+    ),
+    ClaimSpecification(
+        "contradicted_claims",
+        _denied_share,
+        asks="How much of what the answer claims does what was retrieved deny?",
+        formula="claims of the answer that the contexts contradict / claims of the answer; a claim that they lack is "
+        "none",
+        source="dialwatch; the verdicts of natural language inference",
+        reads=("answer", "contexts"),
+        claims_of=("answer",),
+        direction="down",
+    ),
+    ClaimSpecification(
         "groundedness",
         _grounded_share_by_sentence,
         asks="Does what was retrieved support the answer, sentence by sentence?",
@@ -153,7 +199,8 @@ _ANSWER = (
         "answer_relevance_sentences",
         _addressing_share,
         asks="How much of the answer addresses the question?",
-        formula="sentences of the answer that help to answer the question / sentences of the answer",
+        formula="sentences of the answer that help to answer the question / sentences of the answer; code and headings "
+        "are none unless there is nothing else",
         source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
         reads=("answer",),
         details=_addressing_sentences,
@@ -164,7 +211,19 @@ _ANSWER = (
     ClaimSpecification(
         "correctness_claims",
         _right_share,
-        asks="Is what the answer claims right, by the reference answer?",
+        asks="Is what the answer claims right?",
+        formula="right claims of the answer / right and wrong ones; a claim is right or wrong by the reference answer, "
+        "where that says nothing of it by the contexts, and left out where they say nothing either",
+        source="dialwatch; people do not mind a true claim that the reference answer lacks",
+        reads=("answer", "reference"),
+        claims_of=("answer",),
+        disagreement="Cohere, RAGChecker and aidial-rag-eval count what the reference answer lacks as wrong: "
+        "`claim_precision`.",
+    ),
+    ClaimSpecification(
+        "claim_precision",
+        _share_in_reference,
+        asks="Is what the answer claims in the reference answer?",
         formula="claims of the answer that the reference answer supports / claims of the answer",
         source="Cohere (correctness); RAGChecker (precision); aidial-rag-eval (gt_ans_inference)",
         reads=("answer", "reference"),
@@ -185,7 +244,7 @@ _ANSWER = (
         "claims_f1",
         _claims_f1,
         asks="Does the answer say what the reference answer says, and nothing else?",
-        formula="2 P R / (P + R), P `correctness_claims`, R `coverage_claims`; 0 if both are 0",
+        formula="2 P R / (P + R), P `claim_precision`, R `coverage_claims`; 0 if both are 0",
         source=_RAGCHECKER,
         reads=("answer", "reference"),
         claims_of=("answer", "reference"),

@@ -22,7 +22,7 @@ _SPECIFICATION = ClaimSpecification(
     "refusal_judged",
     _refuses,
     asks="Does the answer refuse, or say that the information is missing, in whichever words?",
-    formula="1 if the judge says so, or the lexicon of `refusal` of a short answer, else 0",
+    formula="1 if the judge says so, or the lexicon of `refusal` of each sentence of a short answer, else 0",
     source="aidial-rag-eval 0.7.0 (answer_refusal), where the judge reads the first three sentences",
     reads=(),
     direction="none",
@@ -34,7 +34,7 @@ _SPECIFICATION = ClaimSpecification(
 class RefusalJudged(ClaimMetric):
     """1.0 if the answer declines or says that it lacks the information, else 0.0; no end is better.
 
-    An answer of at most three sentences that refuses by the lexicon of `refusal` is 1.0 without a call.
+    An answer of at most three sentences that all refuse by the lexicon of `refusal` is 1.0 without a call.
     """
 
     specification: ClaimSpecification = _SPECIFICATION

@@ -58,7 +58,7 @@ def test_the_facts_of_proposed_cases_are_named(config: Path, server: ScriptedSer
     server.always = says(json.dumps({"facts": [fact, fact | {"sentences": [2], "quote": "made up"}]}))
     done = extracted(config, "--judge", "strict", "--who", "ann")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("1 facts of 1 cases, 1 citations that stand nowhere were dropped; 1 calls, ")
+    assert done.stdout.startswith("1 facts of 1 cases, 1 citations that stand nowhere were dropped, 0 cases without ")
     found = cases(config)
     assert (found["abc"]["facts"], found["abc"]["updated_by"]) == ([SEAT], "ann")
     assert found["bcd"]["facts"] is None
@@ -72,7 +72,8 @@ def test_what_cannot_be_asked_is_explained(config: Path, server: ScriptedServer)
     assert (done.returncode, "Give --judge, or set evaluator.ground_truth.judge" in done.stderr) == (2, True)
     done = extracted(config, "--judge", "kind")
     assert (done.returncode, "there is no judge 'kind'; known: strict" in done.stderr) == (2, True)
-    server.always = says(json.dumps({"facts": []}))
+    wrong = {"statement": "s", "sentences": [1], "quote": "not in here at all"}
+    server.always = says(json.dumps({"facts": [wrong]}))
     done = extracted(config, "--judge", "strict")
     assert done.returncode == 1
     assert "1 cases as they were: the judge named no fact that stands in its contexts" in done.stdout

@@ -63,7 +63,7 @@ def test_a_case_gets_the_facts_that_the_judge_points_at(
     assert case["facts"] == [SEAT]
     assert case["citations"] == [{"statement": "Delhi is the capital.", "chunk": 0, "start": 0, "end": len(SEAT)}]
     assert case["context"] == ["Delhi is the seat of government. It is large."]
-    assert case["extractor"].startswith("judge/2-m-")
+    assert case["extractor"].startswith("judge/3-m-")
     assert (case["version"], case["status"], case["updated_by"]) == (2, "proposed", "evaluator")
     assert "1 of its citations stood nowhere" in case["note"]
     assert len(case_history(lake.table(GROUND_TRUTH, "rag"), case["case_id"])) == 2
@@ -85,16 +85,38 @@ def test_where_the_judge_is_away_the_case_keeps_its_facts_and_is_asked_about_lat
     assert case_of(lake)["facts"] == [SEAT]
 
 
-def test_a_broken_reply_is_asked_for_again_in_two_parts(
+def test_a_cut_reply_is_asked_for_again_in_two_parts(
     server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
 ) -> None:
-    """Long input breaks the format of replies: the halves are numbered anew, and the places are those of the whole."""
-    broken = says("I think that...")
-    server.follow(broken, broken, says(named()), says(named(("Mumbai is a port.", [1], ""))))
+    """The halves are numbered anew, and the places are those of the whole."""
+    server.follow(says("{", finish_reason="length"), says(named()), says(named(("Mumbai is a port.", [1], ""))))
     evaluate(settings(server, tmp_path), lake)
     case = case_of(lake)
     assert (case["facts"], case["context"]) == (["Mumbai is a port"], ["Mumbai is a port."])
-    assert len(server.requests) == 4
+    assert len(server.requests) == 3
+
+
+def test_a_reply_of_another_format_is_repaired_once(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """Shorter contexts would not change it, and each would be paid twice; the case keeps its facts."""
+    server.always = says("I think that...")
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["extractor"], case_of(lake)["status"]) == ("sentences/3", "proposed")
+    assert len(server.requests) == 2
+
+
+def test_an_answer_without_support_is_for_a_person_to_decide(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """No answer is compared with its case, whose facts only share words with it; it is not asked about again."""
+    server.always = says(named())
+    evaluate(settings(server, tmp_path), lake)
+    case = case_of(lake)
+    assert (case["status"], case["version"], case["updated_by"]) == ("stale", 2, "evaluator")
+    assert "finds nothing in the contexts that supports the answer" in case["note"]
+    evaluate(settings(server, tmp_path), lake)
+    assert len(server.requests) == 1
 
 
 def test_where_most_citations_are_wrong_shorter_contexts_are_asked_about(

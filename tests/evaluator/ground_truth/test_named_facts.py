@@ -49,7 +49,7 @@ def test_a_quote_of_eight_letters_is_a_fact_by_itself(quote: str, expected: str 
     given = {"statement": " It  is\nso. ", "sentences": [1], "quote": quote}
     checked = checked_facts([given, given | {"statement": "Another."}], numbered_sentences([CONTEXT]))
     assert [one.text for one in checked.facts] == ([] if expected is None else [expected])
-    assert (checked.dropped, checked.given) == ((2, 2) if expected is None else (0, 1))
+    assert (checked.dropped, checked.given) == ((2, 2) if expected is None else (0, 2))
     for fact in checked.facts:
         assert (fact.statement, fact.chunk, CONTEXT[fact.start : fact.end]) == ("It is so.", 0, fact.text)
 
@@ -175,7 +175,7 @@ def test_several_answers_are_asked_about_at_once_and_kept_apart() -> None:
     for number in (0, 5):
         with pytest.raises(ValueError, match=f"facts: there is no sentence {number}; there are 1 to 4"):
             check(named((number, "")))
-    assert extractor_of(judge).startswith("judge/2-model-4-")  # type: ignore[arg-type]
+    assert extractor_of(judge).startswith("judge/3-model-4-")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -207,17 +207,14 @@ def test_cases_are_asked_about_some_at_a_time_and_once(traffic: Any, tables: Dep
     )
     judge = Judge(named((1, "")), named())
     made = new.extract(tables, judge, NOW)  # type: ignore[arg-type]
-    assert (made.cases, made.facts, dict(made.left)) == (
-        1,
-        1,
-        {"the judge named no fact that stands in its contexts": 1},
-    )
+    assert (made.cases, made.facts, made.unsupported, dict(made.left)) == (1, 1, 1, {})
     made = new.extract(tables, judge, NOW)  # type: ignore[arg-type]
     assert dict(made.left) == {"its answer has no contexts": 1}
     for _ in range(2):
         assert new.extract(tables, judge, NOW).left.total() == 0  # type: ignore[arg-type]
     assert len(judge.asked) == 2
-    (case,) = [one for one in read_cases(truth) if one["version"] == 2]
+    case, stale = (one for one in read_cases(truth) if one["version"] == 2)
+    assert (stale["case_id"], stale["status"]) == ("c1", "stale")
     assert (case["case_id"], case["facts"], case["extractor"]) == ("c0", [FACT], extractor_of(judge))  # type: ignore[arg-type]
     assert case["note"] == "1 facts named by judge strict; 0 of its citations stood nowhere and were dropped"
     assert (case["context"], case["context_ids"]) == (["Delhi is the seat of government. It is large."], [None])
@@ -301,9 +298,10 @@ def test_a_question_that_stands_by_itself_is_kept_without_a_fact(traffic: Any, t
     truth.append(GROUND_TRUTH.rows(cases))
     body = json.dumps({"messages": [{"role": "user", "content": "Hello."}, {"role": "user", "content": "Where?"}]})
     traffic.log(*(traffic.answer(str(number), request_body=body) for number in range(2)))
-    judge: Any = Judge({"question": "Where is it?"}, {"question": "Where is he?"}, named(), named((1, "")))
+    wrong = [named(WRONG)] * 3
+    judge: Any = Judge({"question": "Where is it?"}, {"question": "Where is he?"}, wrong[0], named((1, "")), *wrong[1:])
     made = extract_facts(tables, judge, cases, "ann", NOW)
-    assert (made.cases, made.facts, made.left.total(), made.spend.calls) == (1, 1, 1, 4)
+    assert (made.cases, made.facts, made.left.total(), made.spend.calls) == (1, 1, 1, 6)
     stands = "its question was a follow-up: the judge wrote it so that it stands by itself"
     found = [(one["question"], one["conversation_hash"], one["facts"], one["note"]) for one in read_cases(truth)]
     assert sorted(found) == [

@@ -56,11 +56,45 @@ def test_a_reply_that_fits_is_its_value() -> None:
         PLAIN.replace('"S"', '"s"'),
         PLAIN.replace('"S"', '"Supported."'),
         PLAIN.replace("1, 3", '"1", 3.0'),
+        PLAIN.replace("1, 3", '"chunk 1", "Chunk #3"'),
+        PLAIN.replace("[1, 3]", '"1, 3"'),
+        PLAIN.replace('"S"', '"S - chunks 1 and 3 say so"'),
+        PLAIN.replace('"S"', '"Supported (chunk 1)"'),
+        PLAIN.replace('"', "'"),
+        PLAIN.replace("}]}", "},],}"),
+        PLAIN.replace("}]}", "}, // all of them\n], /* that is it */}"),
+        PLAIN.replace('"verdicts"', "verdicts").replace('"S"', '"S", "is_sure": True, "why": None'),
+        PLAIN.replace('"S"', '"S", "why": "it says "so" there",'),
+        PLAIN.replace('"', "'").replace("'S'", "'S', 'why': 'the river's long'"),
+        PLAIN.replace('"', "&quot;"),
+        json.dumps(PLAIN),
+        json.dumps({"answer": PLAIN}),
+        f"Here it is: {json.dumps(PLAIN)}",
+        f'{{"result": {{"answer": {PLAIN}, "note": "{{}}"}}}}',
+        f'<tool_call>{{"name": "answer", "arguments": {PLAIN}}}</tool_call>',
+        f"Draft:\n```json\n{PLAIN.replace('S', 'N')}\n```\nFinal answer:\n```json\n{PLAIN}\n```",
+        f"{PLAIN.replace('S', 'N')} No, corrected: {PLAIN} I hope that the final {{}} helps.",
+        f"<think>Perhaps {PLAIN.replace('S', 'N')}, but no.\n\n{PLAIN}\n",
+        f"\ufeff{PLAIN}",
     ],
 )
 def test_what_is_oddly_written_is_what_is_meant(text: str) -> None:
     """Prose, thoughts, keys that nobody asked for, words and numbers written otherwise."""
     assert read(text, VERDICTS) == json.loads(PLAIN)
+
+
+def test_a_number_for_a_list_of_numbers_is_a_list_of_one() -> None:
+    assert read(PLAIN.replace("[1, 3]", "2"), VERDICTS) == {"verdicts": [{"chunks": [2], "verdict": "S"}]}
+
+
+def test_what_is_optional_may_be_missing() -> None:
+    """It is left out, and all else must still be there."""
+    reply = '{"verdicts": [{"verdict": "S"}]}'
+    assert read(reply, VERDICTS, {"chunks"}) == {"verdicts": [{"verdict": "S"}]}
+    with pytest.raises(MisfitError, match="'chunks' is missing"):
+        read(reply, VERDICTS)
+    with pytest.raises(MisfitError, match="'verdict' is missing"):
+        read('{"verdicts": [{}]}', VERDICTS, {"chunks"})
 
 
 def test_null_for_a_list_is_an_empty_one_and_yes_is_true() -> None:
@@ -117,13 +151,21 @@ def test_no_reply_keeps_a_judge_busy() -> None:
         ('{"verdicts": [{"chunks": ["4"], "verdict": "S"}]}', "4 is more than 3"),
         ('{"verdicts": [{"chunks": null, "verdict": "Partly supported"}]}', "Partly supported.* is none of"),
         ('{"verdicts": [{"chunks": [1], "verdict": null}]}', "null is no string"),
-        ('{"verdicts": null}', "verdicts: 0 items are fewer than 1"),
+        ('{"verdicts": null}', "verdicts: null is no array"),
         ('{"verdicts": [{"chunks": [], "Verdict": "S"}]}', r"verdicts\[0\]: 'verdict' is missing"),
         (f"{PLAIN} {PLAIN.replace('S', 'N')}", "2 JSON objects in it fit, and say different things"),
         (f"<think>{PLAIN}</think>", "is no JSON"),
         (f"<think>It may be {PLAIN}", "is no JSON"),
         (f"It may be {PLAIN}, or not.</think> I cannot say.", "is no JSON"),
-        (f'{{"answer": {PLAIN}}}', "'verdicts' is missing"),
+        (f'{{"answer": {PLAIN}, "other": {PLAIN.replace("S", "N")}}}', "2 JSON objects in it fit"),
+        ('{"answer": {"note": 1}}', "'verdicts' is missing"),
+        (f"Draft: {PLAIN} {PLAIN.replace('S', 'N')} That is final.", "2 JSON objects in it fit"),
+        (f"<think>Perhaps\n{PLAIN}\nBut is it so?", "is no JSON"),
+        (PLAIN[:-1], "'verdicts' is missing"),
+        (PLAIN.replace('"S"', "'it's', 'so'"), "is no JSON"),
+        (PLAIN.replace("[1, 3]", '"1 to 3"'), "is no array"),
+        (PLAIN.replace("[1, 3]", '["not 1"]'), "is no integer"),
+        (PLAIN.replace('"S"', '"S or N"'), "is none of"),
     ],
 )
 def test_a_misfit_says_where_and_what(text: str, message: str) -> None:

@@ -5,9 +5,11 @@ The prompts and their replies say "fact" for a claim: another word would be anot
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -19,6 +21,10 @@ from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions,
 from evaluator.metrics.llm.verdicts import Verdict
 
 VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
+_OPTIONAL = frozenset({"addresses", "useful", "refusal"})
+"""What a reply may lack, so that it is not known: no claim hangs on it."""
+_SPARE_CLAIMS, _LETTERS_A_CLAIM = 3, 4
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,7 @@ def requests(row: RowTexts, *, reasons: bool = False) -> list[JudgeRequest]:
             values={"which": numbered("sentences", one)},
             check=partial(_check, row, one),
             usual=_usual(row, one),
+            optional=_OPTIONAL,
         )
         for number, one in enumerate(portions(len(row.answer)))
     ]
@@ -113,30 +120,42 @@ def read(row: RowTexts, answers: Sequence[JudgeReply | JudgeError]) -> AnswerCla
             if (found := by_number.get(number)) is None:
                 missing.append(number)
                 continue
-            claims += (claim_of(row, number, one) for one in found["facts"])
-            addresses[number - 1] = found["addresses"]
+            addresses[number - 1] = found.get("addresses")
+            if is_padded(row.answer[number - 1], found["facts"]):
+                missing.append(number)
+                continue
+            claims += claims_of(row, number, found["facts"])
     first = answers[0]
     whole = None if isinstance(first, JudgeError) else first.parsed
     return AnswerClaims(
         claims=tuple(claims),
         addresses=tuple(addresses),
-        useful=tuple(None if whole is None else rank + 1 in whole["useful"] for rank in range(len(row.contexts))),
-        refusal=None if whole is None else whole["refusal"],
+        useful=_useful(row, whole),
+        refusal=None if whole is None else whole.get("refusal"),
         missing=tuple(missing),
         error=first_error(answers),
     )
 
 
+def _useful(row: RowTexts, whole: Mapping[str, Any] | None) -> tuple[Verdict, ...]:
+    useful = None if whole is None else whole.get("useful")
+    return tuple(None if useful is None else rank + 1 in useful for rank in range(len(row.contexts)))
+
+
 def once_each(items: Iterable[Mapping[str, Any]], name: str) -> dict[int, Mapping[str, Any]]:
-    """Give items by their number; of a number that comes twice it is not known which is meant, and none is taken."""
-    items = list(items)
-    times = Counter(item[name] for item in items)
-    return {item[name]: item for item in items if times[item[name]] == 1}
+    """Give items by their number; where two of a number differ it is not known which is meant, and none is taken."""
+    found = _different(items)
+    times = Counter(item[name] for item in found)
+    return {item[name]: item for item in found if times[item[name]] == 1}
+
+
+def _different(items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return list({json.dumps(item, sort_keys=True): item for item in items}.values())
 
 
 def check_numbers(items: Iterable[Mapping[str, Any]], name: str, expected: range, where: str) -> None:
     """Raise MisfitError unless the items have just the expected numbers, each once."""
-    given = Counter(item[name] for item in items)
+    given = Counter(item[name] for item in _different(items))
     if absent := [number for number in expected if number not in given]:
         raise MisfitError(where, f"{name} {absent[0]} is missing")
     if wrong := [number for number, times in given.items() if times > 1 or number not in expected]:
@@ -150,6 +169,30 @@ def contexts_of(row: RowTexts, numbers: Iterable[int]) -> tuple[tuple[int, ...],
     ranks = sorted({number - 1 for number in numbers})
     existing = range(len(row.contexts))
     return tuple(rank for rank in ranks if rank in existing), tuple(rank for rank in ranks if rank not in existing)
+
+
+def is_padded(sentence: str, facts: Sequence[object]) -> bool:
+    """Say whether a reply names clearly more claims of a sentence than it has words: some are made up."""
+    words = len(_WORD.findall(sentence))
+    letters = sum(map(str.isalnum, sentence))  # some scripts have no blanks between words
+    return len(facts) > _SPARE_CLAIMS + max(words, letters // _LETTERS_A_CLAIM)
+
+
+def claims_of(row: RowTexts, sentence: int, facts: Iterable[Mapping[str, Any]]) -> list[Claim]:
+    """Read the claims of a sentence, each once; the verdict is missing where two of the same words differ in it."""
+    found: dict[str, Claim] = {}
+    for given in facts:
+        claim = claim_of(row, sentence, given)
+        said = words_of(claim.text)
+        same = found.setdefault(said, claim)
+        if (same.verdict, same.contexts) != (claim.verdict, claim.contexts):
+            found[said] = replace(same, verdict=None)
+    return list(found.values())
+
+
+def words_of(text: str) -> str:
+    """Give the words of a claim, by which it is the same as another; of a text without words the text."""
+    return " ".join(_WORD.findall(text.casefold())) or text
 
 
 def claim_of(row: RowTexts, sentence: int, given: Mapping[str, Any]) -> Claim:
@@ -169,9 +212,12 @@ def first_error(answers: Iterable[JudgeReply | JudgeError]) -> Reason | None:
 def _check(row: RowTexts, numbers: range, reply: Any) -> None:
     check_numbers(reply["sentences"], "sentence", numbers, "sentences")
     for i, sentence in enumerate(reply["sentences"]):
-        for j, given in enumerate(sentence["facts"]):
-            if row.contexts and claim_of(row, sentence["sentence"], given).verdict is None:
-                where = f"sentences[{i}].facts[{j}].chunks"
-                raise MisfitError(
-                    where, f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are"
-                )
+        number, facts, where = sentence["sentence"], sentence["facts"], f"sentences[{i}].facts"
+        if is_padded(row.answer[number - 1], facts):
+            raise MisfitError(where, f"{len(facts)} facts are more than the sentence says")
+        for j, given in enumerate(facts if row.contexts else ()):
+            if claim_of(row, number, given).verdict is None:
+                problem = f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are"
+                raise MisfitError(f"{where}[{j}].chunks", problem)
+        if row.contexts and any(claim.verdict is None for claim in claims_of(row, number, facts)):
+            raise MisfitError(where, "there are different verdicts on a fact")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -18,7 +18,9 @@ from evaluator.metrics.llm.claims.answer_claims import (
     check_numbers,
     contexts_of,
     first_error,
+    is_padded,
     once_each,
+    words_of,
 )
 from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions
 from evaluator.metrics.llm.verdicts import UNDECIDED, Verdict
@@ -102,10 +104,11 @@ def read(row: RowTexts, found: AnswerClaims, answers: Sequence[JudgeReply | Judg
         reply = {"reference": [], "answer_facts": []} if isinstance(answer, JudgeError) else answer.parsed
         by_sentence = once_each(reply["reference"], "sentence")
         for number in sentences:
-            if number in by_sentence:
-                claims += (_claim(row, found, number, one) for one in by_sentence[number]["facts"])
-            else:
+            facts = by_sentence.get(number, {}).get("facts")
+            if facts is None or is_padded(row.reference[number - 1], facts):
                 missing.append(number)
+            else:
+                claims += _claims(row, found, number, facts)
         by_claim = once_each(reply["answer_facts"], "fact")
         verdicts += (_VERDICTS[by_claim[number]["verdict"]] if number in by_claim else None for number in numbers)
         reasons += (by_claim.get(number, {}).get("reason") for number in numbers)
@@ -123,6 +126,14 @@ def _portions(row: RowTexts, found: AnswerClaims) -> list[tuple[range, range]]:
     return list(zip_longest(portions(len(row.reference)), portions(len(found.claims)), fillvalue=_NOTHING))
 
 
+def _claims(
+    row: RowTexts, found: AnswerClaims, sentence: int, facts: Iterable[Mapping[str, Any]]
+) -> Iterable[ReferenceClaim]:
+    """Give the claims of a sentence, each once: one that comes twice with another verdict counts twice."""
+    claims = [_claim(row, found, sentence, given) for given in facts]
+    return {(words_of(claim.text), claim.contexts, claim.stated): claim for claim in claims}.values()
+
+
 def _claim(row: RowTexts, found: AnswerClaims, sentence: int, given: Mapping[str, Any]) -> ReferenceClaim:
     stated: Verdict = given["stated"]
     if found.missing and not stated:
@@ -134,6 +145,9 @@ def _check(row: RowTexts, sentences: range, numbers: range, reply: Any) -> None:
     check_numbers(reply["reference"], "sentence", sentences, "reference")
     check_numbers(reply["answer_facts"], "fact", numbers, "answer_facts")
     for i, sentence in enumerate(reply["reference"]):
+        if is_padded(row.reference[sentence["sentence"] - 1], sentence["facts"]):
+            problem = f"{len(sentence['facts'])} facts are more than the sentence says"
+            raise MisfitError(f"reference[{i}].facts", problem)
         for j, given in enumerate(sentence["facts"]):
             contexts, no_such_contexts = contexts_of(row, given["chunks"])
             if no_such_contexts and not contexts:

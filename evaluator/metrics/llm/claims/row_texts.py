@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,21 +19,29 @@ CUT = "sentences/2"
 """Version of how texts are cut into sentences."""
 
 _USUAL_CLAIMS = 2
+_FENCES = ("```", "~~~")
+_HEADING = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|[^.!?]*:")
+"""A heading of Markdown, a line in bold, and what a list follows."""
 
 
 @dataclass(frozen=True)
 class RowTexts:
-    """A question, its contexts in rank order, and the sentences of the answer and of the reference answer."""
+    """A question, its contexts in rank order, and the sentences of the answer and of the reference answer.
+
+    `not_prose` are the numbers, from 1, of those of the answer that are code or a heading.
+    """
 
     question: str
     contexts: tuple[str, ...]
     answer: tuple[str, ...]
     reference: tuple[str, ...] = ()
+    not_prose: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, question: str, contexts: Sequence[str], answer: str, reference: str = "") -> RowTexts:
         """Cut the texts into sentences."""
-        return cls(question, tuple(contexts), sentences_of(answer), sentences_of(reference))
+        cut = sentences_of(answer)
+        return cls(question, tuple(contexts), cut, sentences_of(reference), _not_prose(answer))
 
     @cached_property
     def prefix(self) -> tuple[str, str]:
@@ -69,6 +78,18 @@ def numbered(what: str, numbers: range) -> str:
 def sentences_of(text: str) -> tuple[str, ...]:
     """Cut a text into sentences; what has no letter and no digit, as a ruled line, is none."""
     return tuple(one for one in sentences(text) if any(map(str.isalnum, one)))
+
+
+def _not_prose(text: str) -> frozenset[int]:
+    found, number, in_code = set[int](), 0, False
+    for sentence in sentences(text):
+        is_fence = sentence.startswith(_FENCES)
+        in_code ^= is_fence
+        if any(map(str.isalnum, sentence)):
+            number += 1
+            if is_fence or in_code or _HEADING.fullmatch(sentence):
+                found.add(number)
+    return frozenset(found)
 
 
 def _digest(*parts: object) -> str:

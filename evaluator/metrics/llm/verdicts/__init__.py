@@ -19,7 +19,14 @@ from evaluator.metrics.llm.verdicts.context_relevance_sentences import context_r
 from evaluator.metrics.llm.verdicts.factual_f_beta import answer_correctness, factual_f_beta, factual_f_beta_of_verdicts
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
 from evaluator.metrics.llm.verdicts.segment_inference import Segment, segment_inference
-from evaluator.metrics.llm.verdicts.supported_share import macro_share, micro_share, supported_share
+from evaluator.metrics.llm.verdicts.supported_share import (
+    all_supported,
+    contradicted_share,
+    macro_share,
+    micro_share,
+    right_share,
+    supported_share,
+)
 
 __all__ = [
     "UNDECIDED",
@@ -29,6 +36,7 @@ __all__ = [
     "NoiseSensitivity",
     "Segment",
     "Verdict",
+    "all_supported",
     "answer_correctness",
     "answer_relevancy",
     "aspect_critique",
@@ -36,12 +44,14 @@ __all__ = [
     "context_entity_recall",
     "context_precision",
     "context_relevance_sentences",
+    "contradicted_share",
     "factual_f_beta",
     "factual_f_beta_of_verdicts",
     "macro_share",
     "micro_share",
     "noise_sensitivity",
     "odd_strictness",
+    "right_share",
     "segment_inference",
     "supported_share",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluator.metrics.llm.verdicts.judged import Judged, Verdict, flag, share
+from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict, flag, flags, negated, share
 from lake.vocabulary import UnscoredReason
 
 
@@ -24,6 +24,49 @@ def supported_share(verdicts: Sequence[Verdict], *, undecided_passes: bool = Fal
         aidial-rag-eval; deepeval lets it pass in faithfulness and answer relevancy (`undecided_passes=True`).
     """
     return share([flag(verdict, undecided_passes=undecided_passes) for verdict in verdicts])
+
+
+def all_supported(verdicts: Sequence[Verdict]) -> Judged:
+    """Whether all of a text's claims are supported: 1 or 0, from a verdict a claim.
+
+    Formula: 1 if each claim is supported, else 0
+    Source: FaithBench and SummEdits, whose labels say whether a whole text is faithful
+    On nothing: no claims: null with `no_claims`
+    Missing verdicts: null with `judge_failed`, unless a claim that is not supported decides
+    Packages: none has it; they give the share, or let a judge give one label
+    """
+    if not verdicts:
+        return Judged.nothing(UnscoredReason.NO_CLAIMS)
+    supported = flags(verdicts)
+    return Judged.between(float(all(one is True for one in supported)), float(False not in supported))
+
+
+def contradicted_share(verdicts: Sequence[Verdict]) -> Judged:
+    """Share of a text's claims that another text denies, 0 to 1, from a verdict a claim.
+
+    Formula: claims that are contradicted / claims; one that is undecided is not
+    Source: dialwatch
+    On nothing: no claims: null with `no_claims`
+    Missing verdicts: null with `judge_failed`; the bounds count them as not contradicted and as contradicted
+    Packages: RAGChecker and aidial-rag-eval know the verdict and count it as not supported
+    """
+    return share([negated(flag(verdict, undecided_passes=True)) for verdict in verdicts])
+
+
+def right_share(of_reference: Sequence[Verdict], of_contexts: Sequence[Verdict]) -> Judged:
+    """Share of right claims among those that the reference answer or the contexts decide, 0 to 1.
+
+    Formula: claims that the reference answer supports, or the contexts where it says nothing of them / these and those
+        that are contradicted in the same way
+    Source: dialwatch
+    On nothing: nothing decides a claim, or there are none: null with `no_claims`
+    Missing verdicts: null with `judge_failed`; the bounds count them as contradicted and as supported
+    Packages: Cohere, RAGChecker and aidial-rag-eval count what the reference answer lacks as wrong
+    """
+    decided = [
+        context if verdict == UNDECIDED else verdict for verdict, context in zip(of_reference, of_contexts, strict=True)
+    ]
+    return share([flag(verdict) for verdict in decided if verdict != UNDECIDED])
 
 
 def macro_share(answers: Sequence[Sequence[Verdict]], *, undecided_passes: bool = False) -> Judged:

@@ -51,7 +51,11 @@ RAGCHECKER = [one for one in GOLDEN if one["metric"] == "ragchecker_all" and one
         ("groundedness", [[S], [], [S, N, N, N]], [], (1 + 1 / 4) / 2),
         ("context_utilization", [[([2], "S")]], [], 1 / 2),
         ("context_utilization", [[C]], [], 0.0),
-        ("correctness_claims", [[S] * 6], ["SSSCNN", [([], False)]], 1 / 2),
+        ("faithful", [[S, S], [S]], [], 1.0),
+        ("faithful", [[S, S, S], [S, S, N]], [], 0.0),
+        ("contradicted_claims", [[S, C], [N, N]], [], 1 / 4),
+        ("claim_precision", [[S] * 6], ["SSSCNN", [([], False)]], 1 / 2),
+        ("correctness_claims", [[S, S, S], [S, C, N]], ["SSCNNN", [([], False)]], 3 / 5),
         ("coverage_claims", [[S]], ["S", [([], True)] * 2 + [([1], False)] * 4], 1 / 3),
         ("claims_f1", [[S, S]], ["SN", [([], True), ([], True), ([], False), ([], False)]], 1 / 2),
         ("factual_correctness", [[S, S]], ["SN", [([], True), ([], False)]], 1 / 2),
@@ -217,7 +221,7 @@ def test_relevance_and_usefulness_are_of_sentences_and_contexts(bench: Bench, se
     assert (share.value, precision.value, share.details) == (0.5, 0.5, {"useful": [1]})
 
 
-REFUSAL = "I don't know. There is nothing about it in the documents."
+REFUSAL = "I don't know. There is no information about it. Can you say more?"
 
 
 @pytest.mark.parametrize(
@@ -276,6 +280,29 @@ def test_a_refusal_is_found_by_the_lexicon_or_by_the_judge(bench: Bench, server:
         long = row(answer=f"I don't know. {sentences(3)}")
         assert scored(client, "refusal_judged", long)[0].value == 0.0
         assert scored(client, "faithfulness_claims", long)[0].value == 1.0
+
+
+def test_code_and_headings_are_no_sentences_that_address_a_question(bench: Bench, server: ScriptedServer) -> None:
+    """They count where there is nothing else."""
+    code = "```python\nx = f(1)\nprint(x)\n```"
+    server.always = judging(answered([[]] * 6, addresses="nnynnn"))
+    mixed = row(answer=f"## Calling it\n\nDo this:\n\nCall f with 1.\n\n{code}")
+    with bench.client() as client:
+        (score,) = scored(client, "answer_relevance_sentences", mixed)
+        assert (score.value, score.details) == (1.0, {"addressing": [3], "sentences": 1})
+        server.always = judging(answered([[]] * 3, addresses="nyy"))
+        (alone,) = scored(client, "answer_relevance_sentences", row(answer=code))
+    assert alone.value == pytest.approx(2 / 3)
+
+
+def test_an_answer_that_refuses_and_then_answers_is_judged(bench: Bench, server: ScriptedServer) -> None:
+    """A phrase of refusal does not hide what is made up after it."""
+    server.always = judging(answered([[], [N]]))
+    with bench.client() as client:
+        both = row(answer="I don't have that information. The service listens on port 9000.")
+        (faithfulness,) = scored(client, "faithfulness_claims", both)
+        (refusal,) = scored(client, "refusal_judged", both)
+    assert (faithfulness.value, refusal.value, len(server.requests)) == (0.0, 0.0, 1)
 
 
 def test_an_answer_without_claims_has_no_faithfulness(bench: Bench, server: ScriptedServer) -> None:

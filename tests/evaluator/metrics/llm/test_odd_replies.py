@@ -18,6 +18,8 @@ def changed(reply: str, **changes: Any) -> str:
 
 
 SENTENCES = json.loads(GOOD)["sentences"]
+TWO_VERDICTS = [SENTENCES[0]["facts"][0], SENTENCES[0]["facts"][0] | {"verdict": "N"}]
+ANOTHER = SENTENCES[0] | {"facts": []}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,13 @@ SENTENCES = json.loads(GOOD)["sentences"]
         ("no JSON", "is no JSON"),
         (changed(GOOD, useful="all"), "useful"),
         (changed(GOOD, sentences=SENTENCES[:1]), "sentences: sentence 2 is missing"),
-        (changed(GOOD, sentences=[*SENTENCES, SENTENCES[0]]), "sentences: sentence 1 comes 2 times"),
+        (changed(GOOD, sentences=[*SENTENCES, ANOTHER]), "sentences: sentence 1 comes 2 times"),
+        (answered([[S], [N] * 20]), "sentences[1].facts: 20 facts are more than the sentence says"),
+        (changed(GOOD, sentences=[SENTENCES[0] | {"facts": None}, SENTENCES[1]]), "sentences[0].facts: null is no"),
+        (
+            changed(GOOD, sentences=[SENTENCES[0] | {"facts": TWO_VERDICTS}, SENTENCES[1]]),
+            "different verdicts on",
+        ),
         (changed(GOOD, sentences=[*SENTENCES, SENTENCES[0] | {"sentence": 3}]), "sentences: sentence 3 comes 1 times"),
         (answered([[S], [([9], "S")]]), "sentences[1].facts[0].chunks: a verdict S needs a chunk"),
         (answered([[S], [([], "S")]]), "sentences[1].facts[0].chunks: a verdict S needs a chunk"),
@@ -46,7 +54,8 @@ def test_a_wrong_reply_is_repaired_once(bench: Bench, server: ScriptedServer, re
     ("reply", "low", "high", "facts"),
     [
         (changed(GOOD, sentences=SENTENCES[:1]), 0.0, 1.0, 1),
-        (changed(GOOD, sentences=[*SENTENCES, SENTENCES[0]]), 0.0, 1.0, 1),
+        (changed(GOOD, sentences=[*SENTENCES, ANOTHER]), 0.0, 1.0, 1),
+        (answered([[S], [N] * 20]), 0.0, 1.0, 1),
         (answered([[S], [([9], "S"), N, N]]), 0.25, 0.5, 4),
         (answered([[S], [([], "S"), ([3], "C")]]), 1 / 3, 1.0, 3),
     ],
@@ -81,7 +90,8 @@ def test_a_second_reply_that_lacks_verdicts_leaves_bounds(bench: Bench, server: 
     """A fact without a verdict may be right or wrong, and one that comes twice too."""
     reply = compared([[([1], True)]], "SSN")
     verdicts = json.loads(reply)["answer_facts"]
-    server.always = judging(answered([[S, S], [S]]), changed(reply, answer_facts=[*verdicts[:2], verdicts[1]]))
+    twice = changed(reply, answer_facts=[*verdicts[:2], verdicts[1] | {"verdict": "N"}])
+    server.always = judging(answered([[S, S], [S]]), twice)
     with bench.client() as client:
         (score,) = scored(client, "correctness")
     assert (score.value, score.reason, score.spend.calls) == (None, "judge_failed", 3)

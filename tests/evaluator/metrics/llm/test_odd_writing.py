@@ -27,13 +27,24 @@ AFTER = ["", "\n```", " I hope that {this} helps.", "\n{}", ' {"note": 1}']
 
 
 @st.composite
+def numbers(draw: st.DrawFn, value: list[int]) -> Any:
+    """A list of numbers in other writing."""
+    if not value:
+        return draw(st.sampled_from([[], None]))
+    several = [", ".join(map(str, value)), [f"chunk {number}" for number in value], [draw(oddly(one)) for one in value]]
+    return draw(st.sampled_from([*several, value[0]] if len(value) == 1 else several))
+
+
+@st.composite
 def oddly(draw: st.DrawFn, value: Any) -> Any:
     """The value in other writing."""
     if isinstance(value, dict):
-        written = {name: draw(oddly(item)) for name, item in value.items()}
+        written = {
+            name: draw(numbers(item) if name in ("chunks", "useful") else oddly(item)) for name, item in value.items()
+        }
         return written | {name: EXTRA[name] for name in draw(st.sets(st.sampled_from(sorted(EXTRA)), max_size=2))}
     if isinstance(value, list):
-        return [draw(oddly(item)) for item in value] or draw(st.sampled_from([[], None]))
+        return [draw(oddly(item)) for item in value]
     if isinstance(value, bool):
         return draw(st.sampled_from([value, str(value), "yes" if value else "no"]))
     if isinstance(value, int):
