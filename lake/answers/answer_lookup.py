@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 from lake.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader
@@ -46,3 +47,16 @@ def locate_response(
             )
             found[deployment, row["event_id"]] = address
     return sorted(found.values(), key=lambda one: (one.requested_at, one.deployment or "", one.event_id), reverse=True)
+
+
+def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> AnswerAddress | None:
+    """Find the answer that a row of `ground_truth` was made of; None where it is no longer in the log.
+
+    Of several answers with one id it is the earliest that a person asked for, of the day that the case names.
+    """
+    if case["source_response_id"] is None:
+        return None
+    day = case["source_date"]
+    first, last = (date.min, date.max) if day is None else (day, day)
+    found = locate_response(lake, case["source_response_id"], [deployment], first, last)
+    return next(reversed([one for one in found if one.is_entry] or found), None)
