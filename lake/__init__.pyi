@@ -11,7 +11,7 @@ from .answers.answer_details import (
     read_answer_row,
     read_answer_signals,
 )
-from .answers.answer_lookup import AnswerAddress, locate_response, locate_source
+from .answers.answer_lookup import AnswerAddress, locate_response, locate_source, own_id
 from .answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
@@ -382,6 +382,7 @@ __all__ = [
     "normalised_question",
     "one_of",
     "origin_headers",
+    "own_id",
     "probe_writes",
     "read_answer",
     "read_answer_row",

@@ -60,3 +60,15 @@ def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -
     first, last = (date.min, date.max) if day is None else (day, day)
     found = locate_response(lake, case["source_response_id"], [deployment], first, last)
     return next(reversed([one for one in found if one.is_entry] or found), None)
+
+
+def own_id(lake: Lake, row: Mapping[str, Any]) -> str:
+    """Give the id that names a row of `parsed_logs` alone: its `response_id`, else its `event_id`.
+
+    The ids of the whole log of its deployment are read.
+    """
+    if row["response_id"] is None:
+        return str(row["event_id"])
+    found = locate_response(lake, row["response_id"], [row["deployment"]])
+    is_one = {one.event_id for one in found} == {row["event_id"]}
+    return str(row["response_id"] if is_one else row["event_id"])
