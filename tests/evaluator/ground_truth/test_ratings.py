@@ -182,3 +182,17 @@ def test_a_like_without_an_id_is_not_of_a_call_that_failed(evaluator: Evaluator,
     traffic.rate(traffic.signal("like", "b", 5) | {"response_id": None, "chat_id": "b", "user_id": "b"})
     evaluator.run_once()
     assert questions(traffic) == ["b"]
+
+
+def test_answers_are_compared_with_a_case_whose_id_they_have_too(lake: Lake, traffic: Any) -> None:
+    """The first answer of the gateway was liked while it was the only one: its id names it no more."""
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    evaluator = Evaluator(lake, EvaluatorSettings(metrics=["facts_recall"]), clock=lambda: now)
+    same = {"question": "Where?", "documents": ["files/india.pdf"]}
+    traffic.log(of_gateway(traffic, "a", **same))
+    traffic.rate(traffic.signal("like", "a", 1) | {"response_id": "chat", "chat_id": "a", "user_id": "a"})
+    evaluator.run_once()
+    assert [case["source_response_id"] for case in traffic.cases()] == ["chat"]
+    traffic.log(of_gateway(traffic, "b", 2, **same))
+    evaluator.run_once()
+    assert traffic.values("facts_recall") == {"b": 1.0}
