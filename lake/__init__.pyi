@@ -9,12 +9,14 @@ from .answers.answer_details import (
     AnswerTurn,
     read_answer,
     read_answer_row,
+    read_answer_signals,
 )
-from .answers.answer_lookup import AnswerAddress, locate_response
+from .answers.answer_lookup import AnswerAddress, locate_response, locate_source, own_id
 from .answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
     IS_PRODUCTION,
+    IS_RATABLE,
     CaseQuestion,
     answer_text,
     case_question,
@@ -49,7 +51,15 @@ from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.sampled_answers import SampledAnswer, callers, request_of_answer, sampled_answers
 from .answers.signals import FOLD_COLUMNS, fold_signals
-from .answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, signals_by_answer
+from .answers.signals_by_answer import (
+    JOIN_COLUMNS,
+    SIGNAL_JOIN_COLUMNS,
+    SignalJoin,
+    UnjoinedReason,
+    count_unjoined,
+    read_signaled,
+    signals_by_answer,
+)
 from .case_tables import GROUND_TRUTH, REPLAYS
 from .case_vocabulary import (
     CASE_PASSED,
@@ -188,6 +198,7 @@ __all__ = [
     "IS_LABEL",
     "IS_NO_LABEL",
     "IS_PRODUCTION",
+    "IS_RATABLE",
     "JOIN_COLUMNS",
     "JUDGE_BUDGETS",
     "JUDGE_KINDS",
@@ -311,6 +322,7 @@ __all__ = [
     "TableSpec",
     "Tier",
     "UncommittedPositions",
+    "UnjoinedReason",
     "UnreadableTableError",
     "UnscoredReason",
     "WorkerDiedError",
@@ -340,6 +352,7 @@ __all__ = [
     "configure_logs",
     "context_ids",
     "context_texts",
+    "count_unjoined",
     "deployment_name",
     "drop_before",
     "erase",
@@ -360,6 +373,7 @@ __all__ = [
     "llms_of",
     "local_engine",
     "locate_response",
+    "locate_source",
     "log_failure",
     "maintain",
     "metric_scores",
@@ -368,11 +382,14 @@ __all__ = [
     "normalised_question",
     "one_of",
     "origin_headers",
+    "own_id",
     "probe_writes",
     "read_answer",
     "read_answer_row",
+    "read_answer_signals",
     "read_cases",
     "read_new",
+    "read_signaled",
     "reads_hosts",
     "reads_seconds",
     "request_of_answer",

@@ -114,7 +114,7 @@ USER_SIGNALS = TableSpec(
             "response_id",
             pa.string(),
             "Id of the answer as the client sent it: join with parsed_logs.response_ids. Of a label "
-            "the event_id where the answer has no id.",
+            "and of what a person did, the event_id where the answer has no id. Null where the client sent none.",
         ),
         ("deployment", pa.string(), "Deployment whose answer it is about."),
         ("date", pa.date32(), "UTC date of `signaled_at`. Partition."),

@@ -14,7 +14,7 @@ from lake import SERVICES, UNASSIGNED, Heartbeat, Lake, OpenTables
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
 from monitor.changes import DailyChanges
-from monitor.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, Failures
+from monitor.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.incidents.incident import Incident
@@ -29,8 +29,11 @@ from monitor.regression import Reading, StreamKey
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Snapshot
 from monitor.stats.period_sums import KEPT_DAYS
+from monitor.stats.unjoined_signals import UnjoinedSignals
 from monitor.totals import SUMMED_TABLES, FleetTotals, MonotonicTotals, totals_of
 
+_SECONDS_OF_COUNTING = 1.0
+"""In each refresh, after which the unjoined signals of the other deployments wait for the next one."""
 logger = logging.getLogger(__name__)
 
 
@@ -91,6 +94,7 @@ class Monitor:
         self._daily_changes = DailyChanges(lake)
         self._looked_at: dict[str, date] = {}
         """By deployment the last day of which the log was looked at for changed settings, or could not be."""
+        self._unjoined = UnjoinedSignals(lake)
         self._totals = MonotonicTotals()
         self._begin()
 
@@ -219,6 +223,7 @@ class Monitor:
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
         self._keeper.save(now, is_recorded)
         self._look_at_settings(deployments, now)
+        self._count_unjoined(deployments, now)
 
     def _with_recovery(
         self, incidents: Mapping[str, tuple[Incident, ...]], readings: Mapping[StreamKey, Reading]
@@ -249,6 +254,16 @@ class Monitor:
                 if found:
                     self._keeper.save_soon(name)
             return
+
+    def _count_unjoined(self, deployments: Sequence[str | None], now: datetime) -> None:
+        """Count the unjoined signals of deployments that are due, for about a second; the next snapshot has them."""
+        signaled = {name for name, state in self._ingest.deployments.items() if state.requests.signals}
+        until = self._monotonic() + _SECONDS_OF_COUNTING
+        for name in self._unjoined.due(signaled.intersection(filter(None, deployments)), now):
+            count = partial(self._unjoined.count, name, now)
+            self._failures.attempt(UNJOINED, count, f"signals of {name!r}")
+            if self._monotonic() >= until:
+                return
 
     def _open_incidents(self) -> list[Incident]:
         states = self._snapshot.deployments.values() if self._snapshot else ()
@@ -308,6 +323,7 @@ class Monitor:
             silences=self._ingest.silences.at(now),
             silenced=self._ingest.silences.since(now - timedelta(days=KEPT_DAYS)),
             releases=self._ingest.releases,
+            unjoined=self._unjoined.counts,
         )
         self._snapshot, self._published_at = snapshot, began
 

@@ -24,6 +24,7 @@ from monitor.stats.judge_costs import JudgeCosts
 from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats, production
 from monitor.stats.scores import MetricStats, ScoreStats
+from monitor.stats.unjoined_signals import UnjoinedCounts
 from monitor.totals import FleetTotals
 
 T = TypeVar("T")
@@ -132,7 +133,8 @@ class Snapshot:
     that fire go to nobody for that reason. `refresh_seconds` is how long the last refresh took. `judge_budgets_left` is
     what is left of each judge's budget of the day by the costs in rows of scores and anchors. `totals` are sums over
     all deployments, those that have been erased since included. `silences` are those that hold back now, `silenced`
-    those of the last 90 days, and `releases` the marks that nobody took back.
+    those of the last 90 days, and `releases` the marks that nobody took back. `unjoined` are the signals of the last 7
+    days that are joined with no answer, by deployment, where they have been counted.
     """
 
     taken_at: datetime
@@ -148,6 +150,7 @@ class Snapshot:
     silences: tuple[Silence, ...] = ()
     silenced: tuple[SilencedSpan, ...] = ()
     releases: tuple[Release, ...] = ()
+    unjoined: Mapping[str, UnjoinedCounts] = field(default_factory=dict)
 
 
 def watched_streams(

@@ -16,7 +16,10 @@ _MOST_AT_ONE_PLACE = 8
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request that a person made, without its texts; `response_id` is None if the answer is not whole."""
+    """One request that a person made, without its texts.
+
+    `response_id` is None if the answer is not whole, and the `event_id` if it has no id.
+    """
 
     event_id: str
     response_id: str | None

@@ -175,7 +175,7 @@ def _between(first: date, last: date) -> ds.Expression:
 
 
 def _request(row: Mapping[str, Any]) -> ChatRequest:
-    response_id = row["response_id"] or next(iter(row["response_ids"] or ()), None)
+    response_id = row["response_id"] or next(iter(row["response_ids"] or ()), row["event_id"])
     whole = row["status"] == 200 and row["finish_reason"] is not None
     return ChatRequest(
         event_id=row["event_id"],

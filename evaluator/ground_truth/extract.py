@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.ground_truth.judged_facts import Good, JudgedFacts, extractor_of, judged_facts
+from evaluator.ground_truth.sources import source_of
 from evaluator.ground_truth.standalone import standalone_questions
 from evaluator.judges.exchange import TRANSIENT, Spend
 from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, next_version, read_cases
@@ -128,7 +130,7 @@ def _extracted(
     sources = _sources(tables, cases)
     asked: list[tuple[Mapping[str, Any], LoggedAnswer]] = []
     for case in cases:
-        source = sources.get(case["source_response_id"])
+        source = source_of(case, sources.get(case["source_response_id"], ()), attrgetter("event_id"))
         if source is None or not source.contexts:
             made.left[NO_ANSWER_LEFT if source is None else NO_CONTEXTS] += 1
             continue
@@ -188,8 +190,8 @@ def _columns(source: LoggedAnswer, found: JudgedFacts, judge: BoundJudge) -> dic
     }
 
 
-def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> dict[str, LoggedAnswer]:
-    """Read the answers that cases were made of, with contexts that came late, by all of their ids."""
+def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[LoggedAnswer]]:
+    """Read the answers that cases were made of, with contexts that came late, by their ids, the earliest first."""
     ids = sorted({case["source_response_id"] for case in cases} - {None})
     if not ids:
         return {}
@@ -197,10 +199,9 @@ def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> di
     dates = sorted({case["source_date"] for case in cases if case["source_date"] is not None})
     if len(dates) and all(case["source_date"] is not None for case in cases):
         where = where & ds.field("date").isin([pa.scalar(date) for date in dates])
-    found: dict[str, LoggedAnswer] = {}
+    found: dict[str, list[LoggedAnswer]] = defaultdict(list)
     for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
         for answer in with_late_contexts(tables, some):
-            for known in (answer.response_id, answer.event_id):
-                if known is not None:
-                    found.setdefault(known, answer)
-    return found
+            for known in {answer.response_id or answer.event_id, answer.event_id}:
+                found[known].append(answer)
+    return {known: sorted(some, key=attrgetter("requested_at")) for known, some in found.items()}

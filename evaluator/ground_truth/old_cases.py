@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import pyarrow.dataset as ds
 
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth.facts import EXTRACTOR
+from evaluator.ground_truth.sources import source_of
 from lake import (
     CASE_QUESTION_COLUMNS,
     EVALUATOR,
@@ -43,14 +46,13 @@ def renew_old_cases(tables: DeploymentTables, now: datetime) -> int:
     if not old:
         return 0
     cases = newest_versions(tables.truth.read(where=ds.field("case_id").isin(old))).to_pylist()
-    asked = _questions_of(tables, [case["source_response_id"] for case in cases])
-    renewed = [next_version(case, _changes(case, asked), EVALUATOR, now) for case in cases]
+    asked = _questions_of(tables, cases)
+    renewed = [next_version(case, _changes(case, asked.get(case["case_id"])), EVALUATOR, now) for case in cases]
     transaction.append(GROUND_TRUTH.rows(renewed))
     return sum(case["status"] == CaseStatus.STALE for case in renewed)
 
 
-def _changes(case: Mapping[str, Any], asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    source = asked.get(case["source_response_id"] or "")
+def _changes(case: Mapping[str, Any], source: Mapping[str, Any] | None) -> dict[str, Any]:
     if case["source_response_id"] is not None and source is None and case["status"] != CaseStatus.ACCEPTED:
         return {"status": CaseStatus.STALE, "note": _GONE}
     # A person has put the question of a case in other words, or written the case.
@@ -65,11 +67,18 @@ def _changes(case: Mapping[str, Any], asked: Mapping[str, Mapping[str, Any]]) ->
     return {**question, "source_date": source["date"], "extractor": EXTRACTOR, "note": note}
 
 
-def _questions_of(tables: DeploymentTables, ids: Sequence[str | None]) -> dict[str, Mapping[str, Any]]:
-    """Read what the answers of these ids were asked; of several with one id the earliest."""
-    wanted = sorted({one for one in ids if one is not None})
+def _questions_of(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any] | None]:
+    """Read what the answers that cases were made of were asked, by case; of several with one id the earliest."""
+    wanted = sorted({case["source_response_id"] for case in cases} - {None})
     if not wanted:
         return {}
-    where = IS_ANSWER & ds.field("response_id").isin(wanted)
-    rows = tables.logs.read(["response_id", "requested_at", "date", *CASE_QUESTION_COLUMNS], where).to_pylist()
-    return {row["response_id"]: row for row in sorted(rows, key=lambda row: row["requested_at"], reverse=True)}
+    where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
+    rows = tables.logs.read(["event_id", "response_id", "requested_at", "date", *CASE_QUESTION_COLUMNS], where)
+    by_id: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in sorted(rows.to_pylist(), key=lambda row: row["requested_at"]):
+        for known in {row["response_id"], row["event_id"]} - {None}:
+            by_id[known].append(row)
+    event_id_of = itemgetter("event_id")
+    return {
+        case["case_id"]: source_of(case, by_id.get(case["source_response_id"] or "", ()), event_id_of) for case in cases
+    }

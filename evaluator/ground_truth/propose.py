@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from evaluator.ground_truth.changed_documents import CASE_COLUMNS, WATCHED_COLUMNS, CaseWatch, telling_ids
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
 from evaluator.ground_truth.later_signals import changes_by_signals
@@ -28,11 +28,13 @@ from evaluator.ground_truth.selection import KNOWN_COLUMNS, Candidate, Selection
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
 from evaluator.ground_truth.similar_sentences import SimilarSentences
+from evaluator.ground_truth.sources import case_id_of
 from evaluator.metrics import ABSENT, fact_ranks
 from lake import (
     EVALUATOR,
     GROUND_TRUTH,
     IS_ANSWER,
+    IS_RATABLE,
     CaseStatus,
     PassTransaction,
     newest_versions,
@@ -75,7 +77,7 @@ def propose_cases(
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
     read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
     reached = {name: position for name, position in read.items() if position is not None}
-    rated = _newly_rated(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(IS_OPINION))
+    rated = _newly_rated(tables, logs.rows.filter(IS_RATABLE), signals.rows.filter(IS_OPINION))
     known = newest_versions(tables.truth.read(KNOWN_COLUMNS)).to_pylist() if rated else []
     cases = _new_cases(tables, rated, known, now, settings, similar)
     changed = _changed_cases(tables, rated, known, now, settings)
@@ -116,7 +118,7 @@ def _new_cases(
     good = [
         one
         for one in rated
-        if one.confidence >= settings.least_confidence and _case_id(tables.deployment, one.event_id) not in ids
+        if one.confidence >= settings.least_confidence and case_id_of(tables.deployment, one.event_id) not in ids
     ]
     selection = Selection(known, settings.most_per_day, tables.matching.similar)
     return [_case(one, now, similar) for one in selection.chosen(_candidates(tables, good))]
@@ -144,7 +146,7 @@ def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None)
         extractor = BY_SIMILARITY
         supporting = [chunk for chunk in chunks if any(rank != ABSENT for rank in fact_ranks(facts, chunk[:1]))]
     return {
-        "case_id": _case_id(answer.deployment, answer.event_id),
+        "case_id": case_id_of(answer.deployment, answer.event_id),
         "deployment": answer.deployment,
         "version": 1,
         "question": candidate.question.text,
@@ -181,7 +183,7 @@ def _changed_cases(
     settings: GroundTruthSettings,
 ) -> list[dict[str, Any]]:
     """Give the next versions of the cases that new signals speak against, or for again."""
-    folded = {_case_id(tables.deployment, one.event_id): one.confidence for one in rated}
+    folded = {case_id_of(tables.deployment, one.event_id): one.confidence for one in rated}
     changes = dict(changes_by_signals(known, folded, settings.least_confidence))
     if not changes:
         return []
@@ -210,7 +212,3 @@ def _with_changed_documents(
         for case_id, columns in changes.items()
         if newest[case_id]["status"] != CaseStatus.REJECTED
     ]
-
-
-def _case_id(deployment: str | None, event_id: str) -> str:
-    return identity(deployment or "", event_id)

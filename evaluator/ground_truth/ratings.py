@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 
 from lake import (
     FOLD_COLUMNS,
-    IS_ANSWER,
     IS_NO_LABEL,
+    IS_RATABLE,
     JOIN_COLUMNS,
     SIGNAL_JOIN_COLUMNS,
     SignalJoin,
@@ -25,7 +25,7 @@ OPINION_COLUMNS = tuple(dict.fromkeys((*SIGNAL_JOIN_COLUMNS, *FOLD_COLUMNS)))
 IS_OPINION = ds.field("value").is_valid() & IS_NO_LABEL
 IDENTITY_COLUMNS = (*JOIN_COLUMNS, "date", "kind", "status", "is_entry", "origin")
 
-_JOINED = [*JOIN_COLUMNS, "date"]
+_JOINED = [*JOIN_COLUMNS, "date", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class RatedAnswer:
 
 
 def answers_with(logs: Table, response_ids: pa.ChunkedArray) -> pa.Table:
-    """Give the answers (`JOIN_COLUMNS`, `date`) that have one of these ids, and for a null id those without any.
+    """Give the rows that signals with these ids may be about (`JOIN_COLUMNS`, `date`, `status`); a null id is none.
 
     A rating may come long after its answer, so the ids of the whole log are read, one file at a time: about half a
     second for a million rows.
@@ -51,7 +51,7 @@ def answers_with(logs: Table, response_ids: pa.ChunkedArray) -> pa.Table:
     ids, unnamed = response_ids.drop_null().combine_chunks(), response_ids.null_count > 0
     if not len(ids) and not unnamed:
         return schema.empty_table()
-    scan = logs.dataset().scanner(_JOINED, IS_ANSWER, fragment_readahead=1)
+    scan = logs.dataset().scanner(_JOINED, IS_RATABLE, fragment_readahead=1)
     return pa.Table.from_batches((_with_any(batch, ids, unnamed) for batch in scan.to_batches()), schema)
 
 
@@ -74,10 +74,11 @@ def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
 def rated_answers(identities: pa.Table, opinions: pa.Table, known: pa.Table) -> list[RatedAnswer]:
     """Join answers with signals (`OPINION_COLUMNS`) as in `lake.signals_by_answer`.
 
-    `known` are all answers of the deployment that may have the signals' ids. The signals of an answer are folded
-    (`lake.fold_signals`).
+    `known` are all rows of the deployment that the signals may be about. The signals of an answer are folded
+    (`lake.fold_signals`); of a failed call (`status`) they make nothing.
     """
     join = SignalJoin(known, opinions.to_pylist())
+    identities = identities.filter(pc.equal(identities["status"], 200))
     found: dict[str, RatedAnswer] = {}
     for number, signals in signals_by_answer(identities, opinions, known).items():
         folded = fold_signals(signals)

@@ -8,13 +8,12 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator.answers import LoggedAnswer
 from evaluator.sampling.conversations import is_sampled
-from lake import Direction, Table
+from lake import SIGNAL_JOIN_COLUMNS, Direction, SignalJoin, Table, read_signaled
 
 LOW = 0.25
 """A score in the worst quarter of its metric's range is a bad sign."""
@@ -73,29 +72,39 @@ class Sampling:
         }
 
 
-def flagged(some: Sequence[LoggedAnswer], scored: Sequence[dict[str, Any]], signals: Table) -> set[str]:
+def flagged(some: Sequence[LoggedAnswer], scored: Sequence[dict[str, Any]], signals: Table, logs: Table) -> set[str]:
     """Give the `event_id` of answers of which something says that they may be bad.
 
     `scored` are rows of their scores by metrics that ask no judge.
     """
-    with_signals = _ids_with_signals(some, signals)
-    found = {answer.event_id for answer in some if answer.is_cut or not with_signals.isdisjoint(_ids(answer))}
+    signaled = _signaled(some, signals, logs)
+    found = {answer.event_id for answer in some if answer.is_cut or answer.event_id in signaled}
     return found | {row["event_id"] for row in scored if _is_low(row)}
 
 
-def _ids(answer: LoggedAnswer) -> set[str]:
-    return {*answer.response_ids, *filter(None, (answer.response_id, answer.chat_id))}
+def _signaled(some: Sequence[LoggedAnswer], signals: Table, logs: Table) -> set[str]:
+    """Give the `event_id` of answers on which, or in whose conversations, somebody gave a signal.
 
-
-def _ids_with_signals(some: Sequence[LoggedAnswer], signals: Table) -> set[str]:
+    Where the signals of a conversation name it, as they mostly do, no other answers are read.
+    """
     if not some or signals.version() is None:
         return set()
     # Clocks and zones of time may differ by a day.
-    first = min(answer.date for answer in some) - timedelta(days=1)
-    rows = signals.read(["response_id", "chat_id"], ds.field("date") >= pa.scalar(first))
-    wanted = pa.array({one for answer in some for one in _ids(answer)}, pa.string())
-    columns = (rows[name].filter(pc.is_in(rows[name], wanted)) for name in ("response_id", "chat_id"))
-    return {one for column in columns for one in column.to_pylist() if one is not None}
+    recent = ds.field("date") >= pa.scalar(min(answer.date for answer in some) - timedelta(days=1))
+    named = signals.read(["response_id", "chat_id"], recent)
+    chats = set(named["chat_id"].drop_null().unique().to_pylist())
+    found = {answer.event_id for answer in some if answer.chat_id in chats}
+    left = [answer for answer in some if answer.event_id not in found]
+    # An answer without an id is found by a signal without one.
+    wanted = {one for answer in left for one in (answer.event_id, answer.response_id, *answer.response_ids)}
+    if wanted.isdisjoint(named["response_id"].unique().to_pylist()):
+        return found
+    is_about = ds.field("response_id").isin(pa.array(wanted - {None}, pa.string()))
+    if None in wanted:
+        is_about = is_about | ds.field("response_id").is_null()
+    rows = signals.read(SIGNAL_JOIN_COLUMNS, recent & is_about)
+    join = SignalJoin(read_signaled(logs, rows), rows.to_pylist())
+    return found | {event_id for row in rows.to_pylist() if (event_id := join.answer_of(row)) is not None}
 
 
 def _is_low(row: dict[str, Any]) -> bool:

@@ -136,7 +136,8 @@ class Scorer:
     ) -> ScoredChunk:
         suspicious: Collection[str] = set()
         if sampling.settings.uses_flags:
-            suspicious = flagged(chunk.answers, free.rows.select(_FLAG_COLUMNS).to_pylist(), tables.signals)
+            found_by_free = free.rows.select(_FLAG_COLUMNS).to_pylist()
+            suspicious = flagged(chunk.answers, found_by_free, tables.signals, tables.logs)
         drawn = sampling.probabilities(chunk.answers, suspicious)
         sample = replace(
             chunk,

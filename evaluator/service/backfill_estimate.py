@@ -99,7 +99,7 @@ def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> Ba
                     samples.setdefault(work.metric.name, _Sample(day, frozenset(ids)))
                     counted[work.metric.name] += len(work.pairs)
     timed = _Timing(task, begun, cases, timer)
-    asking = JudgeEstimate(task.metrics, task.sampling, task.tables.signals)
+    asking = JudgeEstimate(task.metrics, task.sampling, task.tables.signals, task.tables.logs)
     metrics = [
         timed.metric(metric, counted[metric.name], samples[metric.name], asking)
         if counted[metric.name]

@@ -40,9 +40,9 @@ class Judging:
 class JudgeEstimate:
     """Counts for the metrics of one deployment, one after the other: what several ask is counted once."""
 
-    def __init__(self, metrics: Sequence[Metric], sampling: SamplingSettings, signals: Table) -> None:
+    def __init__(self, metrics: Sequence[Metric], sampling: SamplingSettings, signals: Table, logs: Table) -> None:
         self._sampling = Sampling(sampling)
-        self._signals = signals
+        self._signals, self._logs = signals, logs
         self._counted = [_CountedJudge(judge) for judge in judges_of_all(metrics)]
 
     def of(self, work: Work, number: int) -> Judging:
@@ -55,7 +55,8 @@ class JudgeEstimate:
 
     def _rate(self, work: Work) -> float:
         some = [answer for answer, _ in work.pairs]
-        suspicious = flagged(some, [], self._signals) if self._sampling.settings.uses_flags else set()
+        uses_flags = self._sampling.settings.uses_flags
+        suspicious = flagged(some, [], self._signals, self._logs) if uses_flags else set()
         return sum(self._sampling.probability(flagged=answer.event_id in suspicious) for answer in some) / len(some)
 
 

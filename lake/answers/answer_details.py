@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.answers.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trace_rows
-from lake.answers.answer_rows import ENTRY_COLUMNS, IS_ENTRY
+from lake.answers.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS
 from lake.answers.behind_interceptors import LONGEST_CALL
 from lake.answers.call_tables import CallTablesOfDays
 from lake.answers.child_contexts import ChildContexts
@@ -39,6 +39,7 @@ _TURN_COLUMNS = (
     "event_id", "date", "requested_at", "ingested_at", "kind", "is_entry", "origin", "question", "answer",
 )  # fmt: skip
 _IDENTITY = ("event_id", "date", "response_id", "chat_id", "ingested_at")
+_SIGNALED = tuple(dict.fromkeys((*JOIN_COLUMNS, *RATABLE_COLUMNS, "date", "ingested_at")))
 _IN_ORDER = [("requested_at", "ascending"), ("event_id", "ascending")]
 
 
@@ -177,6 +178,16 @@ def read_answer_row(lake: Lake, deployment: str | None, day: date, event_id: str
     return rows.to_pylist()[0] | {"deployment": deployment} if rows.num_rows else None
 
 
+def read_answer_signals(lake: Lake, deployment: str | None, day: date, event_id: str) -> tuple[AnswerSignal, ...]:
+    """Read the signals on one answer, by time; none where there is no such answer."""
+    logs = DayReader(lake.table(PARSED_LOGS, deployment), day, day)
+    rows = each_once(logs.read_rows(["event_id"], [event_id], _SIGNALED, [day]))
+    if not rows.num_rows:
+        return ()
+    signals = _read_signals(lake, rows.to_pylist()[0] | {"deployment": deployment}, logs)
+    return tuple(map(_signal, signals.to_pylist()))
+
+
 def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[AnswerContext, ...]:
     ranked = enumerate(contexts or (), 1)
     return tuple(
@@ -242,16 +253,16 @@ def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Tab
     ids = [one for one in (row["event_id"], row["response_id"], *(row["response_ids"] or ())) if one]
     signals = table.read_rows(["response_id"], ids, USER_SIGNALS.schema.names)
     known = ["response_id", "response_ids"], ids
-    if not (row["response_id"] or row["response_ids"]):
+    if row["status"] == 200 and not (row["response_id"] or row["response_ids"]):
         near = (ds.field("chat_id") == (row["chat_id"] or "")) | (ds.field("user_id") == (row["user_id"] or ""))
         unnamed = ds.field("response_id").is_null() & near
         signals = pa.concat_tables([signals, table.read(USER_SIGNALS.schema.names, unnamed)])
         known = ["chat_id", "user_id"], [one for one in (row["chat_id"], row["user_id"]) if one]
     if signals.num_rows:
         day = [row["date"]]
-        others = logs.read_rows(known[0], known[1], [*JOIN_COLUMNS, *ENTRY_COLUMNS], day)
+        others = logs.read_rows(known[0], known[1], _SIGNALED, day)
         own = PARSED_LOGS.rows([{name: row[name] for name in JOIN_COLUMNS}]).select(JOIN_COLUMNS)
-        answers = pa.concat_tables([others.filter(IS_ENTRY).select(JOIN_COLUMNS).cast(own.schema), own])
+        answers = pa.concat_tables([others.filter(IS_RATABLE).select(JOIN_COLUMNS).cast(own.schema), own])
         about, rows = signals.select(SIGNAL_JOIN_COLUMNS), signals.select(SIGNAL_JOIN_COLUMNS).to_pylist()
         until = datetime.combine(row["date"] + _DAY, time(), UTC)
         join = SignalJoin(with_namesakes(lake.table(PARSED_LOGS, row["deployment"]), answers, until, about), rows)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 from lake.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader
@@ -46,3 +47,28 @@ def locate_response(
             )
             found[deployment, row["event_id"]] = address
     return sorted(found.values(), key=lambda one: (one.requested_at, one.deployment or "", one.event_id), reverse=True)
+
+
+def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> AnswerAddress | None:
+    """Find the answer that a row of `ground_truth` was made of; None where it is no longer in the log.
+
+    Of several answers with one id it is the earliest that a person asked for, of the day that the case names.
+    """
+    if case["source_response_id"] is None:
+        return None
+    day = case["source_date"]
+    first, last = (date.min, date.max) if day is None else (day, day)
+    found = locate_response(lake, case["source_response_id"], [deployment], first, last)
+    return next(reversed([one for one in found if one.is_entry] or found), None)
+
+
+def own_id(lake: Lake, row: Mapping[str, Any]) -> str:
+    """Give the id that names a row of `parsed_logs` alone: its `response_id`, else its `event_id`.
+
+    The ids of the whole log of its deployment are read.
+    """
+    if row["response_id"] is None:
+        return str(row["event_id"])
+    found = locate_response(lake, row["response_id"], [row["deployment"]])
+    is_one = {one.event_id for one in found} == {row["event_id"]}
+    return str(row["response_id"] if is_one else row["event_id"])

@@ -23,6 +23,12 @@ ENTRY_COLUMNS = ("kind", "is_entry", "origin")
 IS_ENTRY = _IS_ASKED & IS_PRODUCTION
 """Rows of answers that people asked for, also where the call failed."""
 
+RATABLE_COLUMNS = (*ENTRY_COLUMNS, "status", "response_id")
+"""Columns that `IS_RATABLE` reads."""
+
+IS_RATABLE = IS_ENTRY & ((ds.field("status") == 200) | ds.field("response_id").is_valid())
+"""Rows that a signal may be about: entries, but for failed calls without an id, of which a person saw no answer."""
+
 IS_ANSWER = _IS_ANSWERED & IS_PRODUCTION
 """Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
 judges and tests asked are not scored."""

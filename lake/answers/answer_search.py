@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.answer_rows import IS_ENTRY
+from lake.answers.answer_rows import IS_ENTRY, IS_RATABLE
 from lake.answers.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
 from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.latest_scores import LATEST_COLUMNS, latest_scores
@@ -265,7 +265,7 @@ class _Search:
         if self._known is None:
             is_signaled = self._read_ratings().num_rows or self._read_labels().num_rows
             days = self._logs.days() if is_signaled else []
-            where = IS_ENTRY if self._wanted.entries_only else None
+            where = IS_RATABLE if self._wanted.entries_only else None
             parts = [self._logs.read(JOIN_COLUMNS, where, [day], self._period) for day in days]
             schema = pa.schema([PARSED_LOGS.schema.field(name) for name in JOIN_COLUMNS])
             answers = pa.concat_tables([schema.empty_table(), *parts])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Protocol, TypeVar
 
@@ -73,8 +73,8 @@ class SimilarQuestions(Protocol):
 class _Source:
     """The answer that a case was made from."""
 
+    event_id: str
     requested_at: datetime
-    date: date
 
 
 class ComparableAnswer(Protocol):
@@ -230,19 +230,18 @@ class CaseBook:
         self, some: Sequence[ComparableAnswer], found: Sequence[Sequence[Reference]]
     ) -> list[Reference | None]:
         """Give of each answer's cases the first that is not its own and was there before it."""
-        usable = [list(_not_own(answer, about)) for answer, about in zip(some, found, strict=True)]
-        sources = self._sources_of({one.case.source_response_id for about in usable for one in about})
-        return [_first_earlier(answer, about, sources) for answer, about in zip(some, usable, strict=True)]
+        sources = self._sources_of({one.case.source_response_id for about in found for one in about})
+        return [_first_earlier(answer, about, sources) for answer, about in zip(some, found, strict=True)]
 
     def _sources_of(self, ids: Iterable[str | None]) -> Mapping[str, _Source | None]:
         """Give the answers that cases were made from; None for those that are no longer in the log."""
         wanted = sorted({one for one in ids if one is not None} - self._sources.keys())
         if wanted:
             where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
-            rows = self._logs.read([*_NAMES, "requested_at", "date"], where).to_pylist()
+            rows = self._logs.read([*_NAMES, "requested_at"], where).to_pylist()
             # The latest first, so that of several rows with one id the earliest stays.
             ordered = sorted(rows, key=lambda row: row["requested_at"], reverse=True)
-            found = {row[name]: _Source(row["requested_at"], row["date"]) for row in ordered for name in _NAMES}
+            found = {row[name]: _Source(row["event_id"], row["requested_at"]) for row in ordered for name in _NAMES}
             self._sources |= {one: found.get(one) for one in wanted}
         return self._sources
 
@@ -254,17 +253,17 @@ def _index(cases: Iterable[tuple[Case, str]]) -> _Index:
     return dict(found)
 
 
-def _not_own(answer: ComparableAnswer, found: Iterable[Reference]) -> Iterator[Reference]:
-    """Leave out the cases that were made from the answer itself."""
-    own = {answer.event_id, answer.response_id, *answer.response_ids} - {None}
-    return (one for one in found if one.case.source_response_id not in own)
-
-
 def _first_earlier(
     answer: ComparableAnswer, found: Iterable[Reference], sources: Mapping[str, _Source | None]
 ) -> Reference | None:
+    own = {answer.event_id, answer.response_id, *answer.response_ids} - {None}
     for one in found:
         source = sources.get(one.case.source_response_id or "")
-        if source is None or source.requested_at < answer.requested_at:
+        # Other answers may have the id of a source that is in the log: there the rows are compared.
+        if source is None:
+            is_earlier = one.case.source_response_id not in own
+        else:
+            is_earlier = source.event_id != answer.event_id and source.requested_at < answer.requested_at
+        if is_earlier:
             return one
     return None

@@ -8,27 +8,49 @@ decide; where these do not, the signal is joined with none.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.answer_rows import ENTRY_COLUMNS, IS_ENTRY
-from lake.schemas import PARSED_LOGS
+from lake.answers.answer_rows import IS_RATABLE, RATABLE_COLUMNS
+from lake.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader
+from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
-from lake.vocabulary import SignalOrigin
+from lake.vocabulary import Signal, SignalOrigin
 
 JOIN_COLUMNS = ("event_id", "response_id", "response_ids", "chat_id", "user_id", "requested_at")
 """Columns of `parsed_logs` by which signals are joined."""
 SIGNAL_JOIN_COLUMNS = ("response_id", "signaled_at", "user_id", "chat_id", "origin", "details")
 """Columns of `user_signals` by which they are joined."""
+_READ = tuple(dict.fromkeys((*JOIN_COLUMNS, *RATABLE_COLUMNS)))
 _JOINED = pa.schema([PARSED_LOGS.schema.field(name).remove_metadata() for name in JOIN_COLUMNS])
+_DAY = timedelta(days=1)
+_DAYS_BEFORE = 7
+"""How many days before the first of some signals are searched for their answers, before the whole log is."""
+_DAYS_AT_ONCE = 16
+_IS_LABEL_OR_UNREADABLE = ds.field("origin").isin([SignalOrigin.LABEL]) | ds.field("signal").isin([Signal.UNREADABLE])
+
+
+class UnjoinedReason(StrEnum):
+    """Why a signal is joined with no answer.
+
+    - `unknown_id`: no answer of the log has its id: its line has not come yet, or retention has removed it.
+    - `shared_id`: several answers have its id, and none of them that was asked for before is of its conversation or
+      person.
+    - `no_id`: it has no id, and no answer without one that was asked for before is of its conversation or person.
+    """
+
+    UNKNOWN_ID = "unknown_id"
+    SHARED_ID = "shared_id"
+    NO_ID = "no_id"
 
 
 class _Answer(NamedTuple):
@@ -58,6 +80,7 @@ class SignalJoin:
             zip(unique["id"].to_pylist(), unique["event_id_min"].to_pylist(), strict=True)
         )
         several = events["id"].filter(pc.invert(is_one)).combine_chunks()
+        self._several: set[str | None] = set(several.to_pylist())
         shared = pairs.filter(pc.is_in(pairs["id"], several))
         self._shared = _near_by_id(answers, shared, signals)
 
@@ -76,9 +99,13 @@ class SignalJoin:
         """Whether one answer alone has this id, of those that a signal has."""
         return response_id in self._unique
 
-    def is_left_out(self, signal: Mapping[str, Any]) -> bool:
-        """Whether a signal is joined with no answer although there are answers that have its id, or none as it has."""
-        return signal["response_id"] not in self._unique and self.answer_of(signal) is None
+    def unjoined(self, signal: Mapping[str, Any]) -> UnjoinedReason | None:
+        """Say why a signal is joined with no answer; None where it is joined."""
+        if self.answer_of(signal) is not None:
+            return None
+        if signal["response_id"] is None:
+            return UnjoinedReason.NO_ID
+        return UnjoinedReason.SHARED_ID if signal["response_id"] in self._several else UnjoinedReason.UNKNOWN_ID
 
 
 def signals_by_answer(
@@ -102,8 +129,43 @@ def signals_by_answer(
     return {number: by_event[answers["event_id"][number].as_py()] for number in numbers.to_pylist()}
 
 
+def count_unjoined(lake: TableSource, deployment: str | None, since: date) -> tuple[Counter[UnjoinedReason], int]:
+    """Count the signals since a day that are joined with no answer, by reason, and all that could be joined.
+
+    Labels, which name the row of their answer, and ratings that cannot be read are not among them.
+    """
+    table = DayReader(lake.table(USER_SIGNALS, deployment), since, date.max)
+    signals = table.read(SIGNAL_JOIN_COLUMNS, ~_IS_LABEL_OR_UNREADABLE)
+    rows = signals.to_pylist()
+    if not rows:
+        return Counter(), 0
+    join = SignalJoin(read_signaled(lake.table(PARSED_LOGS, deployment), signals), rows)
+    reasons = map(join.unjoined, rows)
+    return Counter(one for one in reasons if one is not None), len(rows)
+
+
+def read_signaled(logs: Table, signals: pa.Table) -> pa.Table:
+    """Read the answers (`JOIN_COLUMNS`) that decide which one each of `signals` (`SIGNAL_JOIN_COLUMNS`) is about.
+
+    Of the whole log the ids are read only where no answer near in time can be meant, or one alone has the id that is
+    of another conversation or person.
+    """
+    times = pc.min_max(signals["signaled_at"]).as_py()
+    if times["min"] is None:
+        times = dict.fromkeys(times, datetime.now(UTC))
+    days = {name: at.astimezone(UTC).date() for name, at in times.items()}
+    first = days["min"] - min(_DAYS_BEFORE * _DAY, days["min"] - date.min)
+    rows = signals.to_pylist()
+    found = _read_about(DayReader(logs, first, days["max"]), rows, IS_RATABLE)
+    join = SignalJoin(found, rows)
+    unjoined = [one for one in rows if join.unjoined(one) is not None]
+    others = _read_about(DayReader(logs, date.min, date.max), unjoined, IS_RATABLE)
+    until = datetime.combine(days["max"], time.max, UTC)
+    return with_namesakes(logs, pa.concat_tables([found, others]), until, signals)
+
+
 def with_namesakes(
-    logs: Table, answers: pa.Table, until: datetime, signals: pa.Table, where: ds.Expression | None = IS_ENTRY
+    logs: Table, answers: pa.Table, until: datetime, signals: pa.Table, where: ds.Expression | None = IS_RATABLE
 ) -> pa.Table:
     """Add to answers (`JOIN_COLUMNS`) those without which it is not known which of `signals` are about them.
 
@@ -215,21 +277,34 @@ def _uncertain(answers: pa.Table, until: datetime, signals: pa.Table) -> pa.Tabl
 
 
 def _read_about(logs: DayReader, signals: Sequence[Mapping[str, Any]], where: ds.Expression | None) -> pa.Table:
-    """Read the answers that have an id of the signals; of those without one the ones of their conversations, people."""
+    """Read the answers that decide which one each of the signals is about, a few days at a time.
+
+    Those are the ones that have an id of the signals, and of answers without one those of their conversations and
+    people. Where one word is the id of millions of answers, `_deciding` says which of them are kept.
+    """
     if not signals:
         return _JOINED.empty_table()
     ids = {one["response_id"] for one in signals} - {None}
-    rows = logs.read_rows(["response_id", "response_ids", "event_id"], ids, [*JOIN_COLUMNS, *ENTRY_COLUMNS])
-    found = [rows if where is None else rows.filter(where)]
-    unnamed = [one for one in signals if one["response_id"] is None]
-    if unnamed:
-        chats, people = (
-            pa.array({one[name] for one in unnamed} - {None}, pa.string()) for name in ("chat_id", "user_id")
-        )
-        near = ds.field("chat_id").isin(chats) | ds.field("user_id").isin(people)
-        is_unnamed = ds.field("response_id").is_null() & near
-        found.append(logs.read(JOIN_COLUMNS, is_unnamed if where is None else is_unnamed & where))
+    chats, people = (pa.array({one[name] for one in signals} - {None}, pa.string()) for name in ("chat_id", "user_id"))
+    is_near = ds.field("chat_id").isin(chats) | ds.field("user_id").isin(people)
+    found = [_JOINED.empty_table()]
+    days = logs.days()
+    for some in (days[begin : begin + _DAYS_AT_ONCE] for begin in range(0, len(days), _DAYS_AT_ONCE)):
+        if ids:
+            rows = logs.read_rows(["response_id", "response_ids", "event_id"], ids, _READ, some)
+            found.append(_deciding(rows if where is None else rows.filter(where), signals, is_near))
+        if any(one["response_id"] is None for one in signals):
+            is_unnamed = ds.field("response_id").is_null() & is_near
+            found.append(logs.read(JOIN_COLUMNS, is_unnamed if where is None else is_unnamed & where, some))
     return pa.concat_tables([one.select(JOIN_COLUMNS).cast(_JOINED) for one in found])
+
+
+def _deciding(answers: pa.Table, signals: Sequence[Mapping[str, Any]], is_near: ds.Expression) -> pa.Table:
+    """Leave out answers that no signal can mean, but for two of each id: they show that it is not unique."""
+    pairs = _pairs(answers, signals)
+    ends = pairs.group_by("id").aggregate([("event_id", "min"), ("event_id", "max")])
+    kept = pa.chunked_array([*ends["event_id_min"].chunks, *ends["event_id_max"].chunks], pa.string())
+    return answers.filter(is_near | ds.field("event_id").isin(kept.combine_chunks()))
 
 
 def _may_mean(signal: Mapping[str, Any], answer: _Answer) -> bool:

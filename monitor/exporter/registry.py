@@ -15,7 +15,7 @@ from monitor.exporter.health_metrics import audit_metrics, failure_metrics, heal
 from monitor.exporter.label_bounds import LabelBound, LabelBounds
 from monitor.exporter.pipeline_metrics import pipeline_metrics
 from monitor.exporter.replay_metrics import replay_metrics
-from monitor.exporter.request_metrics import request_metrics
+from monitor.exporter.request_metrics import request_metrics, unjoined_metric
 from monitor.exporter.score_metrics import score_metrics
 from monitor.health.health import Health
 from monitor.settings import MonitorSettings
@@ -85,6 +85,7 @@ class _MonitorCollector(Collector):
 
 def _families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from request_metrics(snapshot.deployments)
+    yield unjoined_metric(snapshot)
     yield from score_metrics(snapshot)
     yield from replay_metrics(snapshot)
     yield from detector_metrics(snapshot.deployments)

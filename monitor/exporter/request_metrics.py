@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from prometheus_client.core import Metric
 
 from lake import Origin
-from monitor.exporter.metric_families import counter
-from monitor.snapshot import DeploymentState
+from monitor.exporter.metric_families import counter, gauge
+from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.requests import RequestStats
 
 _Requests = Sequence[tuple[str, str, RequestStats]]
@@ -52,6 +52,23 @@ def _signals(deployments: Mapping[str, DeploymentState]) -> Metric:
         ),
         "deployment",
         "signal",
+    )
+
+
+def unjoined_metric(snapshot: Snapshot) -> Metric:
+    """Give the signals that are joined with no answer."""
+    return gauge(
+        "dialwatch_unjoined_signals",
+        "Signals of the last 7 days that are joined with no answer and so count for none: no answer in the log has "
+        "their id (unknown_id), several have it and none of them is of their conversation or person (shared_id), or "
+        "they have no id and neither has an answer of their conversation or person (no_id). Counted once an hour.",
+        (
+            ((name, reason), float(number))
+            for name, counts in snapshot.unjoined.items()
+            for reason, number in counts.by_reason.items()
+        ),
+        "deployment",
+        "reason",
     )
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from lake import Backoff, LostRaceError, TableReplacedError, in_one_line, is_store_error
 
 FLOORS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
-INCIDENTS_RECORDED, CHANGES = "record_incidents", "find_changes"
+INCIDENTS_RECORDED, CHANGES, UNJOINED = "record_incidents", "find_changes", "count_unjoined_signals"
 RESTORED, SAVED, STOPPED = "restore_state", "save_state", "stopped_streams"
 """Reasons; that a table could not be read is `read_` and its name."""
 

@@ -28,7 +28,7 @@ class Ratings:
     Of one person's ratings of one answer within a batch of event time the newest counts; all that name no person are
     one. In a later batch a person may rate the answer again: that is one more observation, and the earlier one stays.
     A rating that comes later than `grace` after the end of its batch is settled at once. Where answers share an id, or
-    have none, those of different conversations are different answers.
+    have none, those of different conversations, and of different people without one, are different answers.
     """
 
     def __init__(self, batch: timedelta, grace: timedelta) -> None:
@@ -38,9 +38,8 @@ class Ratings:
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
-        named = pc.and_(
-            pc.or_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["chat_id"])), pc.is_valid(rows["deployment"])
-        )
+        has_id, has_chat, has_user = (pc.is_valid(rows[name]) for name in ("response_id", "chat_id", "user_id"))
+        named = pc.and_(pc.or_(pc.or_(has_id, has_chat), has_user), pc.is_valid(rows["deployment"]))
         timed = pc.is_valid(rows["signaled_at"])
         rated = pc.and_(
             pc.equal(rows["origin"], SignalOrigin.EXPLICIT), pc.is_in(rows["signal"], pa.array(list(_VALUES)))
@@ -112,9 +111,10 @@ def _order(row: dict[str, Any]) -> tuple[datetime, str]:
 
 
 def _score(row: dict[str, Any]) -> dict[str, Any]:
-    about = " ".join(row[name] for name in ("response_id", "chat_id") if row[name])
+    # Where several answers have one id, it is the conversation that tells them apart, else the rating itself.
+    about = row["response_id"], row["chat_id"] or row["signal_id"]
     return {
-        "event_id": about or row["signal_id"],
+        "event_id": " ".join(one for one in about if one),
         "response_id": row["response_id"],
         "deployment": row["deployment"],
         "requested_at": row["signaled_at"],

@@ -23,6 +23,7 @@ KNOWN_VALUES: Mapping[str, float] = {Signal.LIKE: 1.0, Signal.DISLIKE: -1.0}
 """Values of the signals that say it by their name, where an item has none."""
 _SENT_WORD = "sent_signal"
 _AHEAD = timedelta(days=1)
+_NO_ANSWER = "response_id: it is missing; of an answer without an id give chat_id or user_id, and signaled_at"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -50,6 +51,8 @@ Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_stor
 class SignalItem(BaseModel):
     """One signal as a client sends it; members without a field here are kept in the row's `details`.
 
+    `response_id` is the answer's id, or the `event_id` of its row. Of an answer without an id it may be left out:
+    `chat_id`, `user_id` and the time then say which answer is meant, so one of the two must be there.
     `signal` is a short word: `like` and `dislike` (buttons), `regenerate`, `edit`, `correction` (what people do when an
     answer was no good), or one of your own, such as `copy`, `share`, `escalation`. `value` runs from -1 (bad) to 1
     (good) and is null for a signal that says neither; `like` and `dislike` have 1 and -1 where it is left out.
@@ -59,7 +62,7 @@ class SignalItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     deployment: Text
-    response_id: Text
+    response_id: Text | None = None
     signal: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     value: Annotated[float | None, Field(ge=-1, le=1, strict=True, allow_inf_nan=False)] = None
     confidence: Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)] = 1.0
@@ -118,7 +121,7 @@ def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]
     if not isinstance(value, dict):
         return Item(
             raw,
-            problem=(RejectionReason.NOT_A_SIGNAL, "a signal is a JSON object with deployment, response_id and signal"),
+            problem=(RejectionReason.NOT_A_SIGNAL, "a signal is a JSON object with deployment, signal and response_id"),
         )
     try:
         signal = SignalItem.model_validate(value)
@@ -127,6 +130,8 @@ def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]
             f"{'.'.join(map(str, at['loc']))}: {at['msg']}" for at in error.errors(include_url=False)[:5]
         )
         return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
+    if signal.response_id is None and signal.chat_id is None and signal.user_id is None:
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, _NO_ANSWER))
     at = signal.signaled_at or now
     if at > now + _AHEAD:
         message = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"

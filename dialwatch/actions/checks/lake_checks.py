@@ -1,7 +1,8 @@
-"""Checks of the lake: that it takes rows, that commits exclude each other, and that clocks agree."""
+"""Checks of the lake: that it takes rows, each commit once, that clocks agree, and that signals are joined."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,10 +10,23 @@ from functools import partial
 import pyarrow.dataset as ds
 
 from dialwatch.actions.checks.finding import Finding, failed, guarded, well
-from lake import SERVICES, SKEW, Lake, WriteProbe, probe_writes
+from dialwatch.reports.terminal_text import in_one_line
+from lake import (
+    SERVICES,
+    SKEW,
+    Lake,
+    UnjoinedReason,
+    WriteProbe,
+    count_unjoined,
+    probe_writes,
+)
+from monitor.stats.unjoined_signals import UNJOINED_DAYS
 
 _NOTICED = timedelta(seconds=60)
 """Difference of clocks that a person should know of; rows are right up to an hour."""
+_LEAST_LOST, _LOST_SHARE = 10, 0.1
+"""Signals of a deployment that are joined with no answer, and their share, of which a person should know."""
+_JOIN_ADVICE = "docs/signals.md says how signals are joined, and what helps"
 _ADVICE = "check lake.root, lake.storage, the space and the permissions"
 
 
@@ -57,3 +71,25 @@ def _heartbeats(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
     now = clock()
     ahead = [(row["host"], row["heartbeat_at_max"] - now) for row in last.to_pylist()]
     return [_clock_of(f"host {host}", by) for host, by in ahead if by > _NOTICED]
+
+
+def check_signals(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Finding]:
+    """Look how many signals of the last week are joined with no answer; nothing where there are no signals."""
+    since = clock().astimezone(UTC).date() - timedelta(days=UNJOINED_DAYS - 1)
+    every = {name: count_unjoined(lake, name, since) for name in lake.deployments() if name is not None}
+    signals = sum(of_all for _, of_all in every.values())
+    if not signals:
+        return []
+    unjoined = sum(reasons.total() for reasons, _ in every.values())
+    shown = f"of {signals:,} signals of the last {UNJOINED_DAYS} days {unjoined:,} are joined with no answer"
+    lost = [_unjoined(name, reasons, of_all) for name, (reasons, of_all) in every.items() if _are_lost(reasons, of_all)]
+    return [failed("signals", f"{shown}. {'; '.join(lost)}. {_JOIN_ADVICE}") if lost else well("signals", shown)]
+
+
+def _are_lost(reasons: Counter[UnjoinedReason], of_all: int) -> bool:
+    return reasons.total() >= max(_LEAST_LOST, _LOST_SHARE * of_all)
+
+
+def _unjoined(deployment: str, reasons: Counter[UnjoinedReason], of_all: int) -> str:
+    why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common())
+    return f"{in_one_line(deployment)}: {why}, of {of_all:,}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +16,13 @@ from dialwatch.reports.case_report import CaseDetails, format_case
 from lake import (
     GROUND_TRUTH,
     AlikeCases,
-    AnswerSignal,
     Lake,
     alike_cases,
     cases_in,
     history_in,
     json_values,
-    locate_response,
-    read_answer,
+    locate_source,
+    read_answer_signals,
 )
 
 
@@ -48,22 +46,11 @@ def _details(lake: Lake, found: FoundCase) -> CaseDetails:
     if not history:
         raise ConfigError(f"{found.name} was removed a moment ago")
     alike = alike_cases(cases_in(rows)).get(found.case_id, AlikeCases())
-    event_id, signals = _source(lake, found.deployment, history[0]["source_response_id"])
-    return CaseDetails(found.deployment, history[0], history, alike, event_id, tuple(signals))
-
-
-def _source(lake: Lake, deployment: str, response_id: str | None) -> tuple[str | None, Sequence[AnswerSignal]]:
-    """Give the event id of the answer that a case was made from, and what people thought of it."""
-    if response_id is None:
-        return None, ()
-    some = locate_response(lake, response_id, [deployment])
-    addresses = [one for one in some if one.is_entry] or some
-    if not addresses:
-        return None, ()
-    # Of several rows with one id the earliest is the source, as in CaseBook.
-    address = addresses[-1]
-    details = read_answer(lake, deployment, address.date, address.event_id)
-    return (None, ()) if details is None else (address.event_id, details.signals)
+    source = locate_source(lake, found.deployment, history[0])
+    if source is None:
+        return CaseDetails(found.deployment, history[0], history, alike, None, ())
+    signals = read_answer_signals(lake, found.deployment, source.date, source.event_id)
+    return CaseDetails(found.deployment, history[0], history, alike, source.event_id, signals)
 
 
 def _as_json(details: CaseDetails) -> str:

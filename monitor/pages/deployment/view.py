@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from lake import REFUSAL, AlertEvent, Floor, Signal, asks_llm
+from lake import REFUSAL, AlertEvent, Floor, Signal, UnjoinedReason, asks_llm
 from monitor.alerts.change import AlertChange
 from monitor.controls.silences import Silence
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
@@ -19,6 +19,13 @@ from monitor.regression import StreamKey
 from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.client_traffic import Burst
 from monitor.stats.sums import ROUGH_PER_UNIT
+from monitor.stats.unjoined_signals import UnjoinedCounts
+
+_WHY_UNJOINED = {
+    UnjoinedReason.UNKNOWN_ID: "no answer in the log has the id",
+    UnjoinedReason.SHARED_ID: "several answers have the id, and none of them is of the conversation or person",
+    UnjoinedReason.NO_ID: "no id was sent, and no answer without one is of the conversation or person",
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class DeploymentView:
-    """One deployment over a period."""
+    """One deployment over a period; `unjoined` are the signals of the last 7 days, None where they are not counted."""
 
     query: Query
     period: Period
@@ -66,6 +73,7 @@ class DeploymentView:
     metrics: tuple[MetricView, ...]
     failures: Failures
     judges: Judges
+    unjoined: UnjoinedCounts | None
     bursts: tuple[Burst, ...]
     """Clients that send many times their usual; without a name for who may not know it."""
 
@@ -105,6 +113,12 @@ class DeploymentView:
         return found
 
     @property
+    def why_unjoined(self) -> Mapping[str, int]:
+        """Numbers of the signals that are joined with no answer, by the reason in words."""
+        counts = self.unjoined.by_reason if self.unjoined else {}
+        return {_WHY_UNJOINED[reason]: number for reason, number in counts.items() if number}
+
+    @property
     def other_signals(self) -> Mapping[str, int]:
         """All signals since the lake began that are neither a like nor a dislike."""
         signals = self.state.requests.signals
@@ -126,6 +140,7 @@ def view_of(query: Query, snapshot: Snapshot, may_name_clients: bool = False) ->
         metrics=metrics_of(query.name, snapshot, period),
         failures=failures_of(query.name, snapshot, period),
         judges=judges_of(state, period),
+        unjoined=snapshot.unjoined.get(query.name),
         bursts=tuple(
             one if may_name_clients else replace(one, client="")
             for one in state.client_traffic.bursts(snapshot.taken_at)

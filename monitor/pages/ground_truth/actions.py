@@ -20,6 +20,7 @@ from lake import (
     citations_of,
     context_ids,
     context_texts,
+    own_id,
     read_answer,
     statements_of,
     write_cases,
@@ -91,11 +92,9 @@ class CaseActions:
         asked = case_question(row)
         if asked is None or not (row["answer"] or "").strip():
             raise HTTPException(_UNPROCESSABLE, "An answer without a known question or text cannot be a case")
-        if row["response_id"] is None:
-            # An erasure finds a case by the id of its answer.
-            raise HTTPException(_UNPROCESSABLE, "An answer without a response id cannot be a case")
         case_id = hashlib.sha256(f"{BY_PERSON} {place.event_id}".encode()).hexdigest()[:32]
-        made = _case_of(row, asked, case_id, place, reader.who or NOBODY, now)
+        source_id = own_id(lake, row)
+        made = _case_of(row, asked, case_id, source_id, place, reader.who or NOBODY, now)
 
         def new(cases: Mapping[str, Mapping[str, Any]]) -> Sequence[dict[str, Any]]:
             return [] if case_id in cases else [made]
@@ -152,7 +151,13 @@ class CaseActions:
 
 
 def _case_of(
-    row: Mapping[str, Any], asked: Any, case_id: str, place: AnswerPlace, who: str, now: datetime
+    row: Mapping[str, Any],
+    asked: Any,
+    case_id: str,
+    source_id: str,
+    place: AnswerPlace,
+    who: str,
+    now: datetime,
 ) -> dict[str, Any]:
     contexts = context_texts(row)
     return {
@@ -166,7 +171,7 @@ def _case_of(
         "answer": row["answer"],
         "context": contexts or [],
         "context_ids": context_ids(row["contexts"]) if contexts else [],
-        "source_response_id": row["response_id"],
+        "source_response_id": source_id,
         "source_date": row["date"],
         "confidence": 1.0,
         "status": CaseStatus.ACCEPTED,

@@ -8,10 +8,19 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from markupsafe import Markup
 
-from lake import GROUND_TRUTH, USER_SIGNALS, AlikeCases, CaseStatus, Lake, alike_cases, cases_in, history_in
+from lake import (
+    GROUND_TRUTH,
+    AlikeCases,
+    CaseStatus,
+    Lake,
+    alike_cases,
+    cases_in,
+    history_in,
+    locate_source,
+    read_answer_signals,
+)
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.ground_truth.fact_places import places_of
 from monitor.pages.texts import Mark, marked
@@ -147,9 +156,8 @@ def _view(case: Mapping[str, Any], rows: pa.Table, alike: AlikeCases, signals: S
 
 
 def _signals(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> list[CaseSignal]:
-    table = lake.table(USER_SIGNALS, deployment)
-    if case["source_response_id"] is None or table.version() is None:
+    source = locate_source(lake, deployment, case)
+    if source is None:
         return []
-    names = ["signal", "value", "origin", "signaled_at"]
-    rows = table.read(names, ds.field("response_id") == case["source_response_id"]).to_pylist()
-    return sorted((CaseSignal(**row) for row in rows), key=lambda one: one.signaled_at)
+    signals = read_answer_signals(lake, deployment, source.date, source.event_id)
+    return [CaseSignal(one.signal or "", one.value, one.origin, one.signaled_at) for one in signals if one.signaled_at]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.signals import ImplicitResult, ImplicitSignals, SignalSettings
-from lake import PARSED_LOGS, USER_SIGNALS, Lake, Table
+from lake import PARSED_LOGS, USER_SIGNALS, Lake, Table, read_answer, signals_by_answer
 from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -140,13 +140,28 @@ def test_what_is_no_second_try_of_one_person_gives_no_signal(again: dict[str, An
 
 @pytest.mark.parametrize(
     "first",
-    [{"status": 502}, {"finish_reason": None}, {"is_entry": False}, {"response_id": None, "response_ids": None}],
-    ids=["failed", "broke-off", "tool-call", "no-id"],
+    [{"status": 502}, {"finish_reason": None}, {"is_entry": False}],
+    ids=["failed", "broke-off", "tool-call"],
 )
 def test_a_retry_after_a_failure_is_no_signal(first: dict[str, Any], chats: Any) -> None:
     """There was no whole answer that somebody could dislike."""
     chats.log(chats.request("a", 0, [WHO], **first), chats.request("b", 1, [WHO]))
     assert passes(chats.lake).run_once() == ImplicitResult({})
+
+
+def test_what_was_done_after_an_answer_without_an_id_is_a_signal_on_its_row(chats: Any) -> None:
+    """Some gateways send none: the signal has the row's id in its place, and is joined with that answer alone."""
+    unnamed = {"response_id": None, "response_ids": []}
+    some = [chats.request(name, number, [WHO], **unnamed) for number, name in enumerate("ab")]
+    chats.log(*some)
+    assert passes(chats.lake).run_once() == ImplicitResult({"regenerate": 1})
+    [row] = chats.signals()
+    assert row["response_id"] == "a"
+    signals = chats.lake.table(USER_SIGNALS, "rag").read()
+    assert list(signals_by_answer(PARSED_LOGS.rows(some), signals)) == [0]
+    read = read_answer(chats.lake, "rag", some[0]["date"], "a")
+    assert read is not None
+    assert [one.signal for one in read.signals] == ["regenerate"]
 
 
 def test_a_call_of_which_less_is_known_may_be_the_same_persons(chats: Any) -> None:

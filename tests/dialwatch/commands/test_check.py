@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dialwatch.actions.checks.finding import Verdict
-from dialwatch.actions.checks.lake_checks import check_lake
-from lake import PARSED_LOGS, SERVICES, Lake, probe_writes
+from dialwatch.actions.checks.lake_checks import check_lake, check_signals
+from lake import PARSED_LOGS, SERVICES, USER_SIGNALS, Lake, probe_writes
 from lake.store.log_copy import commit_name
 from lake.tables.log_files import LocalLogFiles
 from tests.commands import Done, dialwatch
@@ -206,3 +206,22 @@ def test_a_bucket_is_written_and_left_as_it_was(bucket: Bucket) -> None:
     assert (probe.is_conditional, probe.can_remove) == (True, True)
     assert abs(probe.clock_ahead) < timedelta(minutes=1)
     assert lake.is_empty()
+
+
+@pytest.mark.parametrize(("unnamed", "verdict"), [(0, Verdict.OK), (9, Verdict.OK), (10, Verdict.FAILED)])
+def test_signals_that_are_joined_with_no_answer_are_told(tmp_path: Path, unnamed: int, verdict: Verdict) -> None:
+    """A gateway gives all answers one id, and some likes say neither whose they are nor of which conversation."""
+    lake, now = Lake(str(tmp_path)), datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert check_signals(lake, lambda: now) == []
+    seen = {"kind": "chat_completion", "is_entry": True, "status": 200, "response_id": "chat", "response_ids": ["chat"]}
+    seen |= {"date": now.date(), "requested_at": now - timedelta(hours=1)}
+    answers = [seen | {"event_id": who, "chat_id": who} for who in "abcdef"]
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(answers))
+    said = {"signal": "like", "origin": "explicit", "response_id": "chat", "date": now.date(), "signaled_at": now}
+    signals = [said | {"signal_id": str(number), "chat_id": "b"} for number in range(40)]
+    signals += [said | {"signal_id": f"unnamed-{number}"} for number in range(unnamed)]
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows(signals))
+    (finding,) = check_signals(lake, lambda: now)
+    assert finding.verdict == verdict
+    assert f"of {40 + unnamed} signals of the last 7 days {unnamed} are joined with no answer" in finding.text
+    assert ("rag: 10 shared_id, of 50" in finding.text) == (verdict == Verdict.FAILED)

@@ -12,7 +12,9 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import Evaluator, EvaluatorSettings
+from evaluator.answers import identity
 from lake import GROUND_TRUTH, Lake, Table, case_history, read_cases
+from tests.evaluator.conftest import NOON
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
 from tests.killing import KILLED, Moment, die, run
 
@@ -71,6 +73,21 @@ def test_a_case_gets_the_facts_that_the_judge_points_at(
     assert content.index("<sentence 1 ") < content.index("<question 1 ") < content.index("<answer 1 ")
     evaluate(settings(server, tmp_path), lake)
     assert len(server.requests) == 1
+
+
+def test_the_judge_reads_the_answer_of_the_case_where_others_have_its_id(
+    server: ScriptedServer, lake: Lake, traffic: Any, tmp_path: Path
+) -> None:
+    """Earlier versions named the answers of a gateway that gives all of them one id by that id."""
+    same = {"response_id": "chat", "response_ids": ["chat"]}
+    traffic.log(traffic.answer("a", chunks=["It is warm."], **same), traffic.answer("b", 1, chunks=[SEAT], **same))
+    row = {"case_id": identity("rag", "event-b"), "deployment": "rag", "version": 1, "question": "Where?"}
+    row |= {"answer": "Delhi.", "source_response_id": "chat", "source_date": NOON.date(), "status": "proposed"}
+    row |= {"updated_by": "evaluator", "extractor": "sentences/3", "confidence": 1.0}
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([row]))
+    server.follow(says(named(("Delhi is the capital.", [1], ""))))
+    evaluate(settings(server, tmp_path), lake)
+    assert case_of(lake)["context"] == [SEAT]
 
 
 def test_where_the_judge_is_away_the_case_keeps_its_facts_and_is_asked_about_later(

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
-from evaluator.answers import DeploymentTables
+from evaluator.answers import DeploymentTables, identity
 from evaluator.ground_truth import renew_old_cases
 from lake import (
     GROUND_TRUTH,
@@ -253,6 +253,22 @@ def test_a_case_with_a_standalone_question_is_erased_with_its_answer(evaluator: 
     assert evaluator.run_once().cases == 1
     erase(traffic.lake, Subject(user="ann"), NOW)
     assert traffic.cases() == []
+
+
+def test_a_case_is_renewed_by_its_own_answer_where_others_have_the_id_or_where_it_has_none(
+    lake: Lake, traffic: Any
+) -> None:
+    """Of the answers with one id it is the one whose case this is by its name; an answer without one is its row."""
+    same = {"response_id": "chat", "response_ids": ["chat"], "chat_id": None}
+    traffic.log(*(follow_up(traffic, name, number) | same for number, name in enumerate("abc")))
+    traffic.log(follow_up(traffic, "unnamed", response_id=None, response_ids=[]))
+    cases = [old_case("chat", case_id=identity("rag", "event-b"), deployment="rag"),
+             old_case("event-unnamed", case_id="unnamed", deployment="rag")]  # fmt: skip
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
+    assert renew_old_cases(DeploymentTables.of(lake, "rag"), NOW) == 0
+    found = {case["source_response_id"]: case for case in read_cases(lake.table(GROUND_TRUTH, "rag"))}
+    assert found["chat"]["conversation_hash"] == "conversation of b"
+    assert found["event-unnamed"]["conversation_hash"] == "conversation of unnamed"
 
 
 def test_a_renewed_case_has_the_day_of_its_answer_and_says_what_became_of_it(lake: Lake, traffic: Any) -> None:

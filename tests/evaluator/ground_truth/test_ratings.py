@@ -162,3 +162,37 @@ def test_likes_of_answers_of_different_days_are_read_together(evaluator: Evaluat
     traffic.rate(*(traffic.signal("like", str(-day), day * 1440 - 720) for day in days))
     evaluator.run_once()
     assert liked(traffic) == {"0", "3", "9"}
+
+
+def test_a_dislike_of_a_failed_call_is_not_of_the_answer_before_it(evaluator: Evaluator, traffic: Any) -> None:
+    """The pages say so too: of the answers with its id the signal is about the latest, whole or not."""
+    traffic.log(of_gateway(traffic, "b"), of_gateway(traffic, "failed", 3, chat_id="b", user_id="b", status=500))
+    said = {"response_id": "chat", "chat_id": "b", "user_id": "b"}
+    for signal in (traffic.signal("like", "b", 2), traffic.signal("dislike", "b", 5)):
+        traffic.rate(signal | said)
+        evaluator.run_once()
+    assert questions(traffic) == ["b"]
+    assert traffic.cases()[-1]["status"] == "proposed"
+
+
+def test_a_like_without_an_id_is_not_of_a_call_that_failed(evaluator: Evaluator, traffic: Any) -> None:
+    """It has no answer that a person could like."""
+    unnamed = {"response_id": None, "response_ids": [], "chat_id": "b", "user_id": "b"}
+    traffic.log(of_gateway(traffic, "b", **unnamed), of_gateway(traffic, "failed", 3, **unnamed, status=502))
+    traffic.rate(traffic.signal("like", "b", 5) | {"response_id": None, "chat_id": "b", "user_id": "b"})
+    evaluator.run_once()
+    assert questions(traffic) == ["b"]
+
+
+def test_answers_are_compared_with_a_case_whose_id_they_have_too(lake: Lake, traffic: Any) -> None:
+    """The first answer of the gateway was liked while it was the only one: its id names it no more."""
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    evaluator = Evaluator(lake, EvaluatorSettings(metrics=["facts_recall"]), clock=lambda: now)
+    same = {"question": "Where?", "documents": ["files/india.pdf"]}
+    traffic.log(of_gateway(traffic, "a", **same))
+    traffic.rate(traffic.signal("like", "a", 1) | {"response_id": "chat", "chat_id": "a", "user_id": "a"})
+    evaluator.run_once()
+    assert [case["source_response_id"] for case in traffic.cases()] == ["chat"]
+    traffic.log(of_gateway(traffic, "b", 2, **same))
+    evaluator.run_once()
+    assert traffic.values("facts_recall") == {"b": 1.0}

@@ -199,6 +199,20 @@ def test_what_may_be_bad_is_more_likely_to_be_judged(run: Run, traffic: Any) -> 
     assert {row["sampling_probability"] for row in judged(traffic)} == {1.0}
 
 
+@pytest.mark.parametrize("has_chats", [True, False])
+@pytest.mark.parametrize("response_id", ["chat", None])
+def test_a_signal_makes_one_of_the_answers_with_its_id_more_likely_to_be_judged(
+    response_id: str | None, has_chats: bool, run: Run, traffic: Any
+) -> None:
+    """A gateway sends one id for all answers, or none: of six people's answers one is disliked."""
+    named = {"response_id": response_id, "response_ids": [response_id] if response_id else []}
+    people = {who: {"chat_id": f"c-{who}" if has_chats else None, "user_id": who} for who in "abcdef"}
+    traffic.log(*(traffic.answer(who, **named, **person) for who, person in people.items()))
+    traffic.rate(traffic.signal("dislike", "b") | {"response_id": response_id} | people["b"])
+    run(sampling={"rate": 0.000001, "flagged_rate": 1})
+    assert set(traffic.values(JUDGED)) == {"b"}
+
+
 @pytest.mark.parametrize(("days", "is_judged"), [(1, True), (2, False)])
 def test_a_signal_may_be_dated_a_day_before_its_answer(days: int, is_judged: bool, run: Run, traffic: Any) -> None:
     """Clocks and zones of time differ by so much, and by no more."""

@@ -17,8 +17,12 @@ from lake import (
     AnswerFilter,
     AnswerRating,
     Lake,
+    SignalJoin,
+    UnjoinedReason,
+    count_unjoined,
     find_answers,
     read_answer,
+    read_signaled,
     signals_by_answer,
 )
 
@@ -115,3 +119,65 @@ def test_list_page_and_join_of_the_whole_log_agree(rows: list[Any], said: Any, r
         near = {one["event_id"] for one in answers if signal["date"] >= one["date"] - DAY}
         assert listed(lake, answers) == joined & near
         assert shown(lake, answers) == joined & near
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(ANSWERS, min_size=1, max_size=8, unique_by=lambda one: one[0]), st.lists(LIKES, min_size=1, max_size=4))
+def test_the_answers_that_decide_give_the_join_of_the_whole_log(rows: list[Any], said: list[Any]) -> None:
+    """However far away its namesakes are, each signal is joined, or not with a reason, as by all answers."""
+    answers = [
+        answer(str(number), days / 2 + 0.1, response_id, chat_id=chat, user_id=user)
+        for number, (days, response_id, chat, user) in enumerate(rows)
+    ]
+    signals = USER_SIGNALS.rows(
+        [like(days / 2 + 0.2, name, chat_id=chat, user_id=user) for days, name, chat, user in said]
+    )
+    some = signals.to_pylist()
+    whole = SignalJoin(PARSED_LOGS.rows(answers), some)
+    with tempfile.TemporaryDirectory() as root:
+        lake = written(root, answers, some)
+        few = SignalJoin(read_signaled(lake.table(PARSED_LOGS, "rag"), signals), some)
+        assert [few.answer_of(one) for one in some] == [whole.answer_of(one) for one in some]
+        assert [few.unjoined(one) for one in some] == [whole.unjoined(one) for one in some]
+        reasons = [reason for one in some if (reason := whole.unjoined(one)) is not None]
+        counted = count_unjoined(lake, "rag", START.date())
+        assert (sorted(counted[0].elements()), counted[1]) == (sorted(reasons), len(some))
+
+
+GATEWAY = [answer(name, 30 + place / 100, "chat") for place, name in enumerate("abcdef")]
+
+
+def test_unjoined_signals_are_counted_by_reason(tmp_path: Any) -> None:
+    """Six people's answers have the id "chat"; what is unreadable, a label, or said before the day is not counted."""
+    said = [
+        like(30.5, "chat", chat_id="c-b", user_id="u-b"),
+        like(30.6, "chat"),
+        like(30.61, "chat", chat_id="another", user_id="another"),
+        like(30.62, "unknown"),
+        like(30.63, None, chat_id="c-b", user_id="u-b"),
+        like(30.64, None) | {"signal": "unreadable"},
+        like(30.65, "gone") | {"origin": "label", "signal": "wrong"},
+        like(2, "chat"),
+    ]
+    lake = written(str(tmp_path), [*GATEWAY, answer("failed", 30.1, None, status=502, chat_id="c-b")], said)
+    counts, of_all = count_unjoined(lake, "rag", (START + 20 * DAY).date())
+    assert of_all == 5
+    assert counts == {UnjoinedReason.SHARED_ID: 2, UnjoinedReason.UNKNOWN_ID: 1, UnjoinedReason.NO_ID: 1}
+    assert count_unjoined(lake, "nothing", START.date()) == ({}, 0)
+
+
+def test_of_one_word_for_all_answers_two_others_are_read(tmp_path: Any) -> None:
+    """A gateway's word may be the id of millions of answers: those that nobody can mean stay in the lake."""
+    said = USER_SIGNALS.rows([like(30.5, "chat", chat_id="c-d", user_id="u-d")])
+    lake = written(str(tmp_path), GATEWAY, said.to_pylist())
+    found = read_signaled(lake.table(PARSED_LOGS, "rag"), said)["event_id"].to_pylist()
+    assert set(found) == {"a", "d", "f"}
+
+
+def test_a_failed_call_without_an_id_has_no_signal_of_the_conversation(tmp_path: Any) -> None:
+    """Of a failed call a person saw no answer: the like is of the one before, on the page and in the list."""
+    seen = answer("a", 1.1, None, chat_id="c", user_id="u")
+    failed = answer("b", 1.2, None, chat_id="c", user_id="u", status=502, answer=None)
+    lake = written(str(tmp_path), [seen, failed], [like(1.3, None, chat_id="c", user_id="u")])
+    assert listed(lake, [seen, failed]) == {"a"}
+    assert shown(lake, [seen, failed]) == {"a"}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -43,7 +44,7 @@ def test_only_likes_and_dislikes_that_people_gave_count() -> None:
         rating(3, "regenerate", 50, response_id="c", origin="implicit"),
         rating(4, "dislike", 50, response_id="d", origin="implicit"),
         rating(5, "unreadable", 50, response_id="e"),
-        rating(6, "like", 50, response_id=None),
+        rating(6, "like", 50, response_id=None, user_id=None),
         rating(7, "like", 50, deployment=None),
     )
     rows = ratings.settled(NOW + 2 * HOUR)
@@ -53,10 +54,13 @@ def test_only_likes_and_dislikes_that_people_gave_count() -> None:
 
 
 def test_ratings_of_answers_that_share_an_id_count_each() -> None:
-    """Also those of answers without an id; one person's second rating within a conversation takes the first's place."""
-    for shared in ("chat", None):
-        rows = [rating(n, "dislike", 50, response_id=shared, chat_id=f"c{n}") for n in range(6)]
-        again = rating(7, "like", 40, response_id=shared, chat_id="c0")
+    """Also those of answers without an id, or without a conversation; one person's second rating replaces the first."""
+    for shared, chat, user in itertools.product(("chat", None), ("c", None), ("u", None)):
+        if chat is None and user is None:
+            continue
+        who = [{"chat_id": chat and f"c{n}", "user_id": user and f"u{n}"} for n in range(6)]
+        rows = [rating(n, "dislike", 50, response_id=shared, **who[n]) for n in range(6)]
+        again = rating(7, "like", 40, response_id=shared, **who[0])
         ratings = added(new(), *rows, again)
         kept = new()
         kept.hold(ratings.held_of("rag"))

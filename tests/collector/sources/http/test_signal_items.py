@@ -67,6 +67,16 @@ def test_what_is_left_out_has_a_default(url: str, lake: Lake) -> None:
     assert {(row["confidence"], row["origin"], row["signaled_at"]) for row in rows(lake)} == {(1.0, "explicit", NOW)}
 
 
+@pytest.mark.parametrize("who", [{"chat_id": "c"}, {"user_id": "u"}, {"chat_id": "c", "user_id": "u"}])
+def test_a_signal_on_an_answer_without_an_id_says_whose_it_is(url: str, lake: Lake, who: dict[str, str]) -> None:
+    """The conversation or the person, with the time, says which answer is meant when rows are joined."""
+    sent = {name: value for name, value in LIKE.items() if name != "response_id"} | who
+    assert post(url, json.dumps(sent | {"signaled_at": NOW.isoformat()}).encode()).status_code == 200
+    [row] = rows(lake)
+    assert (row["response_id"], row["signaled_at"]) == (None, NOW)
+    assert {name: row[name] for name in who} == who
+
+
 def test_a_repeat_is_a_duplicate(url: str, lake: Lake) -> None:
     """The same content, or the same `signal_id`, is stored once and counted as a duplicate after that."""
     named = LIKE | {"signal_id": "mine-1"}
@@ -81,6 +91,7 @@ def test_a_repeat_is_a_duplicate(url: str, lake: Lake) -> None:
     [
         ({"deployment": None}, "deployment"),
         ({"response_id": ""}, "response_id"),
+        ({"response_id": None}, "give chat_id or user_id"),
         ({"signal": "Thumbs Up"}, "signal"),
         ({"value": 1.5}, "value"),
         ({"value": True}, "value"),

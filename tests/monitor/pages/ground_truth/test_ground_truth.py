@@ -143,12 +143,29 @@ def test_an_edit_keeps_what_it_does_not_change(client: TestClient, lake: Lake) -
     assert sent(client, "edit", version="3", **texts, facts="...").status_code == 422
 
 
-def test_an_answer_without_an_id_makes_no_case(client: TestClient, rows: ScoreColumns, lake: Lake) -> None:
-    """An erasure would not find it."""
-    rows.logs("rag", {"event_id": "e-2", "response_id": None, "question": "Why?", "answer": "So."})
-    place = RAG | {"date": str(NOW.date()), "event_id": "e-2", "form_token": token(client)}
-    assert client.post("/ground-truth/make", data=place).status_code == 422
-    assert len(read_cases(lake.table(GROUND_TRUTH, "rag"))) == 3
+@pytest.mark.parametrize("response_id", ["chat", None])
+def test_a_case_of_an_answer_whose_id_says_nothing_names_its_row(
+    client: TestClient, rows: ScoreColumns, lake: Lake, response_id: str | None
+) -> None:
+    """A gateway sends one id for all answers, or none: the case has its own answer and what was said of that alone."""
+    ids = [] if response_id is None else [response_id]
+    asked = {"response_id": response_id, "response_ids": ids, "question": "Why?", "answer": "So."}
+    people = [{"event_id": f"e-{who}", "chat_id": f"c-{who}", "user_id": who} for who in "abcdef"]
+    rows.logs("rag", *(asked | one for one in people))
+    like = {"signal": "like", "value": 1.0, "origin": "explicit", "response_id": response_id, "deployment": "rag"}
+    like |= {"date": NOW.date(), "signaled_at": NOW + timedelta(hours=1)}
+    said = [like | {"signal_id": f"s-{who}", "chat_id": f"c-{who}", "user_id": who} for who in "bd"]
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows(said))
+    made = {}
+    for who in "ab":
+        place = RAG | {"date": str(NOW.date()), "event_id": f"e-{who}", "form_token": token(client)}
+        location = client.post("/ground-truth/make", data=place).headers["location"]
+        made[who] = re.findall("case=([^&]*)", location)[0]
+    assert {who: case_of(lake, one)["source_response_id"] for who, one in made.items()} == {"a": "e-a", "b": "e-b"}
+    shown = {
+        who: client.get("/ground-truth.json", params=RAG | {"case": one}).json()["chosen"] for who, one in made.items()
+    }
+    assert {who: len(one["signals"]) for who, one in shown.items()} == {"a": 0, "b": 1}
 
 
 def test_an_answer_becomes_a_case_once(client: TestClient, lake: Lake) -> None:
