@@ -293,6 +293,7 @@ __all__ = [
     "SampledAnswer",
     "ServicePart",
     "ServiceState",
+    "SeveralAnswersError",
     "Signal",
     "SignalJoin",
     "SignalOrigin",

@@ -52,8 +52,25 @@ def _is_erased_signal(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
         own_chat = pc.and_(own_chat, pc.is_null(batch["user_id"]))
     given = is_in(batch["user_id"], {scope.subject.user} if scope.subject.user else ())
     # A label of an answer without an id has its event_id.
-    about = is_in(batch["response_id"], scope.response_ids | scope.event_ids)
+    about = pc.and_(is_in(batch["response_id"], scope.response_ids | scope.event_ids), _is_possible(batch, scope))
     return _any(own_chat, given, about, is_in(batch["signal_id"], scope.event_ids | scope.signals.ids))
+
+
+def _is_possible(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
+    """Whether a signal that has an id of the subject's alone can be about these calls.
+
+    The id may be that of an answer that is no longer in the log: where the signal came days before, or names a person
+    and a conversation that none of the calls has. Of an answer that was named all that has its id goes: what redaction
+    has made of its person and its conversation since is not known.
+    """
+    calls = [call for some in scope.calls.values() for call in some]
+    if not calls or scope.subject.response:
+        return pc.invert(_is_none(batch, scope))
+    is_other = [
+        pc.and_(pc.is_valid(batch[name]), pc.invert(is_in(batch[name], {call[name] for call in calls} - {None})))
+        for name in ("user_id", "chat_id")
+    ]
+    return pc.and_(pc.invert(pc.and_(*is_other)), scope.is_since_first_day(batch["date"]))
 
 
 def _is_erased_score(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
@@ -131,8 +148,8 @@ def _texts_of_rejected(batch: pa.RecordBatch) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _is_replay(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
-    # Each replay has a trace of its own.
-    by_id = is_in(batch["response_id"], scope.response_ids)
+    # Each replay has a trace of its own. Its id may be that of an answer that is no longer in the log.
+    by_id = pc.and_(is_in(batch["response_id"], scope.response_ids), scope.is_of_days(batch["date"]))
     return _any(is_in(batch["case_id"], scope.cases.ids), by_id, is_in(batch["trace_id"], scope.trace_ids))
 
 
@@ -143,7 +160,7 @@ def of_calls(event_ids: frozenset[str]) -> Rule:
 
 RULES: dict[str, Rule] = {
     USER_SIGNALS.name: Rule(
-        ("signal_id", "response_id", "chat_id", "user_id"),
+        ("signal_id", "response_id", "chat_id", "user_id", "date"),
         _is_erased_signal,
         is_in_doubt=lambda batch, scope: is_in(batch["signal_id"], scope.signals.in_doubt),
     ),
@@ -155,7 +172,7 @@ RULES: dict[str, Rule] = {
         is_in_doubt=lambda batch, scope: is_in(batch["case_id"], scope.cases.in_doubt),
     ),
     REPLAYS.name: Rule(
-        ("case_id", "response_id", "trace_id"),
+        ("case_id", "response_id", "trace_id", "date"),
         _is_replay,
         is_in_doubt=lambda batch, scope: is_in(batch["case_id"], scope.cases.in_doubt),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -82,6 +83,12 @@ class ErasureScope:
     """Users and conversations of other calls that lines with a shared id name."""
 
     @cached_property
+    def days(self) -> pa.Array:
+        """Dates of these calls, with the days before and after them, as clocks differ; for when they are found."""
+        dates = {call["date"] for calls in self.calls.values() for call in calls} - {None}
+        return pa.array({one + step * timedelta(days=1) for one in dates for step in (-1, 0, 1)}, pa.date32())
+
+    @cached_property
     def in_lines(self) -> Quotations:
         """Ids and texts as they stand in lines that could not be read; for when all is found."""
         ids = {self.subject.id, *self.response_ids, *self.trace_ids} - self.shared_ids
@@ -91,6 +98,18 @@ class ErasureScope:
     def shared_in_lines(self) -> Quotations:
         """Shared ids as they stand in lines that could not be read; for when all is found."""
         return Quotations((), self.shared_ids)
+
+    def is_of_days(self, column: pa.Array) -> pa.Array:
+        """Whether rows can be about these calls by a date: one without a date can, and all where no call is left."""
+        if not len(self.days):
+            return pc.or_(pc.is_null(column), True)
+        return pc.or_(pc.is_null(column), pc.is_in(column, self.days))
+
+
+    def is_since_first_day(self, column: pa.Array) -> pa.Array:
+        """Whether rows can have followed one of these calls by a date: one without a date can, and all without calls."""
+        first = pc.min(self.days)
+        return pc.fill_null(pc.greater_equal(column, first), True)
 
 
 def is_in(column: pa.Array, values: Iterable[str]) -> pa.Array:

@@ -49,8 +49,10 @@ def own_cases(lake: Lake, scope: ErasureScope, deployment: str | None) -> OwnRow
     doubt, if it can be of the same day.
     """
     truth = lake.table(GROUND_TRUTH, deployment)
-    rows = truth.read(["case_id", "source_response_id"])
-    by_id = is_in(rows["source_response_id"], scope.response_ids | scope.event_ids)
+    rows = truth.read(["case_id", "source_response_id", "source_date"])
+    # An id that one call alone has may be that of an answer that is no longer in the log.
+    by_id = pc.and_(is_in(rows["source_response_id"], scope.response_ids), scope.is_of_days(rows["source_date"]))
+    by_id = pc.or_(by_id, is_in(rows["source_response_id"], scope.event_ids))
     own = OwnRows(set(rows["case_id"].filter(by_id).to_pylist()))
     if pc.any(is_in(rows["source_response_id"], scope.shared_ids)).as_py():
         has_shared = pc.field("source_response_id").isin(strings(scope.shared_ids))
@@ -115,7 +117,7 @@ def _pair(case: Mapping[str, Any]) -> tuple[str, str]:
 
 def _alike(versions: Iterable[Mapping[str, Any]], scope: ErasureScope) -> list[Mapping[str, Any]]:
     """Give the versions of cases that have a question or an answer of these calls, and can be of the same day."""
-    days = {None, *(call["date"] for calls in scope.calls.values() for call in calls)}
+    days = {None, *scope.days.to_pylist()}
     questions = {question for question, _ in scope.said}
     answers = {answer for _, answer in scope.said if len(answer) >= SHORTEST_TEXT}
     return [
