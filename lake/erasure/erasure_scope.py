@@ -100,14 +100,13 @@ class ErasureScope:
         return Quotations((), self.shared_ids)
 
     def is_of_days(self, column: pa.Array) -> pa.Array:
-        """Whether rows can be about these calls by a date: one without a date can, and all where no call is left."""
+        """Whether rows can be about these calls by a date. True for no date, and for no calls."""
         if not len(self.days):
             return pc.or_(pc.is_null(column), True)
         return pc.or_(pc.is_null(column), pc.is_in(column, self.days))
 
-
     def is_since_first_day(self, column: pa.Array) -> pa.Array:
-        """Whether rows can have followed one of these calls by a date: one without a date can, and all without calls."""
+        """Whether rows can have followed these calls by a date. True for no date, and for no calls."""
         first = pc.min(self.days)
         return pc.fill_null(pc.greater_equal(column, first), True)
 

@@ -34,11 +34,14 @@ Chosen = Callable[[pa.RecordBatch], pa.Array]
 
 
 class SeveralAnswersError(ValueError):
-    """Nothing was erased: the id that was given is one of several answers, `answers`, or of more than are named."""
+    """The id that was given is one of several answers: `answers`, or more, where these are over 20.
+
+    Nothing was erased.
+    """
 
     def __init__(self, response_id: str, answers: list[AnswerAddress]) -> None:
         super().__init__(
-            f"several answers have the id {response_id!r}: name one by its event id, or erase the user or the chat"
+            f"several answers have the id {response_id!r}: name one by its event id, or erase its user or its chat"
         )
         self.answers = answers
 
