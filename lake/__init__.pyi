@@ -72,6 +72,7 @@ from .case_vocabulary import (
 )
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
+from .erasure.scope_search import SeveralAnswersError
 from .root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
@@ -303,6 +304,7 @@ __all__ = [
     "SampledAnswer",
     "ServicePart",
     "ServiceState",
+    "SeveralAnswersError",
     "Signal",
     "SignalJoin",
     "SignalOrigin",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import typer
@@ -50,6 +50,11 @@ def label(
     typer.echo(f"labelled {word}: the answer {in_one_line(response_id)} of {of}")
 
 
+def print_addresses(answers: Iterable[AnswerAddress]) -> None:
+    """Print which answers have an id, so that one can be named."""
+    print_list(("deployment", "date", "requested", "event id"), map(_cells, answers))
+
+
 def _address(lake: Lake, response_id: str, deployment: str | None, day: date | None, now: datetime) -> AnswerAddress:
     """Find the one answer of an id; raises ConfigError."""
     everybody = lake.deployments()
@@ -59,7 +64,7 @@ def _address(lake: Lake, response_id: str, deployment: str | None, day: date | N
     if not found:
         raise ConfigError(f"no answer has the id {response_id!r}: is the deployment or the date another one?")
     if len(found) > 1:
-        print_list(("deployment", "date", "requested", "event id"), map(_cells, found))
+        print_addresses(found)
         raise ConfigError("several answers have this id: name one by --deployment, --date or its event id")
     return found[0]
 

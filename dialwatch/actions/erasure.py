@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import typer
 
 from collector import CollectorSettings
+from dialwatch.actions.answers import print_addresses
 from dialwatch.actions.console import grid_of, print_result
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
 from evaluator import forget_replies, forget_shared_replies
-from lake import Lake, Receipt, Subject, erase
+from lake import Lake, Receipt, SeveralAnswersError, Subject, TableReceipt, erase
 
 
 def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> None:
     """Erase a subject from every table, forget what judges replied, and print a receipt.
 
-    Raises SystemExit with code 1 where files are left that may hold something of either.
+    Raises SystemExit with code 1 where files are left that may hold something of either, and ConfigError for an id of
+    several answers, which are printed.
     """
-    opened = open_filled(settings)
-    receipts = [
-        erase(opened, one, datetime.now(UTC), dry_run=dry_run) for one in _as_written(subject, settings.collector)
-    ]
-    for receipt in receipts:
-        _print_receipt(receipt)
+    opened, receipts = open_filled(settings), []
+    for one in _as_written(subject, settings.collector):
+        receipts.append(_erase(opened, one, dry_run=dry_run))
+        _print_receipt(receipts[-1])
     are_forgotten = dry_run or _forget_replies(settings, opened)
     if not are_forgotten or not all(receipt.is_complete for receipt in receipts):
         sys.exit(1)
+
+
+def _erase(lake: Lake, subject: Subject, *, dry_run: bool) -> Receipt:
+    try:
+        return erase(lake, subject, datetime.now(UTC), dry_run=dry_run)
+    except SeveralAnswersError as error:
+        print_addresses(error.answers)
+        raise ConfigError(
+            f"nothing was erased: {error} (--response EVENT_ID, --user USER_ID, --chat CHAT_ID)"
+        ) from None
 
 
 def _forget_replies(settings: Settings, lake: Lake) -> bool:
@@ -75,6 +87,8 @@ def _print_receipt(receipt: Receipt) -> None:
     typer.echo(f"Erasure of {', '.join(f'{name} {value}' for name, value in given.items())}, {receipt.at:%F %T} UTC")
     print_result(grid, "nothing of it was found", receipt.dry_run)
     for table in receipt.tables:
+        for line in _in_doubt(table):
+            typer.echo(line)
         for path in table.young_files:
             typer.echo(f"not removed, for it may be a writer's at work: {path} of {table.table}; erase again later")
     for note in receipt.lost:
@@ -82,3 +96,12 @@ def _print_receipt(receipt: Receipt) -> None:
     typer.echo("What this cannot know:")
     for note in receipt.cannot_know:
         typer.echo(f"- {note}")
+
+
+def _in_doubt(table: TableReceipt) -> Iterator[str]:
+    """Say how many rows name an answer by an id of several answers, with nothing else that says whose they are."""
+    why = f"of {table.table}: an id that other answers have too, and nothing says whose they are"
+    if table.in_doubt:
+        yield f"rows in doubt: {table.in_doubt:,} {why}; they may hold the subject's words, and were erased"
+    if table.left_in_doubt:
+        yield f"rows in doubt: {table.left_in_doubt:,} {why}; they hold no words, and stay"

@@ -57,7 +57,9 @@ def drop_dates(lake: LakeOption = None, config: ConfigOption = None, dry_run: Dr
 def erase(
     user: Annotated[str | None, typer.Option(help="user_id, as parsed_logs has it.")] = None,
     chat: Annotated[str | None, typer.Option(help="chat_id.")] = None,
-    response: Annotated[str | None, typer.Option(help="response_id of an answer.")] = None,
+    response: Annotated[
+        str | None, typer.Option(help="response_id of an answer, or its event_id where several answers have it.")
+    ] = None,
     lake: LakeOption = None,
     config: ConfigOption = None,
     dry_run: DryRun = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.erasure.erasure_rules import RULES, Rule, of_calls
-from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope, is_in
+from lake.erasure.erasure_scope import ErasureScope, Subject
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
+from lake.erasure.scope_search import find_erasure_scope
+from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signals
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
@@ -52,13 +54,17 @@ _CANNOT_KNOW = (
 class TableReceipt:
     """Counts of one table: rows erased, rows changed, and `files` that are gone from the store.
 
-    `young_files` belong to no version and were written in the last minutes: by a writer that is at work, or was
-    refused. Erase again in `WRITER_GRACE`, then these are gone too.
+    `in_doubt`, a part of `erased`, and `left_in_doubt` name an answer by an id that other answers have too, and nothing
+    says whose they are: those with words are erased, ratings without any stay. `young_files` belong to no version and
+    were written in the last minutes: by a writer that is at work, or was refused. Erase again in `WRITER_GRACE`, then
+    these are gone too.
     """
 
     table: str
     erased: int = 0
     changed: int = 0
+    in_doubt: int = 0
+    left_in_doubt: int = 0
     files: int = 0
     young_files: tuple[str, ...] = ()
 
@@ -91,7 +97,8 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
 
     If this is cut off, run it again: it goes on where it stopped. The history of every table ends here: a reader that
     has not read the last minutes finds what is new by `ingested_at`. Positions of sources stay. Raises LostRaceError
-    where others rewrite a table all the time.
+    where others rewrite a table all the time, and SeveralAnswersError, before anything is erased, for an answer's id
+    that several answers have.
     """
     erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
     baselines = _rows_of_baselines(lake)
@@ -100,8 +107,10 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     done = []
     for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES)):
         gone, young = ([], []) if dry_run else remove_history(table, now)
-        erased, changed = erasure.found.get(table.uri, (0, 0))
-        done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
+        found = erasure.found[table.uri]
+        left = erasure.left_in_doubt.get(table.uri, 0)
+        counts = (found["erased"], found["changed"], found["in_doubt"], left)
+        done.append(TableReceipt(_title(deployment, table), *counts, len(gone), tuple(young)))
     return Receipt(subject, now, dry_run, tuple(sorted(done, key=lambda one: one.table)), lost)
 
 
@@ -135,14 +144,14 @@ def _title(deployment: str | None, table: Table) -> str:
 
 
 class _Erasure:
-    """Takes the rows out of the tables; `found` counts erased and changed rows by the table's address."""
+    """Takes the rows out of the tables; `found` counts what became of rows, by the table's address."""
 
     def __init__(self, lake: Lake, scope: ErasureScope, dry_run: bool) -> None:
-        self.found: dict[str, tuple[int, int]] = {}
+        self.found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.left_in_doubt: dict[str, int] = {}
         self._lake = lake
         self._scope = scope
         self._dry_run = dry_run
-        self._cases: frozenset[str] = frozenset()
 
     def run(self) -> None:
         """Erase a row before the rows through which it was found, so that a run that is cut off can be repeated."""
@@ -151,6 +160,7 @@ class _Erasure:
             if self._scope.replayed and self._erase(table, of_calls(self._scope.replayed)):
                 called.add(deployment)
         self._erase_made_of_logs()
+        self._scope.other_people = other_people_in_lines(self._lake, self._scope)
         for _, table in _tables(self._lake, _ROOT_TABLES):
             self._erase(table, RULES[table.spec.name])
         for event_ids in reversed(self._scope.rounds):
@@ -163,10 +173,16 @@ class _Erasure:
             self._erase_made_of_logs()
 
     def _erase_made_of_logs(self) -> None:
-        for _, truth in _tables(self._lake, [GROUND_TRUTH]):
-            rows = truth.read(["case_id", "source_response_id"])
-            made = rows.filter(is_in(rows["source_response_id"], self._scope.response_ids | self._scope.event_ids))
-            self._cases |= set(made["case_id"].to_pylist())
+        scope = self._scope
+        for deployment, _ in _tables(self._lake, [GROUND_TRUTH]):
+            own = own_cases(self._lake, scope, deployment)
+            scope.cases.ids |= own.ids
+            scope.cases.in_doubt |= own.in_doubt
+        for deployment, table in _tables(self._lake, [USER_SIGNALS]):
+            own = own_signals(self._lake, scope, deployment)
+            scope.signals.ids |= own.ids
+            scope.signals.in_doubt |= own.in_doubt
+            self.left_in_doubt[table.uri] = own.left
         for _, table in _tables(self._lake, _MADE_OF_LOGS):
             self._erase(table, RULES[table.spec.name])
 
@@ -184,15 +200,14 @@ class _Erasure:
             delta = table.snapshot()
             if delta is None:
                 return False
-            work = _Work(table, rule, self._scope, self._cases)
+            work = _Work(table, rule, self._scope)
             touched = [file for file in live_files(delta) if work.touches(file)]
             if touched and not self._dry_run:
                 try:
                     replace(table, delta, touched, table.write(work.rest(touched)))
                 except (LostRaceError, FileNotFoundError):
                     continue
-            erased, changed = self.found.get(table.uri, (0, 0))
-            self.found[table.uri] = (erased + work.erased, changed + work.changed)
+            self.found[table.uri] += work.found
             return bool(touched)
         raise _lost(table)
 
@@ -219,22 +234,22 @@ class _Work:
     table: Table
     rule: Rule
     scope: ErasureScope
-    cases: frozenset[str]
-    erased: int = 0
-    changed: int = 0
+    found: Counter[str] = field(default_factory=Counter)
+    """Rows that are erased, those of them that are in doubt, and rows that are changed."""
 
     def touches(self, file: DataFile) -> bool:
         """Whether a file holds something of the subject; counts what it holds."""
-        before = self.erased + self.changed
+        before = self.found.total()
         for batch in scan(self.table.files(), [file], self.table.spec.schema).to_batches(
             columns=list(self.rule.columns)
         ):
             is_erased = self._is_erased(batch)
-            self.erased += pc.sum(is_erased).as_py() or 0
-            stays = batch.filter(pc.invert(is_erased))
+            self.found["erased"] += pc.sum(is_erased).as_py() or 0
+            gone, stays = batch.filter(is_erased), batch.filter(pc.invert(is_erased))
+            self.found["in_doubt"] += pc.sum(self.rule.is_in_doubt(gone, self.scope)).as_py() or 0
             texts, left = self._texts(stays), self._texts(self._rewritten(stays))
-            self.changed += sum(old != new for old, new in zip(texts, left, strict=True))
-        return self.erased + self.changed > before
+            self.found["changed"] += sum(old != new for old, new in zip(texts, left, strict=True))
+        return self.found.total() > before
 
     def rest(self, files: list[DataFile]) -> Iterator[pa.RecordBatch]:
         """Give what stays."""
@@ -244,13 +259,13 @@ class _Work:
                 yield stays
 
     def _is_erased(self, batch: pa.RecordBatch) -> pa.Array:
-        return self.rule.is_erased(batch, self.scope, self.cases)
+        return self.rule.is_erased(batch, self.scope)
 
     def _texts(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, ...]]:
         return zip(*(batch[name].to_pylist() for name in self.rule.rewrite), strict=True)
 
     def _rewritten(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name, rewrite in self.rule.rewrite.items():
-            texts = (None if old is None else rewrite(old, self.scope, self.cases) for old in batch[name].to_pylist())
+            texts = (None if old is None else rewrite(old, self.scope) for old in batch[name].to_pylist())
             batch = batch.set_column(batch.schema.names.index(name), name, pa.array(texts, pa.string()))
         return batch

@@ -101,6 +101,11 @@ class Quotations:
             self._found_by[window][key].append(_Literal(written, offset, is_id))
 
 
+def strings_in(data: bytes) -> set[str]:
+    """Give what stands between two quotation marks, however escaped: the strings of JSON are among it."""
+    return {one.decode("utf-8", "replace") for decoding in _decodings(data) for one in decoding.split(b'"')}
+
+
 def _numbers(data: bytes, window: int) -> npt.NDArray[np.unsignedinteger]:
     return np.frombuffer(data, _WINDOWS[window], len(data) // window)
 

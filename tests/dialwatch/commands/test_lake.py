@@ -15,7 +15,7 @@ from dialwatch.commands.lake import app
 from evaluator.judges import Calls
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
-from lake import PARSED_LOGS, Lake
+from lake import PARSED_LOGS, USER_SIGNALS, Lake
 
 NOW = datetime.now(UTC)
 
@@ -81,6 +81,33 @@ def test_erase_wants_one_subject(lake: Lake) -> None:
         assert result.exit_code == 2
         assert "--response" in result.output
     assert count(lake) == 3
+
+
+def test_erase_of_an_id_of_several_answers(lake: Lake) -> None:
+    """It lists the answers and says what to give instead; the event id of one erases that one."""
+    rows = [{"event_id": name, "response_id": "chat", "is_entry": True, "date": NOW.date()} for name in ("one", "two")]
+    lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows([row | {"requested_at": NOW} for row in rows]))
+    refused = run(lake, "erase", "--response", "chat")
+    assert all(name in refused.stdout for name in ("rag-app", "one", "two"))
+    assert "several answers have the id 'chat'" in str(refused.exception)
+    assert "--response EVENT_ID" in str(refused.exception)
+    assert count(lake) == 5
+    assert run(lake, "erase", "--response", "two").exit_code == 0
+    assert count(lake) == 4
+
+
+def test_erase_says_what_it_decided_in_doubt(lake: Lake) -> None:
+    """Of ratings that name nobody and have an id of several answers, and how many stay."""
+    for name, user in (("one", "eve"), ("two", "bob")):
+        row = {"event_id": name, "response_id": "chat", "user_id": user, "is_entry": True, "requested_at": NOW}
+        lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows([row | {"date": NOW.date()}]))
+    for number, details in enumerate(['{"comment": "As I said."}', None]):
+        row = {"signal_id": str(number), "response_id": "chat", "signaled_at": NOW, "details": details}
+        lake.table(USER_SIGNALS, "rag-app").append(USER_SIGNALS.rows([row | {"date": NOW.date()}]))
+    said = run(lake, "erase", "--user", "eve").stdout
+    assert "rows in doubt: 1 of rag-app user_signals" in said
+    assert "were erased" in said
+    assert "they hold no words, and stay" in said
 
 
 def test_ls_counts_rows(lake: Lake) -> None:
