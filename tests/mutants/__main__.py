@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import hashlib
 import random
 import re
 import subprocess
@@ -67,7 +68,7 @@ def main() -> None:
     given.add_argument("--workers", type=int, default=2)
     arguments = given.parse_args()
     since = arguments.since or last_release()
-    sample = drawn(arguments.mutants, random.Random(arguments.seed), since, arguments.only or PACKAGES)
+    sample = drawn(arguments.mutants, arguments.seed, since, arguments.only or PACKAGES)
     bench = Bench(arguments.workers, git)
     survivors = []
     with ThreadPoolExecutor(arguments.workers) as threads:
@@ -93,20 +94,28 @@ def last_release() -> str:
     return git("log", "--format=%H", "--reverse", f"-S## {version[1]}", "--", "CHANGELOG.md").split()[0]
 
 
-def drawn(count: int, chance: random.Random, since: str, folders: list[str]) -> list[Drawn]:
-    """As many mutants as wanted, each of another line that changed since a revision."""
-    places = [(file, line) for file, lines in changed_lines(since, folders) for line in sorted(lines)]
-    chance.shuffle(places)
+def drawn(count: int, seed: int, since: str, folders: list[str]) -> list[Drawn]:
+    """As many mutants as wanted, each of another line that changed since a revision.
+
+    The order of the lines is that of digests of their texts: where other lines change, the same ones are drawn.
+    """
+    sources = {file: (ROOT / file).read_text("utf-8") for file, _ in changed_lines(since, folders)}
+    places: dict[str, tuple[str, int]] = {}
+    for file, lines in changed_lines(since, folders):
+        texts = sources[file].splitlines()
+        for line in sorted(lines):
+            same = texts[: line - 1].count(texts[line - 1])  # lines above that read alike
+            places[hashlib.sha256(f"{seed} {file} {texts[line - 1]} {same}".encode()).hexdigest()] = (file, line)
     modules: dict[str, tuple[cst.Module, list[Mutant]]] = {}
     sample: list[Drawn] = []
-    for file, line in places:
+    for digest, (file, line) in sorted(places.items()):
         if len(sample) == count:
             break
         if file not in modules:
-            modules[file] = mutants_of((ROOT / file).read_text("utf-8"))
+            modules[file] = mutants_of(sources[file])
         module, mutants = modules[file]
         if here := [mutant for mutant in mutants if mutant.line == line]:
-            mutated = chance.choice(here).source(module)
+            mutated = random.Random(digest).choice(here).source(module)
             if compiles(mutated):
                 sample.append(Drawn(file, module.code, mutated, line))
     return sample
