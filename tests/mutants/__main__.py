@@ -34,9 +34,8 @@ import libcst as cst
 
 from tests.mutants.bench import Bench
 from tests.mutants.operators import Mutant, mutants_of
-from tests.mutants.reach import ROOT
+from tests.mutants.reach import PACKAGES, ROOT
 
-PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
 ENOUGH = 0.85
 
 

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
-from tests.mutants.reach import ROOT, chosen, version
+from tests.mutants.reach import ROOT, chosen, reaches_of, version, version_of_all
 
 COPIES = ROOT / ".cache" / "mutants" / "copies"
 RESULTS = ROOT / ".cache" / "mutants" / "results.json"
@@ -34,17 +34,20 @@ class Bench:
         self._copies: SimpleQueue[Path] = SimpleQueue()
         self._lock = Lock()
         self._results: dict[str, bool] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-        self._passes: dict[str, bool] = {}  # without a mutant, by test
+        self._known: set[str] = set()  # tests that pass without a mutant
         files = git("ls-files", "--cached", "--others", "--exclude-standard").splitlines()
         for number in range(workers):
             self._copies.put(copy_tree(files, COPIES / str(number)))
+        self._tree = version_of_all(COPIES / "0")
 
     def finds(self, file: str, source: str, mutated: str, line: int) -> bool:
         """Does a test fail, or not end, with a mutant?"""
         copy = self._copies.get()
         try:
             with self._lock:
-                tests = chosen(copy, file, source, line, lambda files: measure(copy, file, files))
+                reaches = reaches_of(copy, file, lambda files: measure(copy, file, files))
+                tests = chosen(reaches, file, source, line)
+                self._known |= {test for reach in reaches if reach.tree == self._tree for test in reach.seconds}
             key = hashlib.sha256(json.dumps([file, mutated, sorted(tests), versions(copy, tests)]).encode()).hexdigest()
             if key not in self._results:
                 found = bool(tests) and self._fails(copy, file, source, mutated, tests)
@@ -65,11 +68,11 @@ class Bench:
         if ended is None:
             return True
         test = failed or next(iter(tests))  # without one that failed: the module could not be imported
-        if test not in self._passes:
-            self._passes[test] = run(copy, [test], seconds)[0] == 0
-        if not self._passes[test]:
+        if test not in self._known and run(copy, [test], seconds)[0] != 0:
             print(f"fails without a mutant too: {test}", flush=True)
-        return self._passes[test]
+            return False
+        self._known.add(test)
+        return True
 
 
 def copy_tree(files: list[str], to: Path) -> Path:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
 KEPT = ROOT / ".cache" / "mutants" / "reach"
 # Folders without tests of their own: the commands are the door to the actions.
 TESTED_BY = {"dialwatch/actions": "dialwatch/commands"}
@@ -26,6 +27,7 @@ class Reach:
     """What was measured of one file of tests."""
 
     version: str  # of the file of tests
+    tree: str  # version of all packages
     modules: dict[str, str]  # modules of the package, each with its version
     seconds: dict[str, float] = field(default_factory=dict)  # of each test that passes
     reached: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # by module and line: tests
@@ -52,9 +54,8 @@ def is_named_for(tests: str, file: str) -> bool:
     return Path(tests).name == f"test_{Path(file).name}"
 
 
-def chosen(tree: Path, file: str, source: str, line: int, measure: Measure) -> dict[str, float]:
+def chosen(reaches: list[Reach], file: str, source: str, line: int) -> dict[str, float]:
     """The tests that are run for a mutant in a line of a module, in their order, with their seconds."""
-    reaches = reaches_of(tree, file, measure)
     seconds = {test: taken for reach in reaches for test, taken in reach.seconds.items()}
     lines = statement_lines(source, line)
     if lines is None:  # an import runs it: whoever calls a function of the module may see it
@@ -130,11 +131,13 @@ def reaches_of(tree: Path, file: str, measure: Measure) -> list[Reach]:
         modules = {str(path.relative_to(tree)): version(path) for path in package.rglob("*.py")}
         everything = measure(stale)
         for path in stale:
-            kept[path] = save(path, of_tests(path, version(tree / path), modules, everything))
+            kept[path] = save(path, of_tests(path, everything, version(tree / path), version_of_all(tree), modules))
     return [reach for reach in kept.values() if reach is not None]
 
 
-def of_tests(path: str, its_version: str, modules: dict[str, str], measured: dict[str, Any]) -> Reach:
+def of_tests(
+    path: str, measured: dict[str, Any], its_version: str, tree_version: str, modules: dict[str, str]
+) -> Reach:
     """The part of what was measured that is of one file of tests."""
     seconds = {test: taken for test, taken in measured["tests"].items() if test.split("::")[0] == path}
     reached: dict[str, dict[str, list[str]]] = {}
@@ -142,12 +145,18 @@ def of_tests(path: str, its_version: str, modules: dict[str, str], measured: dic
         if module in modules:
             here = {line: [test for test in tests if test in seconds] for line, tests in lines.items()}
             reached[module] = {line: tests for line, tests in here.items() if tests}
-    return Reach(its_version, modules, seconds, reached)
+    return Reach(its_version, tree_version, modules, seconds, reached)
 
 
 def version(path: Path) -> str:
     """A digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def version_of_all(tree: Path) -> str:
+    """A digest of all packages."""
+    files = sorted(path for package in PACKAGES for path in (tree / package).rglob("*.py"))
+    return hashlib.sha256("".join(version(path) for path in files).encode()).hexdigest()[:16]
 
 
 def load(tree: Path, path: str) -> Reach | None:

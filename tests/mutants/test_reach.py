@@ -78,14 +78,14 @@ def test_of_what_was_measured_a_file_keeps_its_own_tests_and_modules_of_the_pack
             "monitor/x.py": {"1": ["tests/lake/test_schemas.py::a"]},
         },
     }
-    reach = of_tests("tests/lake/test_schemas.py", "1", {"lake/schemas.py": "1"}, measured)
+    reach = of_tests("tests/lake/test_schemas.py", measured, "1", "2", {"lake/schemas.py": "3"})
     assert reach.seconds == {"tests/lake/test_schemas.py::a": 1.0}
     assert reach.reached == {"lake/schemas.py": {"3": ["tests/lake/test_schemas.py::a"]}}
 
 
 def test_tests_that_reach_one_of_some_lines_are_those_of_all_files() -> None:
     reaches = [
-        Reach("1", {}, {}, {"lake/a.py": {"3": ["one"], "9": ["other"]}}),
-        Reach("2", {}, {}, {"lake/a.py": {"4": ["two"]}, "lake/b.py": {"3": ["three"]}}),
+        Reach("1", "", {}, {}, {"lake/a.py": {"3": ["one"], "9": ["other"]}}),
+        Reach("2", "", {}, {}, {"lake/a.py": {"4": ["two"]}, "lake/b.py": {"3": ["three"]}}),
     ]
     assert reaching(reaches, "lake/a.py", {3, 4}) == {"one", "two"}
