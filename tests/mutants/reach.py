@@ -163,7 +163,7 @@ def load(tree: Path, path: str) -> Reach | None:
     """What was measured of a file of tests, if it is still the same."""
     try:
         reach = Reach(**json.loads((KEPT / f"{path}.json").read_text("utf-8")))
-    except FileNotFoundError:
+    except (FileNotFoundError, TypeError):  # not measured, or kept in another form
         return None
     return reach if reach.version == version(tree / path) else None
 
