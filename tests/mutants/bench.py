@@ -24,6 +24,13 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", 
 UNMARKED = ["-m", "not integration and not slow"]
 # Hypothesis draws the same examples each time: a mutant that is found is found again.
 SEED = ["--hypothesis-seed", "0"]
+# Compiled modules are kept apart from those of the tree, whatever the environment says of them.
+COMPILED = str(ROOT / ".cache" / "mutants" / "compiled")
+ENVIRONMENT = os.environ | {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": COMPILED,
+    "COVERAGE_CORE": "ctrace",  # the one that knows contexts in each Python
+}
 
 
 class Bench:
@@ -87,6 +94,7 @@ def copy_tree(files: list[str], to: Path) -> Path:
 def write(path: Path, source: str) -> None:
     """Write a module, and remove what Python compiled of it: within a second it would not see that it is another."""
     path.write_text(source, "utf-8")
+    sys.pycache_prefix = COMPILED
     Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
 
 
@@ -101,9 +109,8 @@ def measure(copy: Path, module: str, files: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "reach.json"
         options = ["--reach", str(written), "--reach-in", module.split("/")[0]]
-        environment = {**os.environ, "COVERAGE_CORE": "ctrace"}  # the core that knows contexts in each Python
         ended = subprocess.run(
-            [*PYTEST, *UNMARKED, *SEED, *options, *files], cwd=copy, env=environment, stdout=subprocess.PIPE, text=True
+            [*PYTEST, *UNMARKED, *SEED, *options, *files], cwd=copy, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
         )
         assert written.exists(), f"the tests could not be run:\n{ended.stdout}"
         measured: dict[str, Any] = json.loads(written.read_text("utf-8"))
@@ -121,6 +128,7 @@ def run(copy: Path, tests: list[str], seconds: float) -> tuple[int | None, str |
         process = subprocess.Popen(
             [*PYTEST, "-x", *UNMARKED, *SEED, *options, *files],
             cwd=copy,
+            env=ENVIRONMENT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
