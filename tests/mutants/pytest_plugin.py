@@ -26,7 +26,7 @@ FIXTURE = "fixture "  # a context begins with it that is no test's
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Files that tell the plugin what to do, and that it writes."""
     parser.addoption("--chosen", type=Path, help="JSON: the ids of the tests to run, in their order")
-    parser.addoption("--failed", type=Path, help="JSON, written: the id of the first test that failed, or null")
+    parser.addoption("--failed", type=Path, help="JSON, written: the id of the test that failed")
     parser.addoption("--reach", type=Path, help="JSON, written: seconds of each test, lines that it reached")
     parser.addoption("--reach-in", action="append", help="a package whose lines are measured")
 
@@ -34,18 +34,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Do what the options ask for."""
     if config.getoption("--chosen"):
-        config.pluginmanager.register(Chosen(config.getoption("--chosen"), config.getoption("--failed")))
+        config.pluginmanager.register(Chosen(config.getoption("--chosen")))
+    if config.getoption("--failed"):
+        config.pluginmanager.register(Failed(config.getoption("--failed")))
     if config.getoption("--reach"):
         config.pluginmanager.register(Reach(config.getoption("--reach"), config.getoption("--reach-in")))
 
 
 class Chosen:
-    """Runs chosen tests alone and in their order, and writes which one failed first."""
+    """Runs chosen tests alone and in their order."""
 
-    def __init__(self, chosen: Path, failed: Path) -> None:
+    def __init__(self, chosen: Path) -> None:
         self._order = {test: number for number, test in enumerate(json.loads(chosen.read_text("utf-8")))}
-        self._failed = failed
-        self._failed.write_text("null", "utf-8")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -53,6 +53,13 @@ class Chosen:
         items[:] = sorted(
             (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
         )
+
+
+class Failed:
+    """Writes which test failed."""
+
+    def __init__(self, failed: Path) -> None:
+        self._failed = failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what failed."""
