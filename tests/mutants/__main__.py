@@ -3,41 +3,41 @@
     make mutants                    or: python -m tests.mutants [--mutants 100] [--seed 1] [--since REVISION]
 
 Bugs are planted in lines that are new or changed since the last release, which is where the newest bugs are: a line is
-drawn, each as likely as the others, then one of the mutants that begin on it (see operators.py). Each is tested in a
-copy of the tree by the tests of its module's folder alone: `lake/tables/news.py` by those in `tests/lake/tables` that
-`make test` runs, first `test_news.py`. So a folder is changed safely by who knows its tests alone. Mutants that survive
-are printed: they need a test, or their line goes if it changes nothing. It fails where less than 85 % are found.
+drawn, each as likely as the others, then one of the mutants that begin on it (see operators.py).
+
+A mutant is tested in a copy of the tree by tests of its module's folder alone: `lake/tables/news.py` by those in
+`tests/lake/tables` that `make test` runs. Of these run the tests that reach the statement with the mutant, as
+coverage.py measured it, first those of `test_news.py`, then the quickest, as many as take a minute in all. For a line
+that runs when its module is imported these are the tests that call a function of the module. Where no such test reaches
+it, those of `test_news.py` have their chance that start processes (marked `integration`), for five minutes; else it
+counts as not found, as does a mutant that only a test finds which also fails without it. So the share is at most what
+the tests of the folders find. What was measured, and what came of each mutant, is kept in `.cache/mutants`: a run
+that was broken off goes on where it was, and after a change of some tests only these are run again.
+
+Mutants that survive are printed: they need a test, or their line goes if it changes nothing. It fails where less than
+85 % are found.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import importlib.util
-import os
+import hashlib
 import random
 import re
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from queue import SimpleQueue
 
 import libcst as cst
 
+from tests.mutants.bench import Bench
 from tests.mutants.operators import Mutant, mutants_of
+from tests.mutants.reach import PACKAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
-COPIES = ROOT / ".cache" / "mutants"
-PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
 ENOUGH = 0.85
-# Folders without tests of their own: the commands are the door to the actions.
-TESTED_BY = {"dialwatch/actions": "dialwatch/commands"}
-PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not integration and not slow"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Drawn:
     file: str
     source: str
     mutated: str
+    line: int
 
     def __str__(self) -> str:
         lines = difflib.unified_diff(
@@ -67,14 +68,15 @@ def main() -> None:
     given.add_argument("--workers", type=int, default=2)
     arguments = given.parse_args()
     since = arguments.since or last_release()
-    sample = drawn(arguments.mutants, random.Random(arguments.seed), since, arguments.only or PACKAGES)
-    bench = Bench(arguments.workers)
+    sample = drawn(arguments.mutants, arguments.seed, since, arguments.only or PACKAGES)
+    bench = Bench(arguments.workers, git)
     survivors = []
     with ThreadPoolExecutor(arguments.workers) as threads:
-        for mutant, found in zip(sample, threads.map(bench.finds, sample), strict=True):
+        results = threads.map(lambda drawn: bench.finds(drawn.file, drawn.source, drawn.mutated, drawn.line), sample)
+        for number, (mutant, found) in enumerate(zip(sample, results, strict=True), 1):
             if not found:
                 survivors.append(mutant)
-                print(f"\nsurvived {tests_of(mutant.file)}\n{mutant}", flush=True)
+                print(f"\n{number}: survived\n{mutant}", flush=True)
     found_share = 1 - len(survivors) / len(sample)
     print(f"{len(sample) - len(survivors)} of {len(sample)} mutants were found ({found_share:.0%})")
     sys.exit(found_share < ENOUGH)
@@ -92,22 +94,30 @@ def last_release() -> str:
     return git("log", "--format=%H", "--reverse", f"-S## {version[1]}", "--", "CHANGELOG.md").split()[0]
 
 
-def drawn(count: int, chance: random.Random, since: str, folders: list[str]) -> list[Drawn]:
-    """As many mutants as wanted, each of another line that changed since a revision."""
-    places = [(file, line) for file, lines in changed_lines(since, folders) for line in sorted(lines)]
-    chance.shuffle(places)
+def drawn(count: int, seed: int, since: str, folders: list[str]) -> list[Drawn]:
+    """As many mutants as wanted, each of another line that changed since a revision.
+
+    The order of the lines is that of digests of their texts: where other lines change, the same ones are drawn.
+    """
+    sources = {file: (ROOT / file).read_text("utf-8") for file, _ in changed_lines(since, folders)}
+    places: dict[str, tuple[str, int]] = {}
+    for file, lines in changed_lines(since, folders):
+        texts = sources[file].splitlines()
+        for line in sorted(lines):
+            same = texts[: line - 1].count(texts[line - 1])  # lines above that read alike
+            places[hashlib.sha256(f"{seed} {file} {texts[line - 1]} {same}".encode()).hexdigest()] = (file, line)
     modules: dict[str, tuple[cst.Module, list[Mutant]]] = {}
     sample: list[Drawn] = []
-    for file, line in places:
+    for digest, (file, line) in sorted(places.items()):
         if len(sample) == count:
             break
         if file not in modules:
-            modules[file] = mutants_of((ROOT / file).read_text("utf-8"))
+            modules[file] = mutants_of(sources[file])
         module, mutants = modules[file]
         if here := [mutant for mutant in mutants if mutant.line == line]:
-            mutated = chance.choice(here).source(module)
+            mutated = random.Random(digest).choice(here).source(module)
             if compiles(mutated):
-                sample.append(Drawn(file, module.code, mutated))
+                sample.append(Drawn(file, module.code, mutated, line))
     return sample
 
 
@@ -132,72 +142,6 @@ def compiles(source: str) -> bool:
     except SyntaxError:
         return False
     return True
-
-
-def tests_of(file: str) -> list[str]:
-    """The tests of a module's folder, the file of its name first; of a package's own modules, those beside them."""
-    folder = Path(file).parent
-    while not (ROOT / "tests" / TESTED_BY.get(str(folder), str(folder))).is_dir():
-        folder = folder.parent
-    tests = Path("tests") / TESTED_BY.get(str(folder), str(folder))
-    files = (ROOT / tests).glob("test_*.py") if len(folder.parts) == 1 else (ROOT / tests).rglob("test_*.py")
-    named = f"test_{Path(file).stem}.py"
-    return sorted((str(path.relative_to(ROOT)) for path in files), key=lambda path: (Path(path).name != named, path))
-
-
-class Bench:
-    """Copies of the tree, one for each worker, in which mutants are tested."""
-
-    def __init__(self, workers: int) -> None:
-        shutil.rmtree(COPIES, ignore_errors=True)
-        self._copies: SimpleQueue[Path] = SimpleQueue()
-        self._seconds: dict[tuple[str, ...], float] = {}  # that the tests take without a mutant
-        for number in range(workers):
-            self._copies.put(copy_tree(COPIES / str(number)))
-
-    def finds(self, mutant: Drawn) -> bool:
-        """Does a test of its folder fail, or not end, with a mutant?"""
-        copy = self._copies.get()
-        try:
-            tests = tests_of(mutant.file)
-            if tuple(tests) not in self._seconds:
-                began = time.monotonic()
-                assert run(copy, tests, seconds=1800), f"tests fail without a mutant: {tests}"
-                self._seconds[tuple(tests)] = time.monotonic() - began
-            write(copy / mutant.file, mutant.mutated)
-            found = not run(copy, tests, seconds=60 + 5 * self._seconds[tuple(tests)])
-            write(copy / mutant.file, mutant.source)
-            return found
-        finally:
-            self._copies.put(copy)
-
-
-def copy_tree(to: Path) -> Path:
-    """Copy the files that git knows or would take."""
-    for file in git("ls-files", "--cached", "--others", "--exclude-standard").splitlines():
-        if (ROOT / file).is_file():
-            (to / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / file, to / file)
-    return to
-
-
-def write(path: Path, source: str) -> None:
-    """Write a module, and remove what Python compiled of it: within a second it would not see that it is another."""
-    path.write_text(source, "utf-8")
-    Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
-
-
-def run(copy: Path, tests: list[str], seconds: float) -> bool:
-    """Do these tests pass in time?"""
-    process = subprocess.Popen(
-        [*PYTEST, *tests], cwd=copy, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        return process.wait(seconds) == 0
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.wait()
-        return False
 
 
 if __name__ == "__main__":

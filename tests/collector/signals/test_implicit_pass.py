@@ -211,6 +211,15 @@ def test_a_program_with_one_chat_id_makes_no_storm(ask: Any, at_once: int, chats
     assert len(chats.signals()) <= (14 if at_once == 1 else 0)
 
 
+@pytest.mark.parametrize(("requests", "kinds"), [(8, {"regenerate", "correction"}), (9, set())])
+def test_a_person_continues_a_history_at_most_eight_times(requests: int, kinds: set[str], chats: Any) -> None:
+    """More requests that continue one history are a program's."""
+    chats.log(*(chats.request(f"same-{number}", 0, [WHO]) for number in range(requests - 1)))
+    chats.log(chats.request("again", 2, [WHO]))
+    chats.log(chats.request("next", 4, [WHO, "Ann.", "No, that is wrong."]))
+    assert set(passes(chats.lake).run_once().signals) == kinds
+
+
 def test_an_answer_regenerated_and_then_rejected_has_one_signal_of_each_kind(chats: Any) -> None:
     """Two clicks on regenerate are two signals, not three."""
     chats.log(

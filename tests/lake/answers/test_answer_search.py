@@ -219,6 +219,23 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
     return frame[kept.astype(bool)].sort_values(by, ascending=wanted.ascending, na_position="last")
 
 
+def assert_found_as_by_pandas(lake: Lake, rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> None:
+    page, all_of_them = find_answers(lake, wanted), expected(rows, wanted)
+    begin = (wanted.page - 1) * wanted.page_size
+    right = all_of_them.iloc[begin : begin + wanted.page_size]
+    assert page.total == len(all_of_them)
+    assert page.has_more == (begin + wanted.page_size < len(all_of_them))
+    assert [row.event_id for row in page.rows] == list(right["event_id"])
+    assert [row.rating for row in page.rows] == list(right["rating"])
+    assert [row.label for row in page.rows] == list(right["label"])
+    assert [row.failures for row in page.rows] == list(right["failures"])
+    assert [row.status for row in page.rows] == list(right["state"])
+    scored = {(one["event_id"], one["metric"]) for one in rows[1]}
+    for row, (_, values) in zip(page.rows, right.iterrows(), strict=True):
+        names = [name for name in ("f", "g", "refusal") if (row.event_id, name) in scored]
+        assert row.values == {name: None if pd.isna(values[name]) else values[name] for name in names}
+
+
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=tables(), wanted=st.lists(filters(), min_size=4, max_size=4))
@@ -230,20 +247,58 @@ def test_a_page_is_what_pandas_finds_in_the_whole_tables(
         lake = Lake(folder)
         write(lake, *rows)
         for one in wanted:
-            page, all_of_them = find_answers(lake, one), expected(rows, one)
-            begin = (one.page - 1) * one.page_size
-            right = all_of_them.iloc[begin : begin + one.page_size]
-            assert page.total == len(all_of_them)
-            assert page.has_more == (begin + one.page_size < len(all_of_them))
-            assert [row.event_id for row in page.rows] == list(right["event_id"])
-            assert [row.rating for row in page.rows] == list(right["rating"])
-            assert [row.label for row in page.rows] == list(right["label"])
-            assert [row.failures for row in page.rows] == list(right["failures"])
-            assert [row.status for row in page.rows] == list(right["state"])
-            scored = {(one["event_id"], one["metric"]) for one in rows[1]}
-            for row, (_, values) in zip(page.rows, right.iterrows(), strict=True):
-                names = [name for name in ("f", "g", "refusal") if (row.event_id, name) in scored]
-                assert row.values == {name: None if pd.isna(values[name]) else values[name] for name in names}
+            assert_found_as_by_pandas(lake, rows, one)
+
+
+def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
+    """One of each kind, of answers of two days that differ in all that is asked for."""
+    late = START + 30 * HOUR
+    logs = [
+        log_row("e1", answer="One.", finish_reason="stop"),
+        log_row("e2", START + HOUR, response_ids=["x2", "r-e2"], question="Éa?", finish_reason="length"),
+        log_row("e3", late, response_ids=None, status=500, answer=None),
+        log_row("e4", late + HOUR, answer="", finish_reason="stop", error=REPAIRED),
+        log_row("e5", late, is_entry=False),
+        log_row("e6", late + 2 * HOUR, origin="evaluation", answer="Sorry."),
+        log_row("e7", late + 3 * HOUR, response_id="y7", response_ids=["y7"], question="B%?", error="cut"),
+    ]
+    scores = [
+        score_row("e1", "f", 0.1),
+        score_row("e1", "f", 0.9, scored_at=START + HOUR),
+        score_row("e2", "f", 0.5, START + HOUR),
+        score_row("e2", "g", 0.2, START + HOUR),
+        score_row("e4", "f", None, late + HOUR),
+        score_row("e6", "refusal", 1.0, late + 2 * HOUR),
+        score_row("e7", "f", 0.7, late + 3 * HOUR),
+        score_row("e7", "refusal", 0.5, late + 3 * HOUR),
+        score_row("e1", "refusal", 0.0),
+    ]
+    signals = [
+        rating_row("r-e1", "like", user_id="u"),
+        rating_row("x2", "dislike", late + 90 * HOUR, user_id="u"),
+        rating_row("r-e4", "right", late, origin="label", user_id="v"),
+        rating_row("r-e1", "wrong", late, origin="label", user_id="v"),
+    ]
+    write(lake, logs, scores, signals)
+    filters: list[dict[str, Any]] = [
+        {"entries_only": False, "page_size": 3, "page": 2},
+        {"since": START + HOUR, "until": late, "page_size": 1},
+        {"since": START + timedelta(minutes=1), "until": late + timedelta(minutes=1), "ascending": True},
+        {"metric": "f", "below": 0.9, "sort": "g"},
+        {"metric": "f", "above": 0.5, "sort": "f", "ascending": True},
+        {"id_part": "e1"},
+        {"id_part": "x2"},
+        {"words": "éA"},
+        {"words": "one", "rating": AnswerRating.LIKED},
+        {"rating": AnswerRating.DISLIKED},
+        {"label": AnswerLabel.WRONG},
+        {"status": AnswerStatus.FAILED, "entries_only": False},
+        {"failure": FailureKind.CUT},
+        {"failure": FailureKind.REFUSAL, "entries_only": False},
+    ]
+    for wanted in filters:
+        whole = {"deployment": "rag", "since": START, "until": START + 96 * HOUR, "page_size": 10} | wanted
+        assert_found_as_by_pandas(lake, (logs, scores, signals), AnswerFilter(**whole))
 
 
 def test_a_row_says_what_a_list_needs(lake: Lake) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -26,6 +28,37 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_folder_has_no_uploads(tmp_path: Path) -> None:
     assert abort_uploads(Lake(str(tmp_path)), NOW) == 0
+
+
+def test_old_uploads_of_all_pages_of_a_list_go() -> None:
+    """A store lists at most 1,000 at once, and says after which to go on; others of the bucket are not asked for."""
+    pages: dict[Any, dict[str, Any]] = {
+        None: {"IsTruncated": True, "NextKeyMarker": "b", "NextUploadIdMarker": "2"},
+        ("b", "2"): {"IsTruncated": True, "NextKeyMarker": "d", "NextUploadIdMarker": "4", "Uploads": []},
+        ("d", "4"): {"IsTruncated": False},
+    }
+    old, new = NOW - timedelta(days=2), NOW
+    uploads = {None: [("a", "1", old), ("b", "2", new)], ("d", "4"): [("e", "5", old)]}
+    for after, found in uploads.items():
+        pages[after]["Uploads"] = [{"Key": key, "UploadId": upload, "Initiated": at} for key, upload, at in found]
+    asked, aborted = [], []
+
+    def call_s3(method: str, **given: str) -> dict[str, object]:
+        if method == "abort_multipart_upload":
+            aborted.append((given["Bucket"], given["Key"], given["UploadId"]))
+            return {}
+        asked.append((method, given["Bucket"], given["Prefix"]))
+        assert len(asked) <= len(pages)
+        return pages[(given["KeyMarker"], given["UploadIdMarker"]) if "KeyMarker" in given else None]
+
+    for root, bucket_and_prefix in (("bucket/some/lake/", ("bucket", "some/lake/")), ("bucket", ("bucket", ""))):
+        storage = SimpleNamespace(filesystem=lambda root: (SimpleNamespace(call_s3=call_s3), root))
+        lake = SimpleNamespace(root=root, storage=storage)
+        asked.clear()
+        aborted.clear()
+        assert abort_uploads(cast(Lake, lake), NOW - timedelta(days=1)) == 2
+        assert asked == [("list_multipart_uploads", *bucket_and_prefix)] * 3
+        assert aborted == [("bucket", "a", "1"), ("bucket", "e", "5")]
 
 
 @pytest.mark.integration

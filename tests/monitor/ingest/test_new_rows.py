@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake import ALERTS, MONITOR_STATE, SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
+from lake import ALERTS, MONITOR_STATE, SCORES, USER_SIGNALS, Lake, Subject, Table, TableReplacedError, compact, erase
 from monitor import Monitor, MonitorSettings
+from monitor.health.failures import Failures
 from monitor.ingest import ingest as ingest_module
 from monitor.ingest import new_rows as new_rows_module
 from monitor.ingest.new_rows import NewRows
@@ -72,6 +73,27 @@ def test_a_read_that_comes_too_late_is_an_error(rows: Any, lake: Lake):
     with pytest.raises(TableReplacedError, match="are not known any more"):
         take(new_rows)
     assert sorted(take(NewRows(lake))) == ["one", "two"]
+
+
+def test_of_the_history_no_more_is_read_than_up_to_a_day(rows: Any, lake: Lake):
+    """Requests, signals and scores of all deployments are read day by day together; the rest comes with the last."""
+    days = [(NOW - timedelta(days=left)).date() for left in (2, 1, 0)]
+    rows.logs("a", *({"date": day} for day in days))
+    rows.scores("a", *({"date": day, "value": 1.0} for day in days))
+    signal = {"deployment": "a", "signaled_at": NOW, "signal": "like", "origin": "explicit"}
+    signals = [signal | {"signal_id": str(day), "response_id": str(day), "date": day} for day in days]
+    lake.table(USER_SIGNALS, "a").append(USER_SIGNALS.rows(signals))
+    ingest = ingest_module.Ingest(lake, MonitorSettings(), Failures(), NOW)
+
+    def counts() -> tuple[int, int, int]:
+        state = ingest.deployments["a"]
+        return state.requests.total, state.scores.evaluations, state.requests.signals["like"]
+
+    found = []
+    for until in (*days[:2], None):
+        ingest.read_deployment("a", NOW, until)
+        found.append(counts())
+    assert found == [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
 
 
 @pytest.mark.slow

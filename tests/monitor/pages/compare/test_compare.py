@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lake import GROUND_TRUTH, REPLAYS, Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.pages.compare.pairs import different_words
+from monitor.pages.compare.pairs import ComparedAnswer, different_words, pairs_of, question_key
 from tests.monitor.conftest import NOW, ScoreColumns
 
 METRIC = "faithfulness_kprecision"
@@ -185,3 +185,40 @@ def test_what_is_not_marked_is_the_same_on_both_sides(one: str, other: str) -> N
 
     assert rest(one, old) == rest(other, new)
     assert different_words(one, one) == ([], [])
+
+
+def answer(value: float, name: str = "") -> ComparedAnswer:
+    return ComparedAnswer(value, question=name, answer=name, date=None)
+
+
+def test_the_interval_is_that_of_95_percent_around_the_mean_of_the_differences() -> None:
+    """Mean 0.1, standard deviation 0.1 * sqrt(2), of two pairs: 0.1 plus or minus 1.96 * 0.1."""
+    found = pairs_of(
+        [("a", answer(0.5)), ("b", answer(0.5))], [("a", answer(0.7)), ("b", answer(0.5))], lower_is_better=False
+    )
+    assert found is not None
+    assert (found.lower, found.mean_difference, found.upper) == pytest.approx((-0.096, 0.1, 0.296))
+    assert (found.before_mean, found.after_mean) == pytest.approx((0.5, 0.6))
+    assert (found.better, found.worse, found.same, found.unpaired) == (1, 0, 1, 0)
+
+
+def test_one_pair_has_no_limits_and_no_pair_is_no_comparison() -> None:
+    one = pairs_of(
+        [("a", answer(0.5)), ("b", answer(1.0))], [("a", answer(0.7)), ("c", answer(1.0))], lower_is_better=True
+    )
+    assert one is not None
+    assert (one.lower, one.upper, one.unpaired) == (-float("inf"), float("inf"), 2)
+    assert one.mean_difference == pytest.approx(-0.2)
+    assert pairs_of([("a", answer(0.5))], [("b", answer(0.5))], lower_is_better=False) is None
+
+
+def test_of_several_answers_the_one_nearest_to_their_mean_is_shown() -> None:
+    several = [("a", answer(0.0, "low")), ("a", answer(0.5, "near")), ("a", answer(1.0, "high"))]
+    found = pairs_of(several, [("a", answer(0.5, "new"))], lower_is_better=False)
+    assert found is not None
+    assert [(pair.before.answer, pair.after.answer, pair.difference) for pair in found.pairs] == [("near", "new", 0.0)]
+
+
+def test_questions_are_paired_whatever_their_spelling_and_those_without_a_word_are_not() -> None:
+    assert question_key(" WHERE - is it? ") == question_key("where is it") != question_key("who is it")
+    assert question_key(None) == question_key("?!") == ""
