@@ -21,7 +21,15 @@ from evaluator.datasets.columns import (
     written_type,
 )
 from evaluator.datasets.retrieval import TYPES, retrieval_arrays
-from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named, needs_ground_truth
+from evaluator.metrics import (
+    REGISTRY,
+    Metric,
+    Models,
+    ModelUnavailableError,
+    compute,
+    metrics_named,
+    needs_ground_truth,
+)
 from lake import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
@@ -50,7 +58,7 @@ class Layout:
     def of(
         cls,
         schemas: Mapping[str, pa.Schema],
-        metrics: Sequence[str | Metric] | None,
+        metrics: str | Metric | Sequence[str | Metric] | None,
         models: Models | None = None,
         *,
         details: bool = False,
@@ -64,7 +72,7 @@ class Layout:
         """
         read = _readable(schemas)
         given = [name for name, one in REGISTRY.items() if not asks_llm(one.judge)] if metrics is None else metrics
-        asked = [metric_named(one, models) if isinstance(one, str) else one for one in given]
+        asked = metrics_named(given, models)
         left_out = {one.name: missing for one in asked if (missing := [name for name in one.needs if name not in read])}
         if metrics is not None:
             for name, missing in left_out.items():

@@ -70,7 +70,7 @@ def score_dataset(
     answers: str,
     ground_truth: str | None,
     destination: str,
-    metrics: Sequence[str | Metric] | None = None,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
     models: Models | None = None,
     storage: Storage | None = None,

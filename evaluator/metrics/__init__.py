@@ -26,7 +26,7 @@ from evaluator.metrics.matchers.matcher import ABSENT, FactMatcher, FactsFound
 from evaluator.metrics.matchers.statement import STATEMENT, StatementMatcher
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.ragas_score import left_out, ragas_score
-from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named
+from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named, metrics_named
 from evaluator.metrics.retrieval.facts_longest_run import CommonRun, longest_common_run
 from evaluator.metrics.retrieval.highlights import highlights
 from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
@@ -79,6 +79,7 @@ __all__ = [
     "left_out",
     "longest_common_run",
     "metric_named",
+    "metrics_named",
     "needs_ground_truth",
     "ragas_score",
     "retrieval_columns",

@@ -215,7 +215,9 @@ def _section(metric: Metric) -> Iterator[str]:
     if about.disagreement:
         yield f"- Where packages disagree: {about.disagreement}"
     if about.aliases:
-        yield f"- Also called {', '.join(f'`{alias}`' for alias in about.aliases)}"
+        yield f"- Also called {_names(about.aliases)}"
+    if about.former_names:
+        yield f"- Former names, with a warning: {_names(about.former_names)}"
 
 
 def _range(about: Description) -> str:

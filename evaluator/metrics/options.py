@@ -11,12 +11,13 @@ from typing import Any
 class Form:
     """A value of an option that a name can ask for: `facts_recall_exact` is `facts_recall` with the form `exact`.
 
-    `meaning` says for docs/metrics.md what is different then.
+    `meaning` says for docs/metrics.md what is different then, `aliases` are other names of a metric in this form.
     """
 
     ending: str
     value: object
     meaning: str
+    aliases: tuple[str, ...] = ()
 
 
 def option(meaning: str, *forms: Form) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ from evaluator.metrics import (
     IdPrecision,
     IdRecall,
     MeanAveragePrecision,
-    MeanAveragePrecisionTrec,
+    MeanAveragePrecisionFound,
     Metric,
     Ndcg,
     NonLlmContextPrecision,
@@ -93,7 +93,7 @@ def precision_at_k(record: Record) -> Given:
 
 
 def average_precision(record: Record) -> Given:
-    metric = MeanAveragePrecisionTrec() if wants(record, "map_trec") else MeanAveragePrecision()
+    metric = MeanAveragePrecision() if wants(record, "map_trec") else MeanAveragePrecisionFound()
     return {"value": on_ids(metric, record)}
 
 
