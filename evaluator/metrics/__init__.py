@@ -10,6 +10,7 @@ The class of each metric of the registry can be imported from here: `from evalua
 from typing import Any
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
+from evaluator.metrics.cells import UNREADABLE
 from evaluator.metrics.columns import MEASURED_COLUMNS, needs_ground_truth
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.compute import compute
@@ -44,6 +45,7 @@ __all__ = [
     "REGISTRY",
     "STATEMENT",
     "TRIMMED",
+    "UNREADABLE",
     "Aggregation",
     "CitationMatcher",
     "Combination",

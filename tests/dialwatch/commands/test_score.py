@@ -143,6 +143,17 @@ def test_columns_that_no_metric_reads_are_an_error(folder: Path) -> None:
     assert not (folder / "out.parquet").exists()
 
 
+def test_cells_that_cannot_be_read_are_said_and_are_no_success(folder: Path) -> None:
+    """Which column, how many rows, the first of them and what belongs there; the other rows have their scores."""
+    row = {"answer": "blue sky", "context": '["the sky is blue"]'}
+    rows = [row, row | {"context": "the sky"}, row | {"context": "['the sky']"}]
+    (folder / "a.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    done = score(folder, "a.jsonl", "--metrics", "context_present", "-o", "out.parquet")
+    assert done.returncode == 1
+    assert "column 'context' cannot be read in 2 rows, the first is row 2: a cell must hold a list of" in done.stderr
+    assert pq.read_table(folder / "out.parquet")["context_present"].to_pylist() == [1.0, None, None]
+
+
 def test_tables_of_text_are_scored(folder: Path) -> None:
     """CSV with lists as JSON, and JSON lines."""
     (folder / "answers.csv").write_text(
