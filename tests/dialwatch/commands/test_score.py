@@ -169,7 +169,7 @@ def test_tables_of_text_are_scored(folder: Path) -> None:
 @pytest.mark.parametrize("terminal", [{}, {"TTY_COMPATIBLE": "1", "COLUMNS": "40"}], ids=["pipe", "narrow"])
 def test_no_name_and_no_count_is_cut(terminal: dict[str, str], folder: Path) -> None:
     """Neither in a pipe, where each row is one line whatever the width, nor on a terminal that is too narrow."""
-    metrics = "answer_correctness_token_recall_any_script,facts_recall"
+    metrics = "answer_correctness_token_recall_squad,facts_recall"
     arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "--metrics", metrics, "-o", "out.parquet")
     done = score(folder, *arguments, **{"COLUMNS": "40"} | terminal)
     assert done.returncode == 0, done.stderr
@@ -178,7 +178,7 @@ def test_no_name_and_no_count_is_cut(terminal: dict[str, str], folder: Path) -> 
     if not terminal:
         (line,) = [line for line in done.stdout.splitlines() if "facts_recall " in line]
         assert [cell.strip() for cell in line.split("│")][1:4] == ["facts_recall", "0.5000", "1"]
-        assert "answer_correctness_token_recall_any_script" in done.stdout
+        assert "answer_correctness_token_recall_squad" in done.stdout
 
 
 def test_a_webhook_gets_the_means(folder: Path, receiver: tuple[str, type[Receiver]]) -> None:

@@ -47,7 +47,7 @@ from tests.evaluator.metrics.forms import FORMS, FORMS_OF_MODELS
         ("recall_statement", None),
         ("faithfulness", FaithfulnessKPrecision()),
         ("facts_recall_statement@2", FactsRecall(2, matcher=STATEMENT)),
-        ("answer_correctness_token_f1_any_script", AnswerCorrectnessTokenF1(tokenisation="any_script")),
+        ("answer_correctness_token_f1_squad", AnswerCorrectnessTokenF1(tokenisation="squad")),
         ("rougeL_recall", Rouge("rougeL", "recall")),
         ("r_precision@5", None),
         ("id_recall@0", None),
@@ -88,11 +88,20 @@ def test_no_alias_hides_a_metric_or_means_two() -> None:
     assert not set(named) & set(REGISTRY)
 
 
-@pytest.mark.parametrize("name", ["map_trec", "map_trec@5"])
-def test_a_name_that_a_metric_had_is_found_with_a_warning(name: str) -> None:
+@pytest.mark.parametrize(
+    ("former", "name"),
+    [
+        ("map_trec", "map"),
+        ("map_trec@5", "map@5"),
+        ("faithfulness_kprecision_any_script", "faithfulness_kprecision"),
+        ("context_relevance_token_precision_any_script@2", "context_relevance_token_precision@2"),
+    ],
+)
+def test_a_name_that_a_metric_had_is_found_with_a_warning(former: str, name: str) -> None:
     """It says what the metric is called."""
-    with pytest.warns(FutureWarning, match="the metric 'map_trec' is called 'map'"):
-        assert metric_named(name).name == name.replace("map_trec", "map")
+    before, after = (one.partition("@")[0] for one in (former, name))
+    with pytest.warns(FutureWarning, match=f"the metric {before!r} is called {after!r}"):
+        assert metric_named(former).name == name
 
 
 def test_one_metric_may_be_named_alone() -> None:
@@ -110,7 +119,7 @@ def test_one_metric_may_be_named_alone() -> None:
         (IdPrecision(5), "1"),
         (IdPrecision(5, denominator="k"), "1-denominator=k"),
         (IdPrecision(repeats="distinct", nothing_retrieved="null"), "1-nothing_retrieved=null-repeats=distinct"),
-        (FaithfulnessKPrecision(aggregation="max"), "1-max"),
+        (FaithfulnessKPrecision(aggregation="max"), "2-max"),
         (Bleu(effective_order=False), "1-effective_order=False"),
         (FactsRecall(matcher=StatementMatcher(threshold=90)), "2-threshold=90"),
         (FactsNdcg(gain="exponential"), "2-gain=exponential"),
