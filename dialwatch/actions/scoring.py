@@ -17,10 +17,10 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.score_page import page_of
 from dialwatch.reports.score_webhook import send
 from evaluator import JudgePool
-from evaluator.datasets import DatasetReport, score_dataset
+from evaluator.datasets import DatasetReport, must_hold, score_dataset
 from evaluator.engines import engine_of
 from evaluator.judge_binding import judges_of_all
-from evaluator.judges import Reason
+from evaluator.judges import NOT_FOR_GOOD, Reason
 from evaluator.metrics import Metric
 from monitor.notify import DeliveryOutcome, WebhookSettings
 
@@ -45,8 +45,8 @@ def score_tables(
 ) -> None:
     """Score a table by the metrics of these names, None for all that its columns allow, and send the means.
 
-    Raises SystemExit with code 1 where the table is written, but nothing was scored, a judge answered about no row, the
-    webhook was not delivered, or a metric that was asked for by its name lacks its model.
+    Raises SystemExit with code 1 where the table is written, but nothing was scored, a cell could not be read, a judge
+    answered about no row, the webhook was not delivered, or a metric that was asked for by its name lacks its model.
     """
     storage, evaluator = settings.lake.storage.storage(), settings.evaluator
     with closing(JudgePool(evaluator)) as judges:
@@ -81,11 +81,30 @@ def score_tables(
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
             typer.echo(f"the webhook was not delivered: {attempt.reason}", err=True)
             sys.exit(1)
+    for column, (count, first) in report.unreadable.items():
+        typer.echo(
+            f"column {column!r} cannot be read in {count:,} rows, the first is row {first:,}: {must_hold(column)}",
+            err=True,
+        )
+    for line in _unanswered(report):
+        typer.echo(line, err=True)
     missing = list(_unscored(report))
     for why in missing:
         typer.echo(f"nothing was scored{why}", err=True)
-    if missing or (names is not None and report.unavailable):
+    if missing or report.unreadable or (names is not None and report.unavailable):
         sys.exit(1)
+
+
+def _unanswered(report: DatasetReport) -> Iterator[str]:
+    """Give what judges did not answer where they answered about other rows; it may come if the command is run again."""
+    for line in report.summaries():
+        counts = {reason: count for reason, count in line.reasons.items() if reason in NOT_FOR_GOOD}
+        if counts and line.scored:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+            yield (
+                f"{line.metric} has no value in {sum(counts.values()):,} of {report.rows:,} rows: {reasons}. The log "
+                "says why, and docs/judges.md what helps; run it again to ask about these rows alone"
+            )
 
 
 def _unscored(report: DatasetReport) -> Iterator[str]:

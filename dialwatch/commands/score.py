@@ -47,8 +47,8 @@ def score(
 ) -> None:
     """Score a table of answers, against a table of ground truth if there is one.
 
-    The exit code is 1 where the table is written, but nothing was scored, a judge answered about no row, the webhook
-    did not accept the means, or a metric that was asked for by its name lacks its model.
+    The exit code is 1 where the table is written, but nothing was scored, a cell could not be read, a judge answered
+    about no row, the webhook did not accept the means, or a metric that was asked for by its name lacks its model.
     """
     if (webhook_url is None) != (webhook_secret_file is None):
         raise typer.BadParameter("--webhook and --webhook-secret-file go together: what is sent is signed")

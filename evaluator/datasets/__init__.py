@@ -1,6 +1,6 @@
 """Offline scoring of tables: answers and ground truth are joined, scored and written as by aidial-rag-eval 0.7."""
 
-from evaluator.datasets.columns import DatasetError
+from evaluator.datasets.columns import DatasetError, must_hold
 from evaluator.datasets.files import open_dataset, read_column, read_dataset
 from evaluator.datasets.metadata import Dataset, Metadata
 from evaluator.datasets.scoring import DatasetReport, Summary, score_dataset
@@ -13,6 +13,7 @@ __all__ = [
     "Metadata",
     "Summary",
     "details_of",
+    "must_hold",
     "open_dataset",
     "read_column",
     "read_dataset",

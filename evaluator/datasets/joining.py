@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, require
+from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, list_in, require
 from evaluator.datasets.files import reading
 from lake import OTHER_CASES, Storage
 
@@ -101,7 +101,8 @@ def with_other_cases(table: pa.Table) -> tuple[pa.Table, Sequence[Sequence[int]]
     rows = range(len(table))
     if OTHER_CASES not in table.schema.names:
         return table, [(row,) for row in rows]
-    others = [(row, one) for row, cell in zip(rows, _cells(table, OTHER_CASES), strict=True) for one in cell or ()]
+    given = map(_as_list, _cells(table, OTHER_CASES))
+    others = [(row, one) for row, cell in zip(rows, given, strict=True) for one in cell if isinstance(one, dict)]
     cases: list[list[int]] = [[row] for row in rows]
     for place, (row, _) in enumerate(others, len(table)):
         cases[row].append(place)
@@ -132,16 +133,19 @@ def _ids(table: pa.RecordBatch | pa.Table, name: str) -> Iterator[str | None]:
     """Give ids as text: what is a number in one form of a table, and 1.0 beside empty cells, is text in another."""
     for cell in _cells(table, name):
         is_whole = isinstance(cell, float) and cell.is_integer()
-        yield None if cell is None else str(int(cell) if is_whole else cell)
+        yield None if cell is None or cell == "" else str(int(cell) if is_whole else cell)
 
 
 def _keys(table: pa.RecordBatch | pa.Table) -> Iterable[Key | None]:
     for documents, question in zip(*(table.column(name).to_pylist() for name in KEYS), strict=True):
-        yield None if question is None else (_as_set(documents), question)
+        yield (frozenset(map(str, _as_list(documents))), question) if question else None
 
 
-def _as_set(documents: object) -> frozenset[str]:
-    # A bare string is one document, not its letters.
-    if isinstance(documents, str):
-        return frozenset((documents,))
-    return frozenset(documents) if isinstance(documents, list) else frozenset()
+def _as_list(cell: object) -> list[Any]:
+    """Give a list, also one that stands in a text as JSON; a bare text is one item, not its letters."""
+    if not isinstance(cell, str):
+        return cell if isinstance(cell, list) else []
+    try:
+        return list_in(cell) or []
+    except ValueError:
+        return [cell]

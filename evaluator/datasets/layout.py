@@ -21,7 +21,15 @@ from evaluator.datasets.columns import (
     written_type,
 )
 from evaluator.datasets.retrieval import TYPES, retrieval_arrays
-from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named, needs_ground_truth
+from evaluator.metrics import (
+    REGISTRY,
+    Metric,
+    Models,
+    ModelUnavailableError,
+    compute,
+    metrics_named,
+    needs_ground_truth,
+)
 from lake import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
@@ -50,7 +58,7 @@ class Layout:
     def of(
         cls,
         schemas: Mapping[str, pa.Schema],
-        metrics: Sequence[str | Metric] | None,
+        metrics: str | Metric | Sequence[str | Metric] | None,
         models: Models | None = None,
         *,
         details: bool = False,
@@ -64,7 +72,7 @@ class Layout:
         """
         read = _readable(schemas)
         given = [name for name, one in REGISTRY.items() if not asks_llm(one.judge)] if metrics is None else metrics
-        asked = [metric_named(one, models) if isinstance(one, str) else one for one in given]
+        asked = metrics_named(given, models)
         left_out = {one.name: missing for one in asked if (missing := [name for name in one.needs if name not in read])}
         if metrics is not None:
             for name, missing in left_out.items():
@@ -92,7 +100,7 @@ class Layout:
     def scored(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> tuple[pa.RecordBatch, pd.DataFrame]:
         """Score rows of the tables, which are joined: what is written, and the scores by themselves."""
         cells = {
-            name: as_metrics_read(name, tables[table].column(column).to_pylist())
+            name: as_metrics_read(name, tables[table].column(column).to_pylist(), column)
             for name, (table, column) in self.read.items()
         }
         scores = self._scores(cells, tables[ANSWERS])
@@ -147,11 +155,11 @@ def _unavailable(metric: Metric) -> str | None:
 def _readable(schemas: Mapping[str, pa.Schema]) -> dict[str, tuple[str, str]]:
     read: dict[str, tuple[str, str]] = {}
     for name, (table, column) in READ_FROM.items():
-        names = schemas[table].names if table in schemas else ()
         # A table of one's own may have several reference answers, under the name that metrics give them.
-        found = next((one for one in (name, column) if one in names), None)
+        places = ((table, name), (table, column), (ANSWERS, name))
+        found = next(((of, one) for of, one in places if of in schemas and one in schemas[of].names), None)
         if found is not None:
-            read[name] = (table, found)
+            read[name] = found
     return read
 
 
@@ -172,7 +180,10 @@ def _columns(schema: pa.Schema) -> list[str]:
 def _lacking(metric: str, needed: str, schemas: Mapping[str, pa.Schema]) -> str:
     table, column = READ_FROM.get(needed, (ANSWERS, needed))
     if table not in schemas:
-        return f"metric {metric!r} needs column {column!r} of the ground truth, and no ground truth is given"
+        return (
+            f"metric {metric!r} needs column {column!r} of the ground truth, and no ground truth is given, nor do the "
+            f"answers have a column {needed!r} of their own"
+        )
     has = ", ".join(schemas[table].names) or "no columns"
     return f"metric {metric!r} needs column {column!r} in the {table}; the table has {has}"
 
@@ -184,5 +195,6 @@ def _nothing_read(schemas: Mapping[str, pa.Schema]) -> str:
     )
     return (
         f"no metric can be scored: {has}; metrics read {', '.join(known[ANSWERS])} of the answers and "
-        f"{', '.join(known[GROUND_TRUTH])} of the ground truth: rename what is called otherwise"
+        f"{', '.join(known[GROUND_TRUTH])} of the ground truth: rename what is called otherwise (docs/tables.md has "
+        "the names of RAGAS and DeepEval that are known)"
     )

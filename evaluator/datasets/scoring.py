@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from evaluator.datasets.batches import ahead, writing_batches
-from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, require
+from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, own_names, require
 from evaluator.datasets.files import open_dataset, paths_of, reading, size_of, writing
 from evaluator.datasets.joining import KEYS, WHY, GroundTruth
 from evaluator.datasets.layout import Layout
@@ -47,7 +47,8 @@ class DatasetReport:
 
     `left_out` names, for each metric that could not be scored, the columns that it lacks, `unavailable` says why its
     model cannot be used. `without_ground_truth` counts
-    answers, `without_answer` rows of ground truth that no answer was joined with.
+    answers, `without_answer` rows of ground truth that no answer was joined with. `unreadable` has for each column of
+    which a cell could not be read how many such rows were written, and the number of the first, from 1.
     """
 
     dataset: Dataset
@@ -57,6 +58,7 @@ class DatasetReport:
     rows: int
     without_ground_truth: int
     without_answer: int
+    unreadable: Mapping[str, tuple[int, int]]
 
     def summaries(self) -> Iterator[Summary]:
         """Give the aggregate line by line."""
@@ -70,7 +72,7 @@ def score_dataset(
     answers: str,
     ground_truth: str | None,
     destination: str,
-    metrics: Sequence[str | Metric] | None = None,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
     models: Models | None = None,
     storage: Storage | None = None,
@@ -105,10 +107,13 @@ def score_dataset(
     truth = None if ground_truth is None else GroundTruth.read(ground_truth, storage)
     totals = ScoringTotals()
     with reading(answers, storage) as table:
-        schemas = _schemas(answers, table.schema_arrow, truth)
+        names = own_names(table.schema_arrow.names)
+        schema = pa.schema([of.with_name(name) for of, name in zip(table.schema_arrow, names, strict=True)])
+        schemas = _schemas(answers, schema, truth)
         layout = Layout.of(schemas, metrics, models, details=details)
         with writing_batches(data_path, _schema(layout), storage) as write:
-            batches = (_joined(batch, truth) for batch in ahead(table.iter_batches(batch_rows)))
+            read = ahead(table.iter_batches(batch_rows))
+            batches = (_joined(batch.rename_columns(names), truth) for batch in read)
             for batch, (rows, scores) in scored(layout, batches, engine or SameProcess()):
                 write(rows)
                 totals.add(batch.answers, batch.joined, rows, scores)
@@ -132,6 +137,7 @@ def score_dataset(
         rows=totals.rows,
         without_ground_truth=totals.answers - totals.joined,
         without_answer=0 if truth is None else len(truth.table) - len(truth.answered),
+        unreadable={layout.read[name][1]: found for name, found in totals.unreadable.items() if name in layout.read},
     )
 
 

@@ -10,20 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluator.datasets.columns import LISTS, DatasetError
+from evaluator.datasets.columns import NUMBERS, TEXT_LISTS, DatasetError, list_in, number_in
 
-_LISTS = frozenset(
-    {
-        *LISTS,
-        "contexts",
-        "context_ids",
-        "reference_answers",
-        "reference_contexts",
-        "reference_context_ids",
-        "other_cases",
-    }
-)
-_NUMBERS = frozenset({"duration_ms", "price"})
 _LONGEST_CELL = 2**31 - 1
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 """What other programs write between columns."""
@@ -55,7 +43,7 @@ def read_csv(path: str, content: bytes) -> pa.Table:
             raise DatasetError(f"{path} line {line} has {len(row)} cells, and the header {len(header)}")
     columns = {}
     for place, name in enumerate(header):
-        read = _list_in if name in _LISTS else _number_in if name in _NUMBERS else str
+        read = list_in if name in TEXT_LISTS else number_in if name in NUMBERS else str
         columns[name] = list(_cells(path, name, read, ((line, row[place]) for line, row in rows)))
     return _table(path, columns)
 
@@ -74,7 +62,14 @@ def read_json_lines(path: str, content: bytes) -> pa.Table:
             raise DatasetError(f'{path} line {number} must be a JSON object, such as {{"answer": "..."}}')
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
-    return _table(path, {name: [row.get(name) for row in rows] for name in names})
+    return _table(path, {name: _of_one_kind(name, [row.get(name) for row in rows]) for name in names})
+
+
+def _of_one_kind(name: str, cells: Sequence[object]) -> Sequence[object]:
+    """Give lists and numbers as JSON in texts where a column has texts too."""
+    if name not in TEXT_LISTS | NUMBERS or not any(isinstance(cell, str) for cell in cells):
+        return cells
+    return [cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells]
 
 
 def _text(path: str, content: bytes) -> str:
@@ -90,23 +85,6 @@ def _cells(path: str, name: str, read: Callable[[str], object], given: Iterable[
             yield read(cell) if cell else None
         except ValueError as error:
             raise DatasetError(f"{path} line {line}: column {name!r} {error}") from None
-
-
-def _list_in(cell: str) -> object:
-    try:
-        value = json.loads(cell)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, list):
-        raise ValueError(f'must hold a list as JSON, such as ["a.pdf", "b.pdf"], and not {cell[:60]!r}')
-    return value
-
-
-def _number_in(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        raise ValueError(f"must hold a number, and not {cell[:60]!r}") from None
 
 
 def _table(path: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluator.datasets.columns import CONTEXTS_ORIGIN, READ_FROM, as_metrics_read, known_contexts
+from evaluator.datasets.columns import CONTEXTS_ORIGIN, GROUND_TRUTH, READ_FROM, as_metrics_read, known_contexts
 from evaluator.datasets.files import reading
 from evaluator.datasets.layout import frame_of
 from evaluator.metrics import compute, metric_named, needs_ground_truth
@@ -68,9 +68,11 @@ def details_of(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> lis
 
 
 def _cells(column: str, rows: Sequence[Mapping[str, Any]], *, compared: bool) -> Sequence[object]:
-    _, name = READ_FROM.get(column, ("", column))
-    own = f"ground_truth_{name}" if column == "reference_answers" else name
-    cells = as_metrics_read(column, [row.get(column, row.get(own)) for row in rows])
+    table, name = READ_FROM.get(column, ("", column))
+    of_truth = (f"ground_truth_{column}", f"ground_truth_{name}") if table == GROUND_TRUTH else ()
+    places = (*of_truth, column, name)
+    own = next((one for one in places if any(one in row for row in rows)), column)
+    cells = as_metrics_read(column, [row.get(own) for row in rows], own)
     if column == "contexts" and any(CONTEXTS_ORIGIN in row for row in rows):
         return known_contexts(cells, [row.get(CONTEXTS_ORIGIN) for row in rows], compared=compared)
     return cells

@@ -1,13 +1,14 @@
 from .budget_ledger import BudgetLedger
 from .calls import Calls
 from .client import BoundJudge, JudgeClient
-from .exchange import ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason, Spend
+from .exchange import NOT_FOR_GOOD, ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from .fence import fenced
 from .judge import Judge
 from .schema import MisfitError, Schema
 from .settings import JudgeSettings
 
 __all__ = [
+    "NOT_FOR_GOOD",
     "BoundJudge",
     "BudgetLedger",
     "Calls",

@@ -34,11 +34,18 @@ CREATE TABLE IF NOT EXISTS slices (
 
 
 class BudgetSpentError(Exception):
-    """The next call could cost more than is left of a judge's budget; `period` is hour or day."""
+    """The next call could cost more than is left of a judge's budget; `period` is hour or day.
+
+    `for_good` says that it could cost more than the whole budget: no such call will ever be made.
+    """
 
     def __init__(self, period: str, budget: float, spent: float, bound: float) -> None:
+        self.for_good = bound > budget
+        left = max(budget - spent, 0.0)
         super().__init__(
-            f"the {period}'s budget of {budget:g} has {max(budget - spent, 0.0):g} left, the call may cost {bound:g}"
+            f"one call may cost {bound:g}, and budget_per_{period} is {budget:g}: raise it, or lower max_tokens"
+            if self.for_good
+            else f"the {period}'s budget of {budget:g} has {left:g} left, the call may cost {bound:g}"
         )
 
 

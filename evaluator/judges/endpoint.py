@@ -27,6 +27,18 @@ _NEVER_FITS = frozenset({"context_length_exceeded", "string_above_max_length"})
 _NO_CONNECTION = "no connection could be made; is base_url right, and does the endpoint run?"
 _NO_KEY_IS_NEEDED = "none"
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,40}")
+_TOO_MUCH = re.compile(r"too (large|long|high)|maximum|exceed|at most|greater|less than|between|range", re.IGNORECASE)
+"""Words about the value of a parameter that an endpoint takes."""
+_ADVICE: Mapping[str, str] = {
+    "temperature": "set temperature to null, or to a value that the model takes",
+    "max_tokens": "lower max_tokens, or set limit_parameter",
+    "max_completion_tokens": "lower max_tokens, or set limit_parameter",
+    "response_format": "the endpoint takes no format of replies that is known; use another model",
+    "tools": "the endpoint takes no format of replies that is known; use another model",
+    "tool_choice": "the endpoint takes no format of replies that is known; use another model",
+    "model": "set model or deployment to one that the endpoint has",
+}
+"""Parameters of a request that an endpoint may refuse, and what a person can do about each."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,7 @@ class EndpointFailure:
 
     It may be sent again (`retry`), after `wait` seconds at least; the endpoint has too much to do (`busy`) or does not
     work (`down`); the call may have to be paid (`paid`); a request of another format may be taken (`other_format`).
+    `refused` is the parameter of the request that the endpoint does not know, or whose only value is its own.
     """
 
     reason: Reason
@@ -44,6 +57,7 @@ class EndpointFailure:
     down: bool = False
     paid: bool = False
     other_format: bool = False
+    refused: str | None = None
 
 
 class EndpointError(Exception):
@@ -79,7 +93,8 @@ class Endpoint:
             self._raise_timeout(error)
         except openai.APIStatusError as error:
             quoted = error.message[:_QUOTED_CHARACTERS]
-            raise EndpointError(self._failure(error), _status_of(error), quoted) from None
+            named = _parameter(error, body)
+            raise EndpointError(self._failure(error, named), _status_of(error, named), quoted) from None
         except openai.APIConnectionError as error:
             was_sent = _was_sent(error)
             failure = EndpointFailure(Reason.UNAVAILABLE, retry=True, down=True, paid=was_sent)
@@ -103,7 +118,7 @@ class Endpoint:
         message = f"no whole reply within {self._settings.timeout:g} s; a longer `timeout` may help"
         raise EndpointError(failure, message) from None
 
-    def _failure(self, error: openai.APIStatusError) -> EndpointFailure:
+    def _failure(self, error: openai.APIStatusError, named: str | None) -> EndpointFailure:
         status, code = error.status_code, error.code
         if code == _CONTENT_FILTER:
             return EndpointFailure(Reason.CONTENT_FILTER)
@@ -120,7 +135,9 @@ class Endpoint:
             return EndpointFailure(Reason.UNAVAILABLE, down=True)
         if status == 404:
             return EndpointFailure(Reason.UNAVAILABLE, down=True, other_format=True)
-        return EndpointFailure(Reason.FAILED, other_format=status in _UNKNOWN_FORMAT and code not in _NEVER_FITS)
+        refused = None if _TOO_MUCH.search(_said(error)) else named
+        other_format = status in _UNKNOWN_FORMAT and code not in _NEVER_FITS
+        return EndpointFailure(Reason.FAILED, other_format=other_format, refused=refused)
 
     def _retry_after(self, headers: httpx2.Headers) -> float:
         milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
@@ -169,6 +186,23 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def _status_of(error: openai.APIStatusError) -> str:
+def _parameter(error: openai.APIStatusError, body: Mapping[str, Any]) -> str | None:
+    """Give the parameter of a request that an endpoint names where it refuses one; the first where it names several."""
+    if error.status_code not in (400, 404, 422) or error.code in _NEVER_FITS:
+        return None
+    sent = [name for name in _ADVICE if name in body]
+    if error.param in sent:
+        return str(error.param)
+    found = re.search(rf"(?<!\w)({'|'.join(sent)})(?!\w)", _said(error))
+    return found[1] if found else None
+
+
+def _said(error: openai.APIStatusError) -> str:
+    # Servers with pydantic have no message, but the place of what they refuse.
+    return f"{error.message[:_QUOTED_CHARACTERS]} {str(error.body)[:_QUOTED_CHARACTERS]}"
+
+
+def _status_of(error: openai.APIStatusError, named: str | None) -> str:
     code = str(error.code or "")
-    return f"status {error.status_code}{f' ({code})' if _CODE.fullmatch(code) else ''}"
+    status = f"status {error.status_code}{f' ({code})' if _CODE.fullmatch(code) else ''}"
+    return status if named is None else f"{status}, which names {named}: {_ADVICE[named]}"

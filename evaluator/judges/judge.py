@@ -21,7 +21,7 @@ from evaluator.judges.endpoint import Endpoint, EndpointError
 from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reason, Spend
 from evaluator.judges.fence import with_marks
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, Paid, PromptClaim
-from evaluator.judges.request_formats import REQUEST_FORMATS, RequestFormat, asked_again, request
+from evaluator.judges.request_formats import REQUEST_FORMATS, AcceptedParameters, RequestFormat, asked_again, request
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
@@ -103,6 +103,7 @@ class Judge:
         self._endpoint = Endpoint(settings)
         self._checked_shapes: set[str] = set()
         self._formats: dict[str, RequestFormat] = {}
+        self._parameters = AcceptedParameters(settings)
         self._negotiating = asyncio.Lock()
         self._running: dict[str, asyncio.Task[Paid]] = {}
         self._sending: set[asyncio.Task[Any]] = set()
@@ -241,6 +242,8 @@ class Judge:
                 self._log_circuit(error.without_text)
                 if failure.paid:
                     spend += Spend(calls=1, cost=call.bound)
+                if self._can_do_without(failure.refused):
+                    continue
                 if failure.other_format and (other := next(others, None)):
                     form = other
                     continue
@@ -265,6 +268,13 @@ class Judge:
                 self._formats[prompt.shape] = form
                 return completion, spend + paid
 
+    def _can_do_without(self, parameter: str | None) -> bool:
+        may_ask_again, instead = self._parameters.without(parameter)
+        if instead:
+            text = "judge %r takes no parameter %s: %s"
+            logger.warning(text, self.name, parameter, instead, extra={"judge": self.name})
+        return may_ask_again
+
     def _warn_no_reply(self, why: str) -> None:
         if not self._closing and self._clock() >= self._next_warning:
             self._next_warning = self._clock() + _WARNING_SECONDS
@@ -272,7 +282,8 @@ class Judge:
 
     def _warn_of_retries(self, error: EndpointError) -> None:
         """Warn at once of an endpoint that does not work: the tries that follow may take minutes."""
-        if error.failure.down and not self._closing and self._clock() >= self._next_retry_warning:
+        lasts = error.failure.down or self.throttle.is_busy
+        if lasts and not self._closing and self._clock() >= self._next_retry_warning:
             self._next_retry_warning = self._clock() + _WARNING_SECONDS
             text = "judge %r does not answer: %s; it is asked again"
             logger.warning(text, self.name, error.without_text, extra={"judge": self.name})
@@ -299,7 +310,7 @@ class Judge:
     def _call(self, prompt: _Prompt, form: RequestFormat) -> _Call:
         secret = self._calls.secret
         messages = [replace(message, content=with_marks(message.content, secret)) for message in prompt.messages]
-        body = request(self._settings, messages, prompt.schema, form)
+        body = request(self._parameters.settings, messages, prompt.schema, form)
         tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
         return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
@@ -344,6 +355,8 @@ class Judge:
         try:
             self._calls.check(self.name, call.bound, settings.budget_per_hour, settings.budget_per_day)
         except BudgetSpentError as error:
+            if error.for_good:
+                self._warn_no_reply(str(error))
             raise JudgeError(Reason.BUDGET, str(error)) from None
 
     async def _begin(self, call: _Call) -> int:

@@ -8,12 +8,40 @@ from typing import Any, Literal
 
 from evaluator.judges.exchange import ChatMessage
 from evaluator.judges.schema import MisfitError, Schema
-from evaluator.judges.settings import JudgeSettings
+from evaluator.judges.settings import LIMIT_PARAMETERS, JudgeSettings
 
 RequestFormat = Literal["schema", "tool", "text"]
 REQUEST_FORMATS: tuple[RequestFormat, ...] = ("schema", "tool", "text")
 _NAME = "answer"
 _AS_TEXT = "Reply with one JSON object that fits this JSON Schema, and with nothing else:\n"
+
+
+class AcceptedParameters:
+    """Settings as requests to an endpoint are written: those of the judge without the parameters that it refused.
+
+    The limit of a reply's tokens is never left out, as the budget counts on it: it has two names.
+    """
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self.settings = settings
+        self._refused: set[str] = set()
+
+    def without(self, parameter: str | None) -> tuple[bool, str]:
+        """Do without a parameter that the endpoint refused: whether a request can, and what to tell the first time."""
+        if parameter not in ("temperature", *LIMIT_PARAMETERS):
+            return False, ""
+        is_known = parameter in self._refused
+        self._refused.add(parameter)
+        if parameter == "temperature":
+            changed: dict[str, Any] = {"temperature": None}
+            instead = "it is asked without it, and the model chooses; set temperature to null if that is right"
+        elif others := [name for name in LIMIT_PARAMETERS if name not in self._refused]:
+            changed = {"limit_parameter": others[0]}
+            instead = f"it is asked with {others[0]}; set limit_parameter to {others[0]}"
+        else:
+            return False, ""
+        self.settings = self.settings.model_copy(update=changed)
+        return True, "" if is_known else instead
 
 
 def request(

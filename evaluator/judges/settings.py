@@ -13,6 +13,9 @@ _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Limit = Annotated[int, Field(ge=1)]
 _Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _MILLION = 1_000_000
+LimitParameter = Literal["max_tokens", "max_completion_tokens"]
+LIMIT_PARAMETERS: tuple[LimitParameter, ...] = ("max_tokens", "max_completion_tokens")
+"""What endpoints call the limit of a reply's tokens: the former name, and that for models that reason."""
 
 
 class JudgeSettings(BaseModel):
@@ -26,8 +29,11 @@ class JudgeSettings(BaseModel):
     hour and the UTC day. Cached prompt tokens cost as much as others where no price is given for them. A judge
     without prices is not called unless `allow_unpriced`; a model that costs nothing has the price 0.
 
-    `temperature` null leaves it to the model, for those that take none. `timeout` is in seconds, for one call with all
-    of its reply. `concurrency` is the most calls at once; there are fewer while the endpoint says that it is busy.
+    `temperature` null leaves it to the model, for those that take none. An endpoint that refuses it, or the name of the
+    limit (`limit_parameter`), is asked without it, or with the other name, and the log says so.
+
+    `timeout` is in seconds, for one call with all of its reply. `concurrency` is the most calls at once; there are
+    fewer while the endpoint says that it is busy.
 
     With `reasons` it says a few words before each verdict on a claim or an aspect: another version of the metrics.
 
@@ -43,7 +49,7 @@ class JudgeSettings(BaseModel):
     api_key: SecretStr | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
     max_tokens: _Limit = 4096
-    limit_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    limit_parameter: LimitParameter = "max_tokens"
     timeout: Annotated[float, BeforeValidator(reads_seconds("sm")), Field(gt=0, allow_inf_nan=False)] = 60.0
     prompt_price: _Price | None = None
     cached_prompt_price: _Price | None = None

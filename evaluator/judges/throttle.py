@@ -12,6 +12,10 @@ from evaluator.judges.settings import JudgeSettings
 
 _FAILURES_TO_OPEN = 5
 _OPEN_SECONDS = 30.0
+_BUSY_SECONDS = 20.0
+"""An endpoint that says for so long that it is busy, and answers nothing, is worth a word."""
+_BUSY_FOR_GOOD_SECONDS = 120.0
+"""Two windows of a quota for a minute: an endpoint that answers nothing in them does not work."""
 _LONGEST_PAUSE_SECONDS = 120.0
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
@@ -39,8 +43,9 @@ class RateLimiter:
 class CircuitBreaker:
     """Stops calls to an endpoint that does not work.
 
-    It opens after five failures in a row, where those of calls that were under way together count as one. From then on
-    one call in 30 seconds is let through, until one succeeds.
+    It opens after five failures in a row, where those of calls that were under way together count as one, and where the
+    endpoint says for two minutes that it is busy, and answers nothing. From then on one call in 30 seconds is let
+    through, until one succeeds.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -48,6 +53,12 @@ class CircuitBreaker:
         self._failures = 0
         self._last_failure = -1.0
         self._next_trial = 0.0
+        self._busy_since: float | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the endpoint says for a while that it is busy, and answers nothing."""
+        return self._busy_since is not None and self._clock() - self._busy_since >= _BUSY_SECONDS
 
     @property
     def is_open(self) -> bool:
@@ -66,6 +77,15 @@ class CircuitBreaker:
     def succeeded(self) -> None:
         """Close it."""
         self._failures = 0
+        self._busy_since = None
+
+    def busy(self) -> None:
+        """Note that the endpoint said that it is busy; it opens where that has lasted."""
+        if self._busy_since is None:
+            self._busy_since = self._clock()
+        if self._clock() - self._busy_since >= _BUSY_FOR_GOOD_SECONDS:
+            self._failures = _FAILURES_TO_OPEN
+            self._next_trial = self._clock() + _OPEN_SECONDS
 
     def failed(self, began: float) -> None:
         """Count the failure of a call that began then."""
@@ -154,17 +174,23 @@ class Throttle:
         """Whether the circuit is open: the endpoint failed again and again, and gets one call now and then."""
         return self._breaker.is_open
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the endpoint says for a while that it is busy, and answers nothing."""
+        return self._breaker.is_busy
+
     def give_back(self, tokens: int, requests: int = 0) -> None:
         """Give back tokens and requests that were booked and not used."""
         self._tokens.give_back(tokens)
         self._requests.give_back(requests)
 
     async def _wait_for_turn(self, tokens: int) -> None:
+        is_trial = self._breaker.is_open
         if not self._breaker.admits():
-            raise EndpointError(
-                EndpointFailure(Reason.UNAVAILABLE), "the endpoint failed again and again; it rests now"
-            )
+            raise _resting()
         await self._wait_for_pause()
+        if self._breaker.is_open and not is_trial:
+            raise _resting()
         wait = max(self._requests.book(1), self._tokens.book(tokens))
         if wait > 0:
             await self._sleep(wait)
@@ -184,3 +210,10 @@ class Throttle:
             self.concurrency.busy(began)
         if failure.down:
             self._breaker.failed(began)
+        elif failure.busy:
+            self._breaker.busy()
+
+
+def _resting() -> EndpointError:
+    what = "the endpoint failed again and again; it rests now"
+    return EndpointError(EndpointFailure(Reason.UNAVAILABLE), what)

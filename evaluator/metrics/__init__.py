@@ -10,6 +10,7 @@ The class of each metric of the registry can be imported from here: `from evalua
 from typing import Any
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
+from evaluator.metrics.cells import UNREADABLE
 from evaluator.metrics.columns import MEASURED_COLUMNS, needs_ground_truth
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.compute import compute
@@ -26,7 +27,7 @@ from evaluator.metrics.matchers.matcher import ABSENT, FactMatcher, FactsFound
 from evaluator.metrics.matchers.statement import STATEMENT, StatementMatcher
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.ragas_score import left_out, ragas_score
-from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named
+from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named, metrics_named
 from evaluator.metrics.retrieval.facts_longest_run import CommonRun, longest_common_run
 from evaluator.metrics.retrieval.highlights import highlights
 from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
@@ -44,6 +45,7 @@ __all__ = [
     "REGISTRY",
     "STATEMENT",
     "TRIMMED",
+    "UNREADABLE",
     "Aggregation",
     "CitationMatcher",
     "Combination",
@@ -79,6 +81,7 @@ __all__ = [
     "left_out",
     "longest_common_run",
     "metric_named",
+    "metrics_named",
     "needs_ground_truth",
     "ragas_score",
     "retrieval_columns",

@@ -12,6 +12,9 @@ from lake.vocabulary import UnscoredReason
 _MISSING_OF_PANDAS = ("NAType", "NaTType")
 """Types of `pandas.NA` and `pandas.NaT`; by name, so that pandas is not loaded where there is no frame."""
 
+UNREADABLE = "unreadable_"
+"""Beginning of the reason of a row where a cell holds something other than its column's type; the column follows."""
+
 
 class UnscorableRowError(ValueError):
     """A row cannot be scored; `reason` is a short fixed word."""
@@ -40,7 +43,7 @@ def text(cell: object, column: str) -> str | None:
         return cell
     if _is_missing(cell):
         return None
-    raise UnreadableCellError(f"unreadable_{column}")
+    raise UnreadableCellError(f"{UNREADABLE}{column}")
 
 
 def texts(cell: object, column: str) -> list[str] | None:
@@ -55,7 +58,7 @@ def texts(cell: object, column: str) -> list[str] | None:
         return [text(item, column) or "" for item in cell]
     if _is_missing(cell):
         return None
-    raise UnreadableCellError(f"unreadable_{column}")
+    raise UnreadableCellError(f"{UNREADABLE}{column}")
 
 
 def context_texts(cell: object) -> list[str] | None:
@@ -84,7 +87,7 @@ def ids(cell: object, column: str) -> list[str] | None:
         return [item if isinstance(item, str) else _id(item, column) for item in cell]
     if _is_missing(cell):
         return None
-    raise UnreadableCellError(f"unreadable_{column}")
+    raise UnreadableCellError(f"{UNREADABLE}{column}")
 
 
 def amount(cell: object, column: str) -> float | None:
@@ -100,7 +103,7 @@ def amount(cell: object, column: str) -> float | None:
             return None
         if 0 <= number < math.inf:
             return number
-    raise UnreadableCellError(f"unreadable_{column}")
+    raise UnreadableCellError(f"{UNREADABLE}{column}")
 
 
 def _as_float(number: float | np.integer | np.floating | Decimal) -> float:

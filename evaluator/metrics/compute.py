@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evaluator.metrics.metric import Metric
-from evaluator.metrics.registry import metric_named
+from evaluator.metrics.registry import metrics_named
 from evaluator.models import Models
 
 if TYPE_CHECKING:
@@ -22,13 +22,15 @@ SLICE_ROWS = 1024
 
 def compute(
     frame: pd.DataFrame,
-    metrics: Sequence[str | Metric],
+    metrics: str | Metric | Sequence[str | Metric],
     models: Models | None = None,
     judge: BoundJudge | None = None,
     *,
     details: bool = False,
 ) -> pd.DataFrame:
     """Score a frame: for each metric a column of its name (float64, NaN where null) and `<name>_reason`.
+
+    `metrics` are names or metrics, or one alone.
 
     With `details` there is `<name>_details` too: JSON with what the value is made of, such as claims and their
     verdicts, and the bounds (`low`, `high`) of a null one; null where there is nothing to say.
@@ -45,7 +47,7 @@ def compute(
     """
     import pandas as pd
 
-    chosen = [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in metrics]
+    chosen = metrics_named(metrics, models, judge)
     _check_names(chosen)
     starts = range(0, max(len(frame), 1), SLICE_ROWS)
     slices = [_compute_slice(frame.iloc[start : start + SLICE_ROWS], chosen, details=details) for start in starts]

@@ -28,7 +28,7 @@ class Description:
     `asks` is the question that the value answers, `low` and `high` its range, both included, and `direction` says
     which end is better; `binary` says that no other values than 0 and 1 occur. `disagreement` says where packages
     give other numbers, and which are given here. `aliases` are other names of the metric, in other packages or in
-    short.
+    short; `former_names` are those that it had here, and who uses one is warned.
     """
 
     asks: str
@@ -41,3 +41,4 @@ class Description:
     binary: bool = False
     disagreement: str = ""
     aliases: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()

@@ -76,7 +76,12 @@ and nothing is trimmed or folded.
   of each chunk, and those that were tried cut more abbreviations. `context_relevance_sentences` counts sentences as
   pysbd does, for ragas' number.
 - A metric that promises another package's number reads texts as that package does: `facts_recall_aidial_rag_eval`,
-  `answer_correctness_token_recall`, and `FaithfulnessKPrecision(aggregation="max")`, which is unitxt's.
+  `answer_correctness_token_recall_squad` and `FaithfulnessKPrecision(aggregation="max", tokenisation="squad")`, which
+  are unitxt's.
+- **Texts without spaces between words** (Chinese, Japanese, Thai, Lao, Khmer, Burmese) are cut into small tokens by
+  themselves where tokens are counted: Chinese into characters, the others into pairs of letters. Numbers of other texts
+  are those of unitxt's tokens. The form `..._squad` is unitxt's number of any text: one token from space to space, so a
+  right answer in Chinese is mostly 0. ROUGE and BLEU need a form or an option for such texts.
 
 ## Models
 
@@ -215,7 +220,9 @@ def _section(metric: Metric) -> Iterator[str]:
     if about.disagreement:
         yield f"- Where packages disagree: {about.disagreement}"
     if about.aliases:
-        yield f"- Also called {', '.join(f'`{alias}`' for alias in about.aliases)}"
+        yield f"- Also called {_names(about.aliases)}"
+    if about.former_names:
+        yield f"- Former names, with a warning: {_names(about.former_names)}"
 
 
 def _range(about: Description) -> str:

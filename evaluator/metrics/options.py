@@ -11,12 +11,13 @@ from typing import Any
 class Form:
     """A value of an option that a name can ask for: `facts_recall_exact` is `facts_recall` with the form `exact`.
 
-    `meaning` says for docs/metrics.md what is different then.
+    `meaning` says for docs/metrics.md what is different then, `aliases` are other names of a metric in this form.
     """
 
     ending: str
     value: object
     meaning: str
+    aliases: tuple[str, ...] = ()
 
 
 def option(meaning: str, *forms: Form) -> Mapping[str, Any]:
@@ -31,9 +32,9 @@ ANY_SCRIPT = Form(
     "any_script", "any_script", "Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into small tokens"
 )
 TOKENISATION = option(
-    "`squad`: as unitxt, a text without spaces is one token; `any_script` (metric name `..._any_script`): Chinese "
-    "is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of letters, all else as `squad`",
-    ANY_SCRIPT,
+    "`any_script`: Chinese is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of letters, "
+    "all else as `squad`; `squad` (metric name `..._squad`): as unitxt, a text without spaces is one token",
+    Form("squad", "squad", "tokens are those of unitxt, to which a text without spaces is one token"),
 )
 """Metadata of the option `tokenisation` of metrics that count tokens."""
 
@@ -71,5 +72,5 @@ def cut_name(name: str, k: int | None) -> str:
 
 
 def tokenised_name(name: str, tokenisation: str) -> str:
-    """Give a metric's name with its tokenisation, where that is not SQuAD's."""
-    return name if tokenisation == "squad" else f"{name}_{tokenisation}"
+    """Give a metric's name with its tokenisation, where that is not the usual one."""
+    return name if tokenisation == "any_script" else f"{name}_{tokenisation}"

@@ -8,7 +8,8 @@ in docs/metrics.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from importlib import import_module
 from pkgutil import iter_modules
@@ -56,11 +57,28 @@ REGISTRY: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES.val
 CLASSES: Mapping[str, type[Metric]] = {type(metric).__name__: type(metric) for metric in REGISTRY.values()}
 """The classes of the metrics, by name."""
 
-ALIASES: Mapping[str, str] = {alias: metric.name for metric in REGISTRY.values() for alias in metric.about.aliases}
-"""Other names of the metrics, in other packages or in short."""
-
 _FORMED: Mapping[str, Metric] = dict(formed for metric in REGISTRY.values() for formed in _formed(metric))
 """The metrics with a form, by the name that asks for it."""
+
+FORMER_NAMES: Mapping[str, str] = {
+    old: metric.name for metric in REGISTRY.values() for old in metric.about.former_names
+}
+"""Names that metrics had: they are found by them, with a warning."""
+
+_ALIASES_OF_FORMS: Mapping[str, str] = {
+    alias: f"{metric.name}_{form.ending}"
+    for metric in REGISTRY.values()
+    for forms in forms_of(metric).values()
+    for form in forms
+    for alias in form.aliases
+}
+
+ALIASES: Mapping[str, str] = {
+    **{alias: metric.name for metric in REGISTRY.values() for alias in metric.about.aliases},
+    **_ALIASES_OF_FORMS,
+    **FORMER_NAMES,
+}
+"""Other names of the metrics and their forms, in other packages or in short, and those that they had."""
 
 
 class UnknownMetricError(ValueError):
@@ -82,7 +100,7 @@ def _like(name: str) -> list[str]:
     """Give the names of metrics that are most like one, with what follows it."""
     cut = _CUT.fullmatch(name)
     base, end = (cut["name"], f"@{cut['k']}") if cut else (name, "")
-    known = [*REGISTRY, *ALIASES, *_FORMED]
+    known = [*REGISTRY, *(ALIASES.keys() - FORMER_NAMES.keys()), *_FORMED]
     found = process.extract(base.lower(), known, scorer=fuzz.WRatio, limit=None, score_cutoff=_LEAST_ALIKE)
     # Of names that hold the given one the shortest comes first.
     nearest = sorted(found, key=lambda one: (-fuzz.ratio(base.lower(), one[0]), one[0]))[:_MOST_SUGGESTED]
@@ -97,10 +115,15 @@ def metric_named(name: str, models: Models | None = None, judge: BoundJudge | No
 
     `models` says which models it uses, if it uses any, and `judge` which judge it asks, if it asks one.
 
+    A name that a metric had warns (FutureWarning) with the one that it has.
+
     Raises UnknownMetricError, which lists the known ones, also for a form that a metric does not have.
     """
     cut = _CUT.fullmatch(name)
-    found = _uncut(cut["name"] if cut else name)
+    base = cut["name"] if cut else name
+    if base in FORMER_NAMES:
+        warnings.warn(f"the metric {base!r} is called {FORMER_NAMES[base]!r}", FutureWarning, stacklevel=2)
+    found = _uncut(base)
     if found is not None and cut:
         found = _with_option(found, "k", int(cut["k"]))
     if found is None:
@@ -111,7 +134,16 @@ def metric_named(name: str, models: Models | None = None, judge: BoundJudge | No
 
 
 def _uncut(name: str) -> Metric | None:
-    return REGISTRY.get(ALIASES.get(name, name)) or _FORMED.get(name)
+    known = ALIASES.get(name, name)
+    return REGISTRY.get(known) or _FORMED.get(known)
+
+
+def metrics_named(
+    given: str | Metric | Iterable[str | Metric], models: Models | None = None, judge: BoundJudge | None = None
+) -> list[Metric]:
+    """Give metrics, each as it is or by a name of `metric_named`; one alone stands for a list of one."""
+    every = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    return [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in every]
 
 
 def _with_option(metric: Any, option: str, value: object) -> Metric | None:

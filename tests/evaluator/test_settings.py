@@ -23,7 +23,7 @@ def test_an_alias_is_stored_under_the_metrics_own_name() -> None:
     """Two names of one metric are one stream of scores."""
     assert EvaluatorSettings(metrics=["faithfulness", "recall@5"]).metrics == (
         "faithfulness_kprecision",
-        "facts_recall@5",
+        "id_recall@5",
     )
 
 
@@ -116,10 +116,10 @@ def test_a_deployment_has_metrics_of_its_own_in_the_place_of_the_others() -> Non
     """They replace the list, may be combinations and aliases, and other deployments keep the evaluator's."""
     settings = EvaluatorSettings(
         combinations={"quality": {"faithfulness": 1.0}},
-        deployments={"support-rag": {"metrics": ["quality", "recall@5", "facts_recall@5"]}, "quiet": {"metrics": []}},
+        deployments={"support-rag": {"metrics": ["quality", "recall@5", "id_recall@5"]}, "quiet": {"metrics": []}},
     )
     names = {name: [m.name for m in settings.chosen_metrics(name)] for name in ("support-rag", "quiet", "other")}
-    assert names == {"support-rag": ["quality", "facts_recall@5"], "quiet": [], "other": list(DEFAULT)}
+    assert names == {"support-rag": ["quality", "id_recall@5"], "quiet": [], "other": list(DEFAULT)}
 
 
 @pytest.mark.parametrize("name", [*sorted(map(str, JUDGE_KINDS)), "strict+kind"])

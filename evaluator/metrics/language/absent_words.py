@@ -13,8 +13,8 @@ from evaluator.metrics.language.unicode_forms import Span
 _BETWEEN_WORDS = re.compile(r"\s*")
 _DIGIT = re.compile(r"\d")
 _WITH_DIGIT = re.compile(r"(?<!\S)(?:\S+ )?[^\s\d]*\d\S*(?: \S+)?")
-_OTHER_NUMBER = "\ue000"
-"""Stands for a number that is in no other text: a token that no text has."""
+_OTHER_NUMBER = "\U00012f90"
+"""Stands for a number that is in no other text: a letter of a script that no text has, as it must be a token."""
 
 
 def absent_words(text: str, others: Sequence[str], tokenisation: Tokenisation = "squad") -> list[Span]:

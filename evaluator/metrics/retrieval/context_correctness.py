@@ -26,11 +26,11 @@ class ContextCorrectness(CutIdMetric):
     about = Description(
         asks="How high does the first right chunk stand?",
         formula="1 / rank of the first gold id, from 1; 0 if there is none",
-        source="unitxt (context_correctness); the mean over questions is MRR",
+        source="unitxt (context_correctness); TREC (trec_eval recip_rank); the mean over questions is MRR",
         odd_cases=odd_cases("a repeat moves what follows one rank down"),
         disagreement="unitxt, llama-index, pytrec_eval and TruLens agree wherever neither side is empty. "
         + NOTHING_RETRIEVED,
-        aliases=("id_mrr", "reciprocal_rank"),
+        aliases=("mrr", "id_mrr", "reciprocal_rank"),
     )
 
     def value(self, ranking: IdRanking) -> float:

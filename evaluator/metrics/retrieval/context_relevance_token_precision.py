@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 class ContextRelevanceTokenPrecision:
     """Share of the question's tokens that occur in the best single context, from 0 to 1, higher is better.
 
-    Tokens and overlap are unitxt's. Nothing retrieved (an empty list) is 0.0 with `no_contexts`, contexts that are not
-    known (a missing cell) are null with it; no question (a missing cell, or no token in it) is null with `no_question`,
-    but for an empty text, which is 0.0 with it, as in unitxt.
+    Tokens and overlap are unitxt's, but for scripts without spaces between words, which are cut into small tokens.
+
+    Nothing retrieved (an empty list) is 0.0 with `no_contexts`, contexts that are not known (a missing
+    cell) are null with it; no question (a missing cell, or no token in it) is null with `no_question`, but for an empty
+    text, which is 0.0 with it, as in unitxt.
     """
 
     k: int | None = field(default=None, metadata=CUT)
-    tokenisation: Tokenisation = field(default="squad", kw_only=True, metadata=TOKENISATION)
+    tokenisation: Tokenisation = field(default="any_script", kw_only=True, metadata=TOKENISATION)
 
-    version = "2"
+    version = "3"
     needs = ("question", "contexts")
     judge = ScoredBy.LEXICAL
     about = Description(
@@ -41,7 +43,9 @@ class ContextRelevanceTokenPrecision:
             no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",
             duplicate_contexts="no difference",
         ),
-        disagreement="unitxt raises an exception without contexts.",
+        disagreement="unitxt raises an exception without contexts, and counts a Chinese or Thai question as one token "
+        "(the form `..._squad`).",
+        former_names=("context_relevance_token_precision_any_script",),
     )
 
     def __post_init__(self) -> None:

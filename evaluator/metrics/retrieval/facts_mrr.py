@@ -41,8 +41,7 @@ class FactsMrr(FactsMetric):
         source=f"{PACKAGE} (mrr)",
         odd_cases=odd_cases("a copy moves what follows one rank down"),
         disagreement=f"The documents of {PACKAGE} describe the first useful chunk (`facts_mrr_first`), its code gives "
-        "this mean: ranks 2, 1, 3 from 0 are .3611 here and .5 there.",
-        aliases=("mrr",),
+        "this mean: ranks 2, 1, 3 from 0 are .3611 here and .5 there. `mrr` is that of ids (`context_correctness`).",
     )
 
     def value(self, found: FactsFound) -> float:

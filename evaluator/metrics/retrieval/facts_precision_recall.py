@@ -53,7 +53,6 @@ class FactsRecall(FactsMetric):
         "`12` is found in `2012`; `The sky is blue.` is not found in a chunk that ends in `the sky is blue`, but by "
         "the form `facts_recall_trimmed`. A fact without a letter or digit is found there in any chunk with a space, "
         "and not counted here. " + _NO_FACTS,
-        aliases=("recall",),
     )
 
     def value(self, found: FactsFound) -> float:
@@ -86,7 +85,6 @@ class FactsPrecision(FactsMetric):
         source=f"{PACKAGE} (precision)",
         odd_cases=odd_cases("each useful copy counts as useful"),
         disagreement=_NO_FACTS,
-        aliases=("precision",),
     )
 
     def value(self, found: FactsFound) -> float:
@@ -109,7 +107,6 @@ class FactsF1(FactsMetric):
         source=f"{PACKAGE} (f1)",
         odd_cases=odd_cases("as its two parts"),
         disagreement=_NO_FACTS,
-        aliases=("f1",),
     )
 
     def value(self, found: FactsFound) -> float:

@@ -46,6 +46,7 @@ class IdMetric(ABC):
     )
 
     title: ClassVar[str]
+    base_version: ClassVar[str] = "1"
     about: ClassVar[Description]
     needs = ("context_ids", "reference_context_ids")
     judge = ScoredBy.LEXICAL
@@ -58,7 +59,7 @@ class IdMetric(ABC):
     @property
     def version(self) -> str:
         """Version of the arithmetic, with the options that change it."""
-        return version_with(self, "1", "nothing_retrieved", "repeats", "denominator", "granular", "ideal")
+        return version_with(self, self.base_version, "nothing_retrieved", "repeats", "denominator", "granular", "ideal")
 
     @abstractmethod
     def value(self, ranking: IdRanking) -> float:

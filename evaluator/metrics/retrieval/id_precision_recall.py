@@ -7,9 +7,11 @@ from typing import Literal
 
 from evaluator.metrics.description import Description
 from evaluator.metrics.metric import Metric
-from evaluator.metrics.options import option
+from evaluator.metrics.options import Form, cut_name, option
 from evaluator.metrics.retrieval.id_metric import NOTHING_RETRIEVED, CutIdMetric, odd_cases
 from evaluator.metrics.retrieval.id_ranking import IdRanking
+
+_TREC = Form("trec", "k", "precision at k is over k, also where fewer came back, as TREC's tools say", ("precision",))
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,10 @@ class IdPrecision(CutIdMetric):
         metadata=option("`slots`: ranks are counted, as TruLens and unitxt; `distinct`: ids, as ragas and llama-index"),
     )
     denominator: Literal["retrieved", "k"] = field(
-        default="retrieved", metadata=option("at k: `retrieved` divides by min(k, n), as unitxt; `k` by k, as TREC")
+        default="retrieved",
+        metadata=option(
+            "at k: `retrieved` divides by min(k, n), as unitxt; `k` (metric name `..._trec`) by k, as TREC", _TREC
+        ),
     )
 
     title = "id_precision"
@@ -39,6 +44,11 @@ class IdPrecision(CutIdMetric):
         "2/5. Cohere's own code divides by zero where nothing is retrieved. " + NOTHING_RETRIEVED,
         aliases=("id_context_precision", "precision_by_ids"),
     )
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the form and the cut: `id_precision_trec@5`."""
+        return cut_name(self.title if self.denominator == "retrieved" else f"{self.title}_{_TREC.ending}", self.k)
 
     def value(self, ranking: IdRanking) -> float:
         """Give precision."""
@@ -62,7 +72,7 @@ class IdRecall(CutIdMetric):
         odd_cases=odd_cases(),
         disagreement="unitxt counts a repeated id again and can pass 1: [a,a,b] against [a,b] is 1.5 there and 1 here. "
         + NOTHING_RETRIEVED,
-        aliases=("id_context_recall", "recall_by_ids"),
+        aliases=("recall", "id_context_recall", "recall_by_ids"),
     )
 
     def value(self, ranking: IdRanking) -> float:
@@ -80,6 +90,7 @@ class IdF1(CutIdMetric):
         formula="2 · precision · recall / (precision + recall), of id_precision and id_recall; 0 if both are 0",
         source="harmonic mean (van Rijsbergen)",
         odd_cases=odd_cases("as its two parts: precision counts ranks, recall distinct ids"),
+        aliases=("f1",),
     )
 
     def value(self, ranking: IdRanking) -> float:

@@ -21,7 +21,8 @@ from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, od
 _SOURCE = "unitxt (token overlap), after SQuAD's evaluation script"
 _DISAGREEMENT = "Two texts without a token are 0 in unitxt, as here, and equal in SQuAD's own script. " + (
     "With several references each of precision, recall and F1 takes its own best one, as in unitxt, so F1 need not be "
-    "the harmonic mean of the other two. unitxt raises an exception without references."
+    "the harmonic mean of the other two. unitxt raises an exception without references, and counts a Chinese or "
+    "Thai text as one token (the form `..._squad`)."
 )
 
 
@@ -29,13 +30,15 @@ _DISAGREEMENT = "Two texts without a token are 0 in unitxt, as here, and equal i
 class TokenOverlap(ReferenceMetric, ABC):
     """A share of the tokens that answer and reference have in common, of several references the best; 0 to 1.
 
-    Tokens and overlap are unitxt's. Where nothing is shared, or a side has no token, it is 0.0, even if both have none.
+    Tokens and overlap are unitxt's, but for scripts without spaces between words: their texts are cut into small
+    tokens, where unitxt takes a text for one. Where nothing is shared, or a side has no token, it is 0.0, even if both
+    have none.
     """
 
-    tokenisation: Tokenisation = field(default="squad", metadata=TOKENISATION)
+    tokenisation: Tokenisation = field(default="any_script", metadata=TOKENISATION)
 
     title: ClassVar[str]
-    version = "1"
+    version = "2"
 
     @property
     def name(self) -> str:
@@ -72,6 +75,7 @@ class AnswerCorrectnessTokenRecall(TokenOverlap):
         odd_cases=odd_cases(),
         disagreement=_DISAGREEMENT,
         aliases=("answer_correctness", "token_recall"),
+        former_names=("answer_correctness_token_recall_any_script",),
     )
 
     def value(self, shared: int, said: int, expected: int) -> float:  # noqa: ARG002
@@ -91,6 +95,7 @@ class AnswerCorrectnessTokenPrecision(TokenOverlap):
         odd_cases=odd_cases(),
         disagreement=_DISAGREEMENT,
         aliases=("token_precision",),
+        former_names=("answer_correctness_token_precision_any_script",),
     )
 
     def value(self, shared: int, said: int, expected: int) -> float:  # noqa: ARG002
@@ -110,6 +115,7 @@ class AnswerCorrectnessTokenF1(TokenOverlap):
         odd_cases=odd_cases(),
         disagreement=_DISAGREEMENT,
         aliases=("token_f1", "squad_f1"),
+        former_names=("answer_correctness_token_f1_any_script",),
     )
 
     def value(self, shared: int, said: int, expected: int) -> float:

@@ -30,9 +30,10 @@ _MOST_CHARACTERS = 1_000_000
 class FaithfulnessKPrecision:
     """Share of the answer's tokens that occur in the contexts, from 0 to 1, higher is better.
 
-    Tokens and overlap are unitxt's ("faithfulness"). `aggregation="join"` takes all contexts as one text, as the
+    Tokens and overlap are unitxt's ("faithfulness"), but for scripts without spaces between words: their texts are cut
+    into small tokens, where unitxt takes a text for one. `aggregation="join"` takes all contexts as one text, as the
     paper does (Adlakha et al., "Evaluating Correctness and Faithfulness of Instruction-Following Models"); "max" takes
-    the best single context, which is unitxt's number.
+    the best single context, which with `tokenisation="squad"` is unitxt's number.
 
     An empty answer is 0.0 with `no_answer`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`, or a dead
     retriever would lift the mean; with "max" there is no best context, and it is null. Contexts that are not known
@@ -49,7 +50,7 @@ class FaithfulnessKPrecision:
         default="join", metadata=option("`join`: all contexts as one text; `max`: the best context, as unitxt")
     )
 
-    tokenisation: Tokenisation = field(default="squad", metadata=TOKENISATION)
+    tokenisation: Tokenisation = field(default="any_script", metadata=TOKENISATION)
 
     needs = ("answer", "contexts")
     judge = ScoredBy.LEXICAL
@@ -65,8 +66,10 @@ class FaithfulnessKPrecision:
             duplicate_contexts="joined, a word that comes twice in the answer is covered by two copies",
         ),
         disagreement="unitxt takes the best single context, the paper all as one text, as here: three one-word "
-        "contexts cover a three-word answer to 1/3 and to 1. unitxt raises an exception without contexts.",
+        "contexts cover a three-word answer to 1/3 and to 1. unitxt raises an exception without contexts, and counts a "
+        "Chinese or Thai text as one token (`faithfulness_kprecision_squad`).",
         aliases=("faithfulness", "faithfulness_k_precision", "k_precision", "knowledge_precision"),
+        former_names=("faithfulness_kprecision_any_script",),
     )
 
     @property
@@ -77,7 +80,7 @@ class FaithfulnessKPrecision:
     @property
     def version(self) -> str:
         """Version of the arithmetic; the two aggregations are not comparable."""
-        return "3" if self.aggregation == "join" else "1-max"
+        return "4" if self.aggregation == "join" else "2-max"
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `answer` and `contexts`."""

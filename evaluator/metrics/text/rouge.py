@@ -16,7 +16,7 @@ from evaluator.metrics.description import Description
 from evaluator.metrics.language.porter_stemmer import stem
 from evaluator.metrics.language.tokens import shared_tokens, tokens_of_any_script
 from evaluator.metrics.metric import Metric
-from evaluator.metrics.options import ANY_SCRIPT, option, tokenised_name
+from evaluator.metrics.options import ANY_SCRIPT, option
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
 from lake.vocabulary import UnscoredReason
 
@@ -66,7 +66,7 @@ class Rouge(ReferenceMetric):
     def name(self) -> str:
         """Name in the registry: `rougeL_fmeasure`."""
         name = f"{self.variant}_{self.measure}"
-        return name if self.tokenisation == "porter" else tokenised_name(name, self.tokenisation)
+        return name if self.tokenisation == "porter" else f"{name}_{self.tokenisation}"
 
     @property
     def about(self) -> Description:

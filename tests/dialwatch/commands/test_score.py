@@ -143,6 +143,17 @@ def test_columns_that_no_metric_reads_are_an_error(folder: Path) -> None:
     assert not (folder / "out.parquet").exists()
 
 
+def test_cells_that_cannot_be_read_are_said_and_are_no_success(folder: Path) -> None:
+    """Which column, how many rows, the first of them and what belongs there; the other rows have their scores."""
+    row = {"answer": "blue sky", "context": '["the sky is blue"]'}
+    rows = [row, row | {"context": "the sky"}, row | {"context": "['the sky']"}]
+    (folder / "a.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    done = score(folder, "a.jsonl", "--metrics", "context_present", "-o", "out.parquet")
+    assert done.returncode == 1
+    assert "column 'context' cannot be read in 2 rows, the first is row 2: a cell must hold a list of" in done.stderr
+    assert pq.read_table(folder / "out.parquet")["context_present"].to_pylist() == [1.0, None, None]
+
+
 def test_tables_of_text_are_scored(folder: Path) -> None:
     """CSV with lists as JSON, and JSON lines."""
     (folder / "answers.csv").write_text(
@@ -158,7 +169,7 @@ def test_tables_of_text_are_scored(folder: Path) -> None:
 @pytest.mark.parametrize("terminal", [{}, {"TTY_COMPATIBLE": "1", "COLUMNS": "40"}], ids=["pipe", "narrow"])
 def test_no_name_and_no_count_is_cut(terminal: dict[str, str], folder: Path) -> None:
     """Neither in a pipe, where each row is one line whatever the width, nor on a terminal that is too narrow."""
-    metrics = "answer_correctness_token_recall_any_script,facts_recall"
+    metrics = "answer_correctness_token_recall_squad,facts_recall"
     arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "--metrics", metrics, "-o", "out.parquet")
     done = score(folder, *arguments, **{"COLUMNS": "40"} | terminal)
     assert done.returncode == 0, done.stderr
@@ -167,7 +178,7 @@ def test_no_name_and_no_count_is_cut(terminal: dict[str, str], folder: Path) -> 
     if not terminal:
         (line,) = [line for line in done.stdout.splitlines() if "facts_recall " in line]
         assert [cell.strip() for cell in line.split("│")][1:4] == ["facts_recall", "0.5000", "1"]
-        assert "answer_correctness_token_recall_any_script" in done.stdout
+        assert "answer_correctness_token_recall_squad" in done.stdout
 
 
 def test_a_webhook_gets_the_means(folder: Path, receiver: tuple[str, type[Receiver]]) -> None:

@@ -154,8 +154,8 @@ def test_answers_alone_are_scored_by_what_needs_no_ground_truth(tmp_path: Path) 
     """Without ground truth no row is left out, and neither documents nor a question are needed."""
     answers = table(tmp_path, "answers", {"answer": "blue", "context": ["blue sky"]}, {"answer": None, "context": []})
     rows = scored(tmp_path, answers, None)
-    assert [row["faithfulness_kprecision"] for row in rows] == [1.0, None]
-    assert [row["faithfulness_kprecision_reason"] for row in rows] == [None, "no_answer"]
+    assert [row["faithfulness_kprecision"] for row in rows] == [1.0, 0.0]
+    assert [row["faithfulness_kprecision_reason"] for row in rows] == [None, "no_contexts"]
     assert "recall" not in rows[0]
 
 

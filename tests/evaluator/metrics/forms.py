@@ -17,6 +17,6 @@ FORMS = [
     *PLAIN,
     *(f"{name}@2" for name in PLAIN if "k" in options_of(REGISTRY[name])),
     *("facts_recall_statement", "facts_f1_trimmed@1", "facts_ndcg_exact", "rouge1_recall_any_script"),
-    *(f"{name}_any_script" for name in PLAIN if "tokenisation" in options_of(REGISTRY[name])),
+    *(f"{name}_squad" for name in PLAIN if "token" in name or name == "faithfulness_kprecision"),
 ]
 """The same, without those of models and judges."""

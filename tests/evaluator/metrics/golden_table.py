@@ -27,7 +27,7 @@ from evaluator.metrics import (
     IdPrecision,
     IdRecall,
     MeanAveragePrecision,
-    MeanAveragePrecisionTrec,
+    MeanAveragePrecisionFound,
     Metric,
     Ndcg,
     NonLlmContextPrecision,
@@ -93,7 +93,7 @@ def precision_at_k(record: Record) -> Given:
 
 
 def average_precision(record: Record) -> Given:
-    metric = MeanAveragePrecisionTrec() if wants(record, "map_trec") else MeanAveragePrecision()
+    metric = MeanAveragePrecision() if wants(record, "map_trec") else MeanAveragePrecisionFound()
     return {"value": on_ids(metric, record)}
 
 
@@ -139,16 +139,16 @@ def ndcg_exponential(record: Record) -> Given:
 def token_overlap(record: Record) -> Given:
     row = {"answer": record["inputs"]["prediction"], "reference_answers": record["inputs"]["references"]}
     return {
-        "precision": call(AnswerCorrectnessTokenPrecision(), **row),
-        "recall": call(AnswerCorrectnessTokenRecall(), **row),
-        "f1": call(AnswerCorrectnessTokenF1(), **row),
+        "precision": call(AnswerCorrectnessTokenPrecision(tokenisation="squad"), **row),
+        "recall": call(AnswerCorrectnessTokenRecall(tokenisation="squad"), **row),
+        "f1": call(AnswerCorrectnessTokenF1(tokenisation="squad"), **row),
     }
 
 
 def token_recall(record: Record) -> Given:
     inputs = record["inputs"]
     row = {"answer": inputs["answer"], "reference_answers": inputs["ground_truths"]}
-    return {"value": call(AnswerCorrectnessTokenRecall(), **row)}
+    return {"value": call(AnswerCorrectnessTokenRecall(tokenisation="squad"), **row)}
 
 
 def from_contexts(metric: Metric) -> Callable[[Record], Given]:
@@ -214,9 +214,9 @@ TABLE: Mapping[str, Callable[[Record], Given]] = {
     "non_llm_context_recall": reference_contexts(NonLlmContextRecall),
     "token_overlap": token_overlap,
     "answer_correctness_token_recall": token_recall,
-    "faithfulness_k_precision": from_contexts(FaithfulnessKPrecision(aggregation="max")),
-    "faithfulness_k_precision_joined": from_contexts(FaithfulnessKPrecision()),
-    "context_relevance_token_precision": from_contexts(ContextRelevanceTokenPrecision()),
+    "faithfulness_k_precision": from_contexts(FaithfulnessKPrecision("max", tokenisation="squad")),
+    "faithfulness_k_precision_joined": from_contexts(FaithfulnessKPrecision(tokenisation="squad")),
+    "context_relevance_token_precision": from_contexts(ContextRelevanceTokenPrecision(tokenisation="squad")),
     "rouge1_precision": from_reference(Rouge("rouge1", "precision")),
     "rouge1_recall": from_reference(Rouge("rouge1", "recall")),
     "rouge1_fmeasure": from_reference(Rouge("rouge1", "fmeasure")),

@@ -93,7 +93,7 @@ def test_a_row_without_one_of_its_metrics_is_null_and_says_which() -> None:
 def test_a_combination_says_what_it_is_made_of() -> None:
     """Another weight, mean or version of a part is another stream of scores, and its columns are all of its parts'."""
     quality = combination("quality", {"faithfulness": 1, "facts_recall": 0.5})
-    assert quality.version == "1-arithmetic-1*faithfulness_kprecision:3+0.5*facts_recall:2"
+    assert quality.version == "1-arithmetic-1*faithfulness_kprecision:4+0.5*facts_recall:2"
     assert quality.needs == ("answer", "contexts", "facts")
     assert quality.judge == "lexical"
     assert needs_ground_truth(quality)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from evaluator.metrics import (
@@ -13,17 +14,22 @@ from evaluator.metrics import (
     STATEMENT,
     AnswerCorrectnessTokenF1,
     Bleu,
+    ContextCorrectness,
     FactsNdcg,
     FactsRecall,
     FaithfulnessKPrecision,
+    IdF1,
     IdPrecision,
     IdRecall,
+    MeanAveragePrecision,
     Metric,
     Rouge,
     StatementMatcher,
     UnknownMetricError,
+    compute,
     metric_named,
 )
+from evaluator.metrics.options import forms_of
 from tests.evaluator.metrics.forms import FORMS, FORMS_OF_MODELS
 
 
@@ -33,10 +39,15 @@ from tests.evaluator.metrics.forms import FORMS, FORMS_OF_MODELS
         ("id_recall@5", IdRecall(5)),
         ("context_recall_by_ids", None),
         ("id_context_recall@3", IdRecall(3)),
-        ("recall", FactsRecall()),
+        ("recall", IdRecall()),
+        ("precision@5", IdPrecision(5, denominator="k")),
+        ("f1@5", IdF1(5)),
+        ("mrr", ContextCorrectness()),
+        ("average_precision@3", MeanAveragePrecision(3)),
+        ("recall_statement", None),
         ("faithfulness", FaithfulnessKPrecision()),
         ("facts_recall_statement@2", FactsRecall(2, matcher=STATEMENT)),
-        ("answer_correctness_token_f1_any_script", AnswerCorrectnessTokenF1(tokenisation="any_script")),
+        ("answer_correctness_token_f1_squad", AnswerCorrectnessTokenF1(tokenisation="squad")),
         ("rougeL_recall", Rouge("rougeL", "recall")),
         ("r_precision@5", None),
         ("id_recall@0", None),
@@ -64,9 +75,41 @@ def test_a_metric_is_found_by_the_name_that_it_has(name: str) -> None:
 
 def test_no_alias_hides_a_metric_or_means_two() -> None:
     """Each other name leads to one metric and is the name of none."""
-    named = [alias for metric in REGISTRY.values() for alias in metric.about.aliases]
+    described = [metric.about for metric in REGISTRY.values()]
+    named = [alias for about in described for alias in (*about.aliases, *about.former_names)]
+    named += [
+        alias
+        for metric in REGISTRY.values()
+        for forms in forms_of(metric).values()
+        for form in forms
+        for alias in form.aliases
+    ]
     assert len(named) == len(set(named)) == len(ALIASES)
     assert not set(named) & set(REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("former", "name"),
+    [
+        ("map_trec", "map"),
+        ("map_trec@5", "map@5"),
+        ("faithfulness_kprecision_any_script", "faithfulness_kprecision"),
+        ("context_relevance_token_precision_any_script@2", "context_relevance_token_precision@2"),
+    ],
+)
+def test_a_name_that_a_metric_had_is_found_with_a_warning(former: str, name: str) -> None:
+    """It says what the metric is called."""
+    before, after = (one.partition("@")[0] for one in (former, name))
+    with pytest.warns(FutureWarning, match=f"the metric {before!r} is called {after!r}"):
+        assert metric_named(former).name == name
+
+
+def test_one_metric_may_be_named_alone() -> None:
+    """A name, or a metric, is a list of one, and no list of letters."""
+    frame = pd.DataFrame({"answer": ["The sky is blue."]})
+    expected = compute(frame, ["answer_length"])
+    assert compute(frame, "answer_length").equals(expected)
+    assert compute(frame, REGISTRY["answer_length"]).equals(expected)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +119,7 @@ def test_no_alias_hides_a_metric_or_means_two() -> None:
         (IdPrecision(5), "1"),
         (IdPrecision(5, denominator="k"), "1-denominator=k"),
         (IdPrecision(repeats="distinct", nothing_retrieved="null"), "1-nothing_retrieved=null-repeats=distinct"),
-        (FaithfulnessKPrecision(aggregation="max"), "1-max"),
+        (FaithfulnessKPrecision(aggregation="max"), "2-max"),
         (Bleu(effective_order=False), "1-effective_order=False"),
         (FactsRecall(matcher=StatementMatcher(threshold=90)), "2-threshold=90"),
         (FactsNdcg(gain="exponential"), "2-gain=exponential"),

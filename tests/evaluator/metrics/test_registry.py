@@ -52,8 +52,8 @@ EXPECTED = {
     "hit_rate": 1.0,
     "r_precision": 1 / 2,
     "context_correctness": 1 / 2,
-    "map": 1 / 2,
-    "map_trec": 1 / 4,
+    "map": 1 / 4,
+    "map_found": 1 / 2,
     "ndcg": 1 / np.log2(3) / TWO_RANKS,
     "id_repeats": 1 / 3,
     "non_llm_context_recall": 1 / 2,
@@ -275,7 +275,7 @@ def test_a_cut_at_all_that_came_back_is_the_plain_metric(row: dict[str, Any]) ->
 
 GROW_WITH_CONTEXTS = (
     "context_present", "facts_recall", "facts_mrr", "facts_mrr_first", "facts_longest_run", "facts_recall_statement",
-    "context_relevance_token_precision", "faithfulness_kprecision", "id_recall", "hit_rate", "map_trec",
+    "context_relevance_token_precision", "faithfulness_kprecision", "id_recall", "hit_rate", "map",
     "non_llm_context_recall",
 )  # fmt: skip
 GROW_WITH_REFERENCES = (
@@ -349,6 +349,8 @@ def test_very_many_facts_are_null_and_not_a_giant_wait(facts: list[str], context
 def test_a_long_missed_fact_in_long_contexts_is_null_for_the_longest_run() -> None:
     """Each word of a missed fact costs a search of all contexts; the plain recall is one search."""
     fact = " ".join(f"w{number}" for number in range(1_000))
-    scores = compute(frame(GOOD | {"facts": [fact], "contexts": ["word " * 200_000]}), ["facts_longest_run", "recall"])
+    scores = compute(
+        frame(GOOD | {"facts": [fact], "contexts": ["word " * 200_000]}), ["facts_longest_run", "facts_recall"]
+    )
     assert scores["facts_longest_run_reason"].to_list() == ["too_long"]
     assert scores["facts_recall"].to_list() == [0.0]

@@ -16,7 +16,7 @@ from evaluator.metrics import (
     IdPrecision,
     IdRecall,
     MeanAveragePrecision,
-    MeanAveragePrecisionTrec,
+    MeanAveragePrecisionFound,
     Metric,
     Ndcg,
     compute,
@@ -27,10 +27,17 @@ APPLE = (
     ["2022 Q3 AAPL.pdf", "2023 Q1 MSFT.pdf", "2023 Q1 AAPL.pdf"],
     ["2022 Q3 AAPL.pdf", "2023 Q1 AAPL.pdf", "2023 Q2 AAPL.pdf", "2023 Q3 AAPL.pdf"],
 )
+TREC = {
+    "map": 0.3333333333333333, "map@3": 0.16666666666666666, "average_precision": 0.3333333333333333, "mrr": 0.5,
+    "reciprocal_rank": 0.5, "ndcg": 0.49818925746641285, "ndcg@3": 0.2960819109658652, "recall": 0.6666666666666666,
+    "recall@3": 0.3333333333333333, "precision": 0.5, "precision@5": 0.4, "f1": 0.5714285714285715, "success@1": 0.0,
+    "hit_rate@1": 0.0, "r_precision": 0.3333333333333333,
+}  # fmt: skip
+"""What pytrec_eval-terrier 0.5.11 gives for x, a, y, b retrieved of a, b and c."""
 IDS = st.lists(st.sampled_from(["a", "b", "c", "d", "x", "y", ""]), max_size=7)
 GOLD = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=5)
 ORDERLESS = ("id_precision", "id_recall", "id_f1", "hit_rate", "id_repeats")
-ALL = (*ORDERLESS, "r_precision", "context_correctness", "map", "map_trec", "ndcg")
+ALL = (*ORDERLESS, "r_precision", "context_correctness", "map", "map_found", "ndcg")
 
 
 def frame(retrieved: Any, gold: Any) -> pd.DataFrame:
@@ -49,8 +56,8 @@ def value(metric: Metric | str, retrieved: Any, gold: Any) -> float:
         ("id_precision", APPLE, 2 / 3),
         ("id_recall", APPLE, 2 / 4),
         ("id_f1", APPLE, 4 / 7),
-        ("map", APPLE, (1 / 1 + 2 / 3) / 2),
-        ("map_trec", APPLE, (1 / 1 + 2 / 3) / 4),
+        ("map_found", APPLE, (1 / 1 + 2 / 3) / 2),
+        ("map", APPLE, (1 / 1 + 2 / 3) / 4),
         ("context_correctness", (["x", "y", "a"], ["a"]), 1 / 3),
         ("id_precision@5", APPLE, 2 / 3),
         (IdPrecision(5, denominator="k"), APPLE, 2 / 5),
@@ -62,7 +69,7 @@ def value(metric: Metric | str, retrieved: Any, gold: Any) -> float:
         ("ndcg@3", (["a"], ["a", "b", "c", "d"]), 0.4693),
         (Ndcg(ideal="retrieved"), (["a"], ["a", "b", "c", "d"]), 1.0),
         ("id_recall@3", (["a", "a", "b"], ["a", "b"]), 1.0),
-        ("map_trec", (["a", "a", "b"], ["a", "b"]), (1 + 2 / 3) / 2),
+        ("map", (["a", "a", "b"], ["a", "b"]), (1 + 2 / 3) / 2),
         ("id_precision", (["x", "a", "y", "a", "a"], ["a", "c"]), 3 / 5),
         (IdPrecision(repeats="distinct"), (["x", "a", "y", "a", "a"], ["a", "c"]), 1 / 3),
         ("id_repeats", (["x", "a", "y", "a", "a"], ["a", "c"]), 2 / 5),
@@ -120,6 +127,12 @@ def test_a_context_without_an_id_fills_its_rank() -> None:
     assert value("id_repeats", *row) == 0.0
 
 
+@pytest.mark.parametrize("name", TREC)
+def test_names_of_information_retrieval_mean_what_they_mean_there(name: str) -> None:
+    """The numbers are those of TREC's tools, also of MAP, MRR, and precision where fewer than k came back."""
+    assert value(name, ["x", "a", "y", "b"], ["a", "b", "c"]) == pytest.approx(TREC[name], abs=1e-12)
+
+
 @given(IDS, GOLD, st.randoms())
 def test_the_order_of_sets_does_not_matter(retrieved: list[str], gold: list[str], random: Any) -> None:
     """Gold ids are a set for every metric, what was retrieved is one for those that have no ranks."""
@@ -136,7 +149,7 @@ def test_the_order_of_sets_does_not_matter(retrieved: list[str], gold: list[str]
 @given(IDS, GOLD)
 def test_one_more_right_id_never_lowers_what_counts_right_ids(retrieved: list[str], gold: list[str]) -> None:
     """Recall, hit rate, the ranks of hits and NDCG can only gain from a gold id at the end."""
-    for name in ("id_recall", "hit_rate", "context_correctness", "map_trec", "ndcg"):
+    for name in ("id_recall", "hit_rate", "context_correctness", "map", "ndcg"):
         assert value(name, [*retrieved, gold[0]], gold) >= value(name, retrieved, gold) - 1e-12
 
 
@@ -144,7 +157,7 @@ def test_one_more_right_id_never_lowers_what_counts_right_ids(retrieved: list[st
 def test_conventions_stand_in_their_known_order(retrieved: list[str], gold: list[str], k: int) -> None:
     """Dividing by more gives no more: gold for hits, k for what came back, all gold for what fits into the ranks."""
     row = retrieved, gold
-    assert value(MeanAveragePrecisionTrec(k), *row) <= value(MeanAveragePrecision(k), *row) + 1e-12
+    assert value(MeanAveragePrecision(k), *row) <= value(MeanAveragePrecisionFound(k), *row) + 1e-12
     assert value(IdPrecision(k, denominator="k"), *row) <= value(IdPrecision(k), *row) + 1e-12
     assert value(Ndcg(k), *row) <= value(Ndcg(k, ideal="retrieved"), *row) + 1e-12
 
@@ -152,6 +165,6 @@ def test_conventions_stand_in_their_known_order(retrieved: list[str], gold: list
 @given(IDS, GOLD, st.integers(1, 8))
 def test_a_cut_sees_only_the_first_ids(retrieved: list[str], gold: list[str], k: int) -> None:
     """@k of all is @k of the first k, and recall at k grows with k."""
-    for name in ("id_precision", "id_recall", "id_f1", "hit_rate", "context_correctness", "map", "map_trec", "ndcg"):
+    for name in ("id_precision", "id_recall", "id_f1", "hit_rate", "context_correctness", "map", "map_found", "ndcg"):
         assert value(f"{name}@{k}", retrieved, gold) == value(f"{name}@{k}", retrieved[:k], gold)
     assert value(IdRecall(k), retrieved, gold) <= value(IdRecall(k + 1), retrieved, gold)
