@@ -33,7 +33,10 @@ PARTS = ("collector", "evaluator", "monitor")
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each at an address of its own: `/readyz` once the lake takes rows, `/healthz`, and metrics of its process."""
+    """Each at an address of its own: `/readyz` once the lake takes rows, `/healthz`, and metrics of its process.
+
+    Every sample says whose it is.
+    """
     requests = RequestCounts()
     monkeypatch.setattr("lake.store.requests.REQUESTS", requests)
     if shape == "one process":
@@ -62,6 +65,9 @@ def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str, monkey
     assert sum(map(len, own)) == len(set().union(*own))
     counted = [name for name in set().union(*own) if name.startswith("dialwatch_store_requests_total")]
     assert len(counted) == (len(StoreUser) if shape == "one process" else 0)
+    for text in texts.values():
+        unlabelled = [line for line in text.splitlines() if line[:1] != "#" and 'installation="staging"' not in line]
+        assert unlabelled == []
     assert asked_by_rules() - OF_KAFKA <= set().union(*shown.values())
 
 
@@ -87,7 +93,7 @@ def settings_for(folder: Path, addresses: Mapping[str, str]) -> Settings:
             "external_url": "https://dialwatch.example",
         },
     }
-    return Settings.model_validate({"lake": {"root": root}, **sections})
+    return Settings.model_validate({"lake": {"root": root, "installation": "staging"}, **sections})
 
 
 def families(text: str) -> set[str]:

@@ -19,6 +19,7 @@ from monitor.floors import FloorSettings
 from monitor.pages.app import create_app
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
+from tests.exposition import without_installation
 
 MINUTE = timedelta(minutes=1)
 
@@ -104,7 +105,7 @@ def test_the_page_and_prometheus_show_a_floor(
     assert strange.status_code == 200
     assert "<b>x</b>" not in strange.text
     assert get(app, "/deployment?name=nobody").status_code == 404
-    metrics = generate_latest(registry_of(lambda: monitor.snapshot)).decode()
+    metrics = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
     assert 'dialwatch_floor_active{deployment="apps/rag",floor="errors"} 1.0' in metrics
     assert 'dialwatch_floor_active{deployment="apps/rag",floor="empty_answers"} 0.0' in metrics
     assert f'dialwatch_floor_share{{deployment="apps/rag",floor="errors"}} {40 / 60}' in metrics

@@ -22,6 +22,7 @@ from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.requests import RequestStats
+from tests.exposition import without_installation
 
 NAMES = {
     "dialwatch_build_info",
@@ -67,7 +68,7 @@ LABELS = {
 
 
 def samples(monitor: Monitor) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    text = generate_latest(registry_of(lambda: monitor.snapshot)).decode()
+    text = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in parse_text(text)
@@ -316,7 +317,7 @@ def test_exemplars_name_the_worst_answer(monitor: Monitor, rows: Any):
         {"value": 0.13, "response_id": 'odd"\n'},
     )
     monitor.refresh()
-    text = generate_openmetrics(registry_of(lambda: monitor.snapshot)).decode()
+    text = generate_openmetrics(registry_of(lambda: monitor.snapshot, "production")).decode()
     exemplars = [sample.exemplar for family in parse_openmetrics(text) for sample in family.samples if sample.exemplar]
     assert [(exemplar.labels, exemplar.value) for exemplar in exemplars] == [({"response_id": "worse"}, 0.12)]
 
@@ -355,7 +356,7 @@ def test_any_name_survives_the_exposition(name: str):
         failed_deliveries=0,
         refresh_seconds=0.0,
     )
-    registry = registry_of(lambda: snapshot)
+    registry = registry_of(lambda: snapshot, "production")
     for families in (
         parse_openmetrics(generate_openmetrics(registry).decode()),
         parse_text(generate_latest(registry).decode()),
@@ -371,7 +372,7 @@ def test_a_receiver_that_wants_no_more_is_shown():
         failed_deliveries=0,
         refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
     )  # fmt: skip
-    text = generate_latest(registry_of(lambda: snapshot)).decode()
+    text = without_installation(generate_latest(registry_of(lambda: snapshot, "production")).decode())
     assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
     assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
 
@@ -381,7 +382,7 @@ def test_a_receiver_that_wants_no_more_is_shown():
 def test_promtool_has_nothing_to_say(monitor: Monitor, program: Callable[[str], str]):
     """Prometheus's own linter is silent."""
     monitor.refresh()
-    text = generate_latest(registry_of(lambda: monitor.snapshot))
+    text = generate_latest(registry_of(lambda: monitor.snapshot, "production"))
     result = subprocess.run([program("promtool"), "check", "metrics"], input=text, capture_output=True, timeout=120)
     assert (result.stdout + result.stderr).decode() == ""
     assert result.returncode == 0
