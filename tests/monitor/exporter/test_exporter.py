@@ -46,6 +46,7 @@ NAMES = {
     "dialwatch_regression_active",
     "dialwatch_regression_log_evidence",
     "dialwatch_regression_log_threshold",
+    "dialwatch_regression_mean",
     "dialwatch_rejected_lines_total",
     "dialwatch_responses_total",
     "dialwatch_score_bucket",
@@ -111,6 +112,17 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     assert found["dialwatch_lines_total", labelled(outcome="filtered")] == 4
     assert found["dialwatch_rejected_lines_total", labelled(reason="not_json")] == 1
     assert found["dialwatch_collector_lag_seconds", ()] == 0
+
+
+def test_the_mean_of_a_regression_is_that_since_its_onset(monitor: Monitor, rows: Any) -> None:
+    """Also where the latest conversations are those of before too; a metric that is well has none."""
+    rows.hours("fallen", 48, lambda left: 0.82 if left > 3 else 0.35, "m")
+    rows.hours("well", 48, lambda left: 0.82, "m", seed=2)
+    monitor.refresh()
+    found, fallen = samples(monitor), labelled(deployment="fallen", metric="m")
+    assert found["dialwatch_regression_mean", fallen] == pytest.approx(0.35, abs=0.05)
+    assert found["dialwatch_score_mean", fallen] > 0.5
+    assert ("dialwatch_regression_mean", labelled(deployment="well", metric="m")) not in found
 
 
 def test_the_share_of_answers_compared_with_a_case_is_by_answers_of_the_last_day(
@@ -366,15 +378,17 @@ def test_any_name_survives_the_exposition(name: str):
 
 
 def test_a_receiver_that_wants_no_more_is_shown():
-    """Each receiver has a series, 1 once it answered 410."""
+    """Each receiver has a series, 1 once it answered 410; and one that is 1 while messages wait for it."""
     snapshot = Snapshot(
         taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(),
         failed_deliveries=0,
-        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
+        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False}, failing_webhooks={"team": False, "pager": True},
     )  # fmt: skip
     text = without_installation(generate_latest(registry_of(lambda: snapshot, "production")).decode())
     assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
     assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
+    assert 'dialwatch_webhook_failing{receiver="team"} 0.0' in text
+    assert 'dialwatch_webhook_failing{receiver="pager"} 1.0' in text
 
 
 @pytest.mark.integration
