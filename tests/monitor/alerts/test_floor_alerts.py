@@ -57,6 +57,7 @@ def test_a_floor_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
         "metric": "errors",
         "metric_version": "floor",
         "severity": "page",
+        "installation": "lake",
     }
     assert alert["annotations"]["summary"] == (
         "33 % of 60 requests of apps/rag in the last 15 minutes failed, the last 20 of them in a row, mostly 503; "

@@ -382,7 +382,8 @@ def test_a_receiver_that_wants_no_more_is_shown():
     snapshot = Snapshot(
         taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(),
         failed_deliveries=0,
-        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False}, failing_webhooks={"team": False, "pager": True},
+        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
+        failing_webhooks={"team": False, "pager": True},
     )  # fmt: skip
     text = without_installation(generate_latest(registry_of(lambda: snapshot, "production")).decode())
     assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
