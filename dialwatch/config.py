@@ -62,6 +62,7 @@ class StorageSettings(BaseModel):
 class LakeSettings(BaseModel):
     """Location of the tables, a folder or a URI such as s3://bucket/prefix, and settings of their maintenance.
 
+    `installation` tells this dialwatch from others in metrics and alerts; without it that is the name of the root.
     `access` says who else may read what is written into a folder: nobody, the group, which may write too, or all.
     `durable` has each commit on the disk of a folder before it counts (fsync); a store does so by itself.
     """
@@ -69,6 +70,7 @@ class LakeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
+    installation: str | None = None
     access: Access = "owner"
     durable: bool = False
     storage: StorageSettings = StorageSettings()
@@ -83,6 +85,13 @@ class LakeSettings(BaseModel):
             raise ValueError(f"{root!r} names no bucket: write {scheme}://bucket/prefix")
         return root
 
+    @field_validator("installation")
+    @classmethod
+    def _is_a_name(cls, name: str | None) -> str | None:
+        if name is not None and (not name.strip() or name != name.strip() or not name.isprintable()):
+            raise ValueError(f"{name!r} is no name: give one such as production, in one line and without blanks around")
+        return name
+
     def open(self) -> Lake:
         """Open the lake; nothing is written yet. From now on this process and its children write as `access` says.
 
@@ -95,7 +104,7 @@ class LakeSettings(BaseModel):
             )
         restrict(self.access)
         try:
-            return Lake(self.root, self.storage.storage(durable=self.durable))
+            return Lake(self.root, self.storage.storage(durable=self.durable), self.installation)
         except (ImportError, ValueError) as error:
             raise ConfigError(f"lake.root {self.root!r} cannot be opened: {error}") from None
 

@@ -80,6 +80,7 @@ from .runtime.clocks import SKEW, ClockSteps, age_of
 from .runtime.durations import reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
+from .runtime.labelled_registry import INSTALLATION, LabelledRegistry
 from .runtime.logs import Logs, chosen_logs, configure_logs
 from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
 from .runtime.unseen_characters import unseen_pieces, visible
@@ -195,6 +196,7 @@ __all__ = [
     "GROUND_TRUTH",
     "HEARTBEAT_SECONDS",
     "INCIDENTS",
+    "INSTALLATION",
     "IS_ANSWER",
     "IS_LABEL",
     "IS_NO_LABEL",
@@ -280,6 +282,7 @@ __all__ = [
     "IncidentEvent",
     "JudgeKind",
     "Kind",
+    "LabelledRegistry",
     "Lake",
     "LakeMaintenanceSettings",
     "LineOutcome",

@@ -315,6 +315,7 @@ class Monitor:
             collector_stats=self._ingest.collector_stats,
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
+            failing_webhooks=self._notifier.failing,
             without_receiver=self._notifier.without_receiver(deployments.keys() - {UNASSIGNED}),
             unsent=len(self._notifier.unsent(self._alerts.active())),
             refresh_seconds=self._monotonic() - began,

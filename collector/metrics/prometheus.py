@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.commit.batch import Batch
 from collector.metrics.commit_stats import BOUNDS, Committed, Meter
-from lake import OUTCOMES, LineOutcome, age_of, known_formats
+from lake import OUTCOMES, LabelledRegistry, Lake, LineOutcome, age_of, known_formats
 
 
 class KafkaReader(Protocol):
@@ -33,6 +33,10 @@ class KafkaReader(Protocol):
 
 class Metered(Protocol):
     """Members of a collector that the metrics need."""
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that it writes."""
 
     @property
     def meter(self) -> Meter:
@@ -49,7 +53,7 @@ def registry_of(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> CollectorRegistry:
     """A registry whose scrape shows the collector, and the process that it runs in; it never reads the lake."""
-    registry = CollectorRegistry()
+    registry = LabelledRegistry(collector.lake.installation)
     registry.register(_MeterCollector(collector, kafka, clock))
     ProcessCollector(registry=registry)
     return registry

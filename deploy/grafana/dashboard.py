@@ -10,7 +10,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as model
 
 from deploy.grafana.limits import add_limits
-from deploy.grafana.panels import choice, most, pages_address, to_incidents, to_overview
+from deploy.grafana.panels import choice, installation, most, pages_address, to_incidents, to_overview
 from deploy.grafana.pipeline import add_pipeline
 from deploy.grafana.quality import add_alerts, add_scores
 from deploy.grafana.traffic import add_people, add_traffic
@@ -40,6 +40,7 @@ def dashboard() -> model.Dashboard:
         .link(to_overview().type(model.DashboardLinkType.LINK).icon("external link"))
         .link(to_incidents().type(model.DashboardLinkType.LINK).icon("external link"))
         .with_variable(build.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+        .with_variable(installation())
         .with_variable(choice("deployment", "Deployment", "label_values(dialwatch_responses_total, deployment)"))
         .with_variable(choice("metric", "Metric", "label_values(dialwatch_score_mean, metric)"))
         .with_variable(most())

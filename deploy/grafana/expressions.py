@@ -6,8 +6,10 @@ at the end of the period (`@ end()`), so that no series comes and goes within it
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
+INSTALLATION = 'installation="$installation"'
 DEPLOYMENT = 'deployment=~"$deployment"'
 STREAM = 'deployment=~"$deployment", metric=~"$metric"'
 INTERVAL = "$__rate_interval"
@@ -15,6 +17,12 @@ AT = "<at>"
 """Where a modifier of time goes: behind each selector of an expression that is ordered by its own values."""
 
 _IS_ONE = f"count(group by (deployment) (dialwatch_responses_total{{{DEPLOYMENT}}} @ end())) == 1"
+
+
+def of_installation(expression: str) -> str:
+    """The expression with every selector limited to the chosen installation."""
+    chosen = re.sub(r"\b(dialwatch_\w+)(?!\w|\{)", rf"\1{{{INSTALLATION}}}", expression)
+    return re.sub(rf"\b(dialwatch_\w+)\{{(?!{re.escape(INSTALLATION)})", rf"\1{{{INSTALLATION}, ", chosen)
 
 
 class Query(NamedTuple):

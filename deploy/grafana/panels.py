@@ -10,7 +10,7 @@ from grafana_foundation_sdk.builders.common import ReduceDataOptions, StackingCo
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement, StackingMode
 
-from deploy.grafana.expressions import Query
+from deploy.grafana.expressions import Query, of_installation
 
 SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 PAGES = "${dialwatch:raw}"
@@ -126,21 +126,25 @@ def to_incidents() -> build.DashboardLink:
 
 
 def target(expression: str, legend: str, ref_id: str) -> prometheus.Dataquery:
-    """A Prometheus query of a panel."""
-    return prometheus.Dataquery().expr(expression).legend_format(legend).ref_id(ref_id)
+    """A Prometheus query of a panel: of the chosen installation alone."""
+    return prometheus.Dataquery().expr(of_installation(expression)).legend_format(legend).ref_id(ref_id)
+
+
+def installation() -> build.QueryVariable:
+    """A variable: one installation, as links lead to the pages of one."""
+    return _variable("installation", "Installation", "label_values(dialwatch_build_info, installation)")
 
 
 def pages_address() -> build.QueryVariable:
-    """A variable with the address of dialwatch's pages, as its monitor exports it."""
-    return _variable("dialwatch", "dialwatch", "label_values(dialwatch_pages_info, url)").hide(
-        model.VariableHide.HIDE_VARIABLE
-    )
+    """A variable with the address of dialwatch's pages, as the monitor of the chosen installation exports it."""
+    query = of_installation("label_values(dialwatch_pages_info, url)")
+    return _variable("dialwatch", "dialwatch", query).hide(model.VariableHide.HIDE_VARIABLE)
 
 
 def choice(name: str, label: str, query: str) -> build.QueryVariable:
     """A variable of several values; `.*` for all, since a list of a thousand deployments makes too long a query."""
     return (
-        _variable(name, label, query)
+        _variable(name, label, of_installation(query))
         .multi(True)
         .include_all(True)
         .all_value(".*")

@@ -37,7 +37,7 @@ def evaluating(
     lake = lake.used_by(StoreUser.EVALUATOR)
     stop, part = stop or threading.Event(), parts[ServicePart.EVALUATOR]
     group = EvaluatorGroup(lake, part.run)
-    chosen, meter = settings.evaluator, PassMeter(group)
+    chosen, meter = settings.evaluator, PassMeter(group, lake.installation)
     meter.registry.register(StoreRequests(shown))
     evaluator = Evaluator(lake, chosen, monotonic=time.monotonic, group=group)
 

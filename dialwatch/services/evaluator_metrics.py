@@ -10,16 +10,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
+from prometheus_client import Counter, Gauge, ProcessCollector
 
 from evaluator import EvaluatorGroup, PassResult
+from lake import LabelledRegistry
 
 
 class PassMeter:
     """Counts what passes do; `registry` shows it, and the process that it runs in. It never reads the lake."""
 
-    def __init__(self, group: EvaluatorGroup, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(
+        self, group: EvaluatorGroup, installation: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.registry = LabelledRegistry(installation)
         ProcessCollector(registry=self.registry)
         self._monotonic = monotonic
         self._well_at = monotonic()

@@ -37,13 +37,18 @@ def check_root(root: str) -> None:
 class Lake:
     """The tables under one root, a local path or a URI such as `s3://bucket/prefix`."""
 
-    def __init__(self, root: str, storage: Storage | None = None) -> None:
-        """Open the lake under `root`; raises ValueError for a root that deltalake cannot open again."""
+    def __init__(self, root: str, storage: Storage | None = None, installation: str | None = None) -> None:
+        """Open the lake under `root`; raises ValueError for a root that deltalake cannot open again.
+
+        `installation` is the name of the dialwatch whose lake it is; without it that of the root.
+        """
         check_root(str(root))
         storage = storage or Storage()
         self._filesystem, self._path = storage.filesystem(str(root))
         self.root = str(root).rstrip("/") if is_remote(str(root)) else self._path
         self.storage = storage
+        self.installation = installation or _name_of(self.root)
+        """Name of the dialwatch whose lake it is, in metrics and alerts."""
         self._options = storage.delta_options() if is_remote(self.root) else {}
         self._notes = ChangeNotes(lambda: self.table(CHANGES))
 
@@ -61,7 +66,7 @@ class Lake:
 
     def used_by(self, user: StoreUser) -> Lake:
         """Give the same lake, whose requests to a store are counted for `user`."""
-        return Lake(self.root, replace(self.storage, user=user))
+        return Lake(self.root, replace(self.storage, user=user), self.installation)
 
     def noting_together(self) -> AbstractContextManager[None]:
         """Have the changes that are made while the block lasts, of many tables, noted at its end (see `_changes`)."""
@@ -101,6 +106,11 @@ class Lake:
         except FileNotFoundError:
             return []
         return [entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in entries if entry["type"] == "directory"]
+
+
+def _name_of(root: str) -> str:
+    """Give the name of a root: the last folder of a path, the whole place on a store, such as `bucket/prefix`."""
+    return root.partition("://")[2] if is_remote(root) else root.rpartition("/")[2] or root
 
 
 def _note_nothing(version: int) -> None:

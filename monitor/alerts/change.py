@@ -82,6 +82,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """For a delivery: the receiver that was notified, could not be, or was not to be."""
     until: datetime | None = None
     """For silenced: when the silence ends."""
+    installation: str | None = None
+    """Name of the dialwatch that found the alert, when it began; None of alerts that earlier versions found."""
 
 
 @dataclass(frozen=True, slots=True)

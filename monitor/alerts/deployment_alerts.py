@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from lake import ALERTS, Lake, LostRaceError, PassTransaction
-from monitor.alerts.change import AlertChange, from_row, to_row
+import msgspec
+
+from lake import ALERT_STATES, ALERTS, Lake, LostRaceError, PassTransaction
+from monitor.alerts.change import AlertChange, digest, from_row, to_row
 from monitor.alerts.incident_ids import with_incident_ids
 
 NewChanges = Callable[[Sequence[AlertChange]], list[AlertChange]]
@@ -19,6 +22,7 @@ class DeploymentAlerts:
     """What the table `alerts` of one deployment has; read once, and again after another monitor has written."""
 
     def __init__(self, lake: Lake, deployment: str) -> None:
+        self._installation = lake.installation
         self._table = lake.table(ALERTS, deployment)
         self._transaction: PassTransaction | None = None
         """None while the table is to be read, or to be read again."""
@@ -34,7 +38,8 @@ class DeploymentAlerts:
         """
         for _ in range(_ATTEMPTS):
             transaction = self._load()
-            changes = with_incident_ids(self.changes, new_changes(self.changes))
+            found = _of_installation(self.changes, new_changes(self.changes), self._installation)
+            changes = with_incident_ids(self.changes, found)
             if not changes:
                 return []
             try:
@@ -55,3 +60,29 @@ class DeploymentAlerts:
             self.changes = sorted(changes, key=lambda change: change.changed_at)
             self._transaction = transaction
         return self._transaction
+
+
+def _of_installation(known: Sequence[AlertChange], new: Sequence[AlertChange], installation: str) -> list[AlertChange]:
+    """Give the new changes of one deployment with the installation of their alerts, which each alert keeps.
+
+    Of an alert that begins it is `installation`, and a part of its ids: staging and production may have an alert of
+    the same name in the same hour. Alerts of earlier versions have none, so that receivers know them by the labels that
+    they had.
+    """
+    kept = {change.alert_id: change.details.installation for change in reversed(known)}
+    return [
+        _marked(change, kept[change.alert_id])
+        if change.alert_id in kept
+        else replace(
+            _marked(change, installation),
+            alert_id=digest(change.alert_id, installation),
+            change_id=digest(change.change_id, installation),
+        )
+        for change in new
+    ]
+
+
+def _marked(change: AlertChange, installation: str | None) -> AlertChange:
+    if change.change not in ALERT_STATES:
+        return change
+    return replace(change, details=msgspec.structs.replace(change.details, installation=installation))

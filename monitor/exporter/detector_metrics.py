@@ -67,6 +67,12 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: reading.since.timestamp() if reading.since and reading.status is Status.REGRESSED else None,
     ),
     (
+        "dialwatch_regression_mean",
+        "Mean score since the most likely start of the regression that is active, in the metric's own units; absent "
+        "while there is none.",
+        lambda reading: reading.since_mean if reading.status is Status.REGRESSED else None,
+    ),
+    (
         "dialwatch_improvement_active",
         "1 while the mean score is taken to be better than its reference, else 0.",
         lambda reading: float(reading.improved),

@@ -36,6 +36,12 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
         "receiver",
     )
     yield gauge(
+        "dialwatch_webhook_failing",
+        "1 while messages wait for the receiver, as it did not take the last one, else 0.",
+        (((name,), float(failing)) for name, failing in sorted(snapshot.failing_webhooks.items())),
+        "receiver",
+    )
+    yield gauge(
         "dialwatch_deployments_without_receiver",
         "Deployments that no receiver of monitor.webhooks is for; absent without receivers.",
         [((), float(len(snapshot.without_receiver)) if snapshot.disabled_webhooks else None)],

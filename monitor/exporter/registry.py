@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from lake import LabelledRegistry
 from monitor.audit import AuditLog
 from monitor.exporter.detector_metrics import detector_metrics
 from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics
@@ -24,6 +25,7 @@ from monitor.snapshot import Snapshot
 
 def registry_of(
     snapshot: Callable[[], Snapshot | None],
+    installation: str,
     health: Callable[[], Health] | None = None,
     failures: Callable[[], Mapping[str, int]] | None = None,
     settings: MonitorSettings | None = None,
@@ -32,14 +34,14 @@ def registry_of(
 ) -> CollectorRegistry:
     """Give a registry of the newest snapshot, the health of all parts, the monitor's failures, audit log and process.
 
-    `more` is shown too.
+    `installation` is a label of all of it. `more` is shown too.
     Before the first snapshot it has all but that, which needs the lake.
     """
     settings = settings or MonitorSettings()
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
-    registry = CollectorRegistry()
+    registry = LabelledRegistry(installation)
     registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds, settings.external_url))
     ProcessCollector(registry=registry)
     for one in more:

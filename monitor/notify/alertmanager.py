@@ -72,6 +72,8 @@ class AlertmanagerSender:
         self.settings = settings
         self.gone = False
         """Never: an Alertmanager does not answer 410."""
+        self.is_failing = False
+        """Whether something waits for it, as it did not take the last message."""
         self.failed_attempts = 0
         """Attempts since the start that did not deliver, or could not be recorded."""
         self.problem: str | None = None
@@ -116,14 +118,15 @@ class AlertmanagerSender:
             if mine[0].incident_id not in held
         ]
         if not sent and not news:
-            self.problem = None
+            self.problem, self.is_failing = None, False
             return None
         if not news and self._sent_at is not None and now < self._sent_at + RESEND_EVERY:
             return self._sent_at + RESEND_EVERY
         # Before an end is sent, which a silence would hold back for good.
         self._update_silences(routed, now)
         attempt = post_alerts(sent, self.settings, self._pool, self._external_url, now)
-        if attempt.outcome is not DeliveryOutcome.DELIVERED:
+        self.is_failing = attempt.outcome is not DeliveryOutcome.DELIVERED
+        if self.is_failing:
             return self._pause(attempt.reason, now)
         self._sent_at = now
         self.problem = None

@@ -89,6 +89,11 @@ class Notifier:
         return {receiver.settings.name: receiver.gone for receiver in self._receivers}
 
     @property
+    def failing(self) -> dict[str, bool]:
+        """By name, whether messages wait for the receiver, as it did not take the last one."""
+        return {receiver.settings.name: receiver.is_failing for receiver in self._receivers}
+
+    @property
     def problem(self) -> str | None:
         """What the last attempts at receivers met, where they failed."""
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None

@@ -81,6 +81,8 @@ class WebhookSender:
         """Also those that are over. None while they are not known: so long nothing is sent."""
         self.gone = False
         """Whether it answered 410: it is not asked again until the process ends."""
+        self.is_failing = False
+        """Whether something waits for the receiver, as it did not take the last message."""
         self.failed_attempts = 0
         """Attempts since the start that did not deliver, or could not be recorded."""
         self.problem: str | None = None
@@ -145,6 +147,7 @@ class WebhookSender:
             return self._paused_until
         if not waiting and not self.gone:
             self.problem = self._summary_problem
+            self.is_failing = self._summary_problem is not None
             self._summarize(silences, now)
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
@@ -198,6 +201,7 @@ class WebhookSender:
         if self.gone:
             return self._give_up(message, "the receiver answered 410 Gone before", now)
         attempt = self._attempt(message, incident, now)
+        self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
         if attempt.outcome is DeliveryOutcome.DELIVERED:
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
@@ -226,6 +230,7 @@ class WebhookSender:
         body = SUMMARY_FORMATS[self.settings.format]([(one.firing, one.note) for one in found], name, url)
         headers = signed_headers(summary_id(found, name, now), now, body, self.settings.secret)
         attempt = deliver(self._pool, str(self.settings.url), body, headers, now)
+        self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
         # Also where a row cannot be written: a summary more is worse than one less.
         self._summary_due = now + (EVERY if attempt.outcome is DeliveryOutcome.DELIVERED else _SUMMARY_RETRY)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:

@@ -41,7 +41,13 @@ def add_routes_for_machines(
     `is_private`: only programs of our own reach them, so that `/healthz` says why a part fails.
     """
     registry = registry_of(
-        lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings, monitor.audit, more
+        lambda: monitor.snapshot,
+        monitor.lake.installation,
+        monitor.health,
+        lambda: monitor.failures,
+        settings,
+        monitor.audit,
+        more,
     )
 
     # Balancers and monitors of addresses ask by HEAD.

@@ -18,6 +18,8 @@ SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reas
 
 REFRESHED = f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}"
 REFRESH_AGE = f"dialwatch_monitor_refresh_age_seconds{MONITOR}"
+BUILD = f"dialwatch_build_info{MONITOR}"
+FAILING = 'dialwatch_webhook_failing{receiver="team"}'
 HEALTHY = 'dialwatch_part_healthy{{job="dialwatch",instance="m:9464",part="{}",host="h"}}'
 
 ERRORS = '{deployment="a",floor="errors"}'
@@ -33,6 +35,34 @@ class Case:
     hours: int = 2
     severity: str = ""
     """Of the rule that is asked, where several have the alert's name."""
+    is_known: bool = True
+    """Whether Prometheus can know which installation it is about."""
+
+
+def of_installation(installation: str, series: dict[str, str]) -> dict[str, str]:
+    """The series as one installation has them, on hosts of its own.
+
+    `up` is Prometheus' own and has no such label; what the target exported before says whose it is.
+    """
+    found = {}
+    for name, values in series.items():
+        own = name.replace('instance="', f'instance="{installation}-')
+        found[own if "installation=" in own or own.startswith("up{") else _labelled(own, installation)] = values
+        if own.startswith("up{"):
+            found[_labelled(own.replace("up{", "process_start_time_seconds{"), installation)] = "100x30"
+    return found
+
+
+def _labelled(series: str, installation: str) -> str:
+    return series.replace("{", f'{{installation="{installation}",', 1)
+
+
+def last_line(host: str) -> str:
+    return f'dialwatch_source_last_line_timestamp_seconds{{job="dialwatch-collector",instance="{host}",source="kafka"}}'
+
+
+def started(host: str) -> str:
+    return f'process_start_time_seconds{{job="dialwatch-collector",instance="{host}"}}'
 
 
 def lines(outcome: str) -> str:
@@ -78,6 +108,26 @@ CASES = [
     Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120", lines("stored"): "0+5x120"}, False),
     Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120", lines("stored"): "400x120"}, False),
     Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x80", lines("stored"): "0+5x120"}, False),
+    # Its name was changed, or it had none, as before an update.
+    *(
+        Case(
+            "DialwatchCollectorAbsent",
+            {COMMITTED.replace("{", f'{{installation="{before}",'): "0+60x60 _x60", COMMITTED: "_x60 3600+60x60"},
+            False,
+        )
+        for before in ("before", "")
+    ),
+    Case("DialwatchCollectorAbsent", {COMMITTED.replace("{", '{installation="",'): "0+60x80"}, False),
+    # No line ever, or none any more; one that came lately, one that may still come, and one that another process got.
+    Case("DialwatchSourceWithoutInput", {last_line("a"): "0x120", started("a"): "60x120"}, True),
+    Case("DialwatchSourceWithoutInput", {last_line("a"): "3000x120", started("a"): "60x120"}, True),
+    Case("DialwatchSourceWithoutInput", {last_line("a"): "4000x120", started("a"): "60x120"}, False),
+    Case("DialwatchSourceWithoutInput", {last_line("a"): "0x120", started("a"): "4000x120"}, False),
+    Case(
+        "DialwatchSourceWithoutInput",
+        {last_line("a"): "0x120", started("a"): "60x120", last_line("b"): "0+60x120", started("b"): "60x120"},
+        False,
+    ),
     Case(
         "DialwatchCollectorStuck",
         {
@@ -144,9 +194,36 @@ CASES = [
     Case("DialwatchRejectedLines", {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"}, True),
     Case("DialwatchRejectedLines", {lines("stored"): "0+1000x120", lines("rejected"): "0+1x120"}, False),
     Case("DialwatchRejectedLines", {lines("stored"): "5x120", lines("rejected"): "9x120"}, False),
+    Case("DialwatchRejectedLines", {lines("stored"): "0+0.5x120", lines("rejected"): "0+0.1x120"}, False),
     Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x110 0x10"}, True),
-    Case("DialwatchMonitorDown", {f"up{COLLECTOR}": "1x120"}, True),
+    Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x80", BUILD: "1x80"}, True),
+    Case(
+        "DialwatchMonitorDown",
+        {
+            f"up{MONITOR}": "1x80",
+            BUILD: "1x80",
+            f"up{MONITOR.replace('m:', 'n:')}": "1x120",
+            BUILD.replace("m:", "n:"): "_x80 1x40",
+        },
+        False,
+    ),
+    *(
+        Case(
+            "DialwatchMonitorDown",
+            {
+                f"up{MONITOR}": "1x120",
+                BUILD.replace("{", f'{{installation="{before}",'): "1x60 _x60",
+                BUILD: "_x60 1x60",
+            },
+            False,
+        )
+        for before in ("before", "")
+    ),
+    Case("DialwatchMonitorDown", {f"up{COLLECTOR}": "1x120"}, True, is_known=False),
     Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x120"}, False),
+    Case("DialwatchInstallationNotUnique", {BUILD: "1x120", BUILD.replace("m:", "n:"): "1x120"}, True),
+    Case("DialwatchInstallationNotUnique", {BUILD: "1x120", BUILD.replace("m:", "n:"): "_x90 1x30"}, False),
+    Case("DialwatchInstallationNotUnique", {BUILD: "1x120"}, False),
     Case(
         "DialwatchMonitorFailing",
         {'dialwatch_monitor_failures_total{job="dialwatch",instance="m:9464",reason="scores"}': "0+1x120"},
@@ -244,9 +321,10 @@ CASES = [
     ),
     Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x110 1x10"}, True),
     Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x120"}, False),
-    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),
-    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="undeliverable"}': "0+1x120"}, True),
-    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
+    Case("DialwatchWebhooksFailing", {FAILING: "0x100 1x20"}, True),
+    Case("DialwatchWebhooksFailing", {FAILING: "0x115 1x5"}, False),
+    # It ends when it ends.
+    Case("DialwatchWebhooksFailing", {FAILING: "1x118 0x2"}, False),
     *(
         Case("DialwatchRegression", tier("0x110 1x10", "0x110 1x10"), severity == "page", 2, severity)
         for severity in TIERS
@@ -304,14 +382,19 @@ CASES = [
 RECORDED = {
     "dialwatch:lines_rejected:ratio_increase1h": (
         {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"},
-        "{}",
+        {},
         0.1,
     ),
-    "dialwatch:evaluations_unscored:ratio_increase1h": ({EVALUATIONS: "0+60x120", SKIPS: "0+15x120"}, "{}", 0.25),
+    "dialwatch:evaluations_unscored:ratio_increase1h": ({EVALUATIONS: "0+60x120", SKIPS: "0+15x120"}, {}, 0.25),
     "deployment:dialwatch_regression_active:sum": (
         {f'dialwatch_regression_active{{deployment="a",metric="{metric}"}}': "1x120" for metric in "mn"},
-        '{deployment="a"}',
+        {"deployment": "a"},
         2,
     ),
+    "instance:dialwatch_installation:last1w": (
+        {f"process_start_time_seconds{MONITOR}": "100x30"},
+        {"instance": "production-m:9464", "job": "dialwatch"},
+        1,
+    ),
 }
-"""By name of the recording rule: series, and the labels and the value that it has after two hours."""
+"""By name of the recording rule: series, and the further labels and the value that it has after two hours."""

@@ -8,7 +8,8 @@ STREAM = '{deployment="a b",metric="m"}'
 ERRORS = '{deployment="a b",floor="errors"}'
 RUN = '{deployment="a b"}'
 PAGES = {'dialwatch_pages_info{url="https://dialwatch.example"}': "1"}
-AT, IN_WORDS = "1790000000", "2026-09-21 14:13:20 +0000 UTC"
+PAGES_ELSEWHERE = {'dialwatch_pages_info{url="https://a.staging.example"}': "1"}
+AT, IN_WORDS = "1790000000", "2026-09-21 14:13 UTC"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Text:
 
 
 _MEANS = {
-    f"dialwatch_score_mean{STREAM}": "0.612",
+    f"dialwatch_regression_mean{STREAM}": "0.612",
+    f"dialwatch_score_mean{STREAM}": "0.36",
     f"dialwatch_score_reference_mean{STREAM}": "0.803",
     f"dialwatch_regression_since_timestamp_seconds{STREAM}": AT,
 }

@@ -5,7 +5,7 @@ import random
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -34,6 +34,8 @@ ELSEWHERE = ("Messages of Kafka that wait", "Evaluator's passes")
 OF_THE_PROCESS = ("Requests to the store",)
 """Panels of what is counted for the whole process: they have data if an earlier test of it used a store."""
 PAGES = "https://dialwatch.example"
+INSTALLATION, OTHER = "production", "a staging"
+"""The one that is looked at, and one with the same deployments and other values in the same Prometheus."""
 
 pytestmark = pytest.mark.integration
 
@@ -47,7 +49,13 @@ class Query(NamedTuple):
 
     def of(self, deployment: str) -> str:
         """The expression as Grafana sends it where this regular expression is chosen."""
-        values = {"$deployment": deployment, "$metric": ".*", "$__rate_interval": "1m", "$most": str(MOST)}
+        values = {
+            "$installation": INSTALLATION,
+            "$deployment": deployment,
+            "$metric": ".*",
+            "$__rate_interval": "1m",
+            "$most": str(MOST),
+        }
         expression = self.expression
         for name, value in values.items():
             expression = expression.replace(name, value)
@@ -150,9 +158,23 @@ def copies(text: str) -> str:
                 continue
             labels = one.labels | {"deployment": name}
             labels |= {"tier": "warning"} if "tier" in labels and number == 2 else {}
-            written = ",".join(f'{label}="{value}"' for label, value in labels.items())
-            lines.append(f"{one.name}{{{written}}} {_value(one, number)}")
+            lines.append(f"{one.name}{{{_written(labels)}}} {_value(one, number)}")
     return "\n".join([*lines, ""])
+
+
+def elsewhere(text: str) -> str:
+    """All samples again as another installation has them, each with a higher value."""
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    lines = []
+    for one in samples:
+        labels = one.labels | {"installation": OTHER}
+        labels |= {"url": "https://staging.example"} if "url" in labels else {}
+        lines.append(f"{one.name}{{{_written(labels)}}} {one.value + 1}")
+    return "\n".join([*lines, ""])
+
+
+def _written(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{label}={json.dumps(value)}" for label, value in labels.items())
 
 
 def _value(sample: Sample, number: int) -> float:
@@ -168,7 +190,7 @@ def _value(sample: Sample, number: int) -> float:
 @pytest.fixture(scope="module")
 def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     folder = tmp_path_factory.mktemp("prometheus")
-    lake = Lake(str(folder / "lake"))
+    lake = Lake(str(folder / "lake"), installation=INSTALLATION)
     fill(lake)
     priced = {"base_url": "http://judge", "model": "m", "prompt_price": 1, "completion_price": 1, "budget_per_day": 9}
     hook = {"name": "team", "url": "https://127.0.0.1/", "format": "slack"}
@@ -189,7 +211,7 @@ def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
             try:
                 running = Prometheus(f"http://{address}")
-                running.found("count(count_over_time(dialwatch_regression_active[1m]) >= 4) == 61")
+                running.found("count(count_over_time(dialwatch_regression_active[1m]) >= 4) == 62")
                 yield running
             finally:
                 process.terminate()
@@ -197,20 +219,21 @@ def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @contextmanager
 def serving_copies(url: str) -> Iterator[str]:
-    """Serve what `copies` makes of the metrics at an address, once they have the regression."""
+    """Serve what `copies` and `elsewhere` make of the metrics at an address, once they have the regression."""
 
     def metrics() -> str:
         text = httpx.get(f"{url}/metrics", timeout=60).text
         return text if "dialwatch_alert_firing{" in text else ""
 
     text = wait_for(metrics)
+    others = elsewhere(text)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.end_headers()
-            self.wfile.write(copies(text).encode())
+            self.wfile.write((copies(text) + others).encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -243,6 +266,13 @@ def test_every_query_gives_data(scraping: Prometheus, chosen: str) -> None:
             assert found == [], query
         elif "{{others}}" not in query.legend:
             assert scraping.found(query.of(chosen)), query
+
+
+def test_no_number_is_of_another_installation(scraping: Prometheus) -> None:
+    """Each query asks for series of the chosen one alone, so that one that is not there gives nothing but zeros."""
+    for query in queries():
+        found = scraping.query(query.of(".*").replace(INSTALLATION, "nowhere"))
+        assert [one["value"][1] for one in found] in ([], ["0"]), query
 
 
 def test_of_many_deployments_a_panel_has_few_series(scraping: Prometheus) -> None:
@@ -283,19 +313,21 @@ def test_of_one_deployment_everything_is_shown(scraping: Prometheus) -> None:
         if "{{others}}" in query.legend:
             assert scraping.query(query.of(CHOSEN)) == [], query
     asked = {query.title: query.of(CHOSEN).replace(f"topk({MOST}, ", "topk(1, ") for query in queries()}
-    floors = scraping.query(f'dialwatch_floor_active{{deployment="{DEPLOYMENT}"}}')
+    floors = scraping.query(f'dialwatch_floor_active{{deployment="{DEPLOYMENT}",installation="{INSTALLATION}"}}')
     assert len(floors) > 1
     assert len(scraping.query(asked["Plain limits"])) == len(floors)
 
 
 def test_variables_have_choices(scraping: Prometheus) -> None:
-    """The variables offer the deployments and metrics that there are, and the address of the pages."""
+    """The variables offer all installations, and deployments, metrics and the pages' address of the chosen one."""
     offered = {}
     for variable in json.loads(PATH.read_text())["templating"]["list"]:
         if variable["type"] == "query":
-            series, label = variable["query"].removeprefix("label_values(").removesuffix(")").split(", ")
+            asked = variable["query"].replace("$installation", INSTALLATION)
+            series, label = asked.removeprefix("label_values(").removesuffix(")").split(", ")
             found = scraping.get(f"/api/v1/label/{label}/values", **{"match[]": series}).json()["data"]
             offered[variable["name"]] = found
+    assert offered.pop("installation") == [OTHER, INSTALLATION]
     assert offered == {"deployment": [*MANY, DEPLOYMENT], "metric": [METRIC], "dialwatch": [PAGES]}
 
 

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.rule_cases import CASES, RECORDED, TIERS, Case, tier
-from tests.deploy.rule_texts import PAGES, TEXTS
+from tests.deploy.rule_cases import CASES, RECORDED, TIERS, Case, of_installation, tier
+from tests.deploy.rule_texts import PAGES, PAGES_ELSEWHERE, TEXTS
 from tests.servers import free_port, wait_for
 
 PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus"
 RULES = PROMETHEUS / "rules" / "dialwatch.yml"
+PRODUCTION, STAGING = "production", "staging"
 
 
 def rules(kind: str = "alert") -> list[dict[str, Any]]:
@@ -69,17 +70,20 @@ def test_every_rule_is_tested_both_ways() -> None:
 
 @pytest.mark.integration
 def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: Path) -> None:
-    """Series of two hours go through the rules as Prometheus evaluates them."""
+    """Series of two hours go through the rules as Prometheus evaluates them.
+
+    Each case of an alert is an installation of its own, all in one Prometheus: none hides or raises another's alert.
+    """
     plans = []
     for rule in rules():
         # An alert's annotations need not be written again for each case: `for` and `expr` are what is tested.
         groups = [{"name": "all", "rules": [*rules("record"), {**rule, "annotations": {}, "labels": {}}]}]
         cases = cases_of(rule)
-        for long in {case.hours > 2 for case in cases}:
-            tests = [rule_test(case) for case in cases if (case.hours > 2) == long]
-            every = "10m" if long else "1m"
-            name = f"{rule['alert']}-{rule['labels']['severity']}{'-long' if long else ''}"
-            plans.append(plan(tmp_path, name, groups, tests, every))
+        for hours in {case.hours for case in cases}:
+            together = [case for case in cases if case.hours == hours and case.is_known]
+            tests = [rule_test(together), *(rule_test([case]) for case in cases if not case.is_known)]
+            name = f"{rule['alert']}-{rule['labels']['severity']}-{hours}"
+            plans.append(plan(tmp_path, name, groups, tests, "10m" if hours > 2 else "1m"))
     promtool_tests(promtool, plans)
 
 
@@ -115,33 +119,41 @@ def test_a_regression_has_one_severity(promtool: str, tmp_path: Path) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("alert", TEXTS)
 def test_the_texts_have_values_times_and_an_address(promtool: str, tmp_path: Path, alert: str) -> None:
-    """As Prometheus fills them in, and without what is not known."""
-    text, known = TEXTS[alert], {**PAGES, **TEXTS[alert].series}
+    """As Prometheus fills them in, and without what is not known; another installation's are no matter."""
+    text = TEXTS[alert]
+    elsewhere = of_installation(STAGING, {**PAGES_ELSEWHERE, **dict.fromkeys(text.more, "7")})
+    known = {**PAGES, **text.series}
     for series, summary, link in ((known, text.summary, text.link), (text.least, text.least_summary, "/" + text.page)):
         rule = next(one for one in rules() if one["alert"] == alert and one["labels"]["severity"] == text.severity)
         alone = {**rule, "annotations": {name: rule["annotations"][name] for name in ("summary", "link")}}
-        labels = {**text.labels, "severity": text.severity}
+        labels = {**text.labels, "severity": text.severity, "installation": PRODUCTION}
         expected = [{"exp_labels": labels, "exp_annotations": {"summary": summary, "link": link}}]
         test = {
             "interval": "1m",
-            "input_series": [{"series": name, "values": f"{value}x120"} for name, value in series.items()],
+            "input_series": [
+                {"series": name, "values": f"{value}x120"}
+                for name, value in {**elsewhere, **of_installation(PRODUCTION, series)}.items()
+            ],
             "alert_rule_test": [{"eval_time": "2h", "alertname": alert, "exp_alerts": expected}],
         }
         promtool_tests(promtool, [plan(tmp_path, f"text-{len(series)}", [{"name": "all", "rules": [alone]}], [test])])
 
 
-def rule_test(case: Case) -> dict[str, Any]:
+def rule_test(cases: list[Case]) -> dict[str, Any]:
+    """A test of cases of one alert that last as long, each as the installation of its place."""
+    series: dict[str, str] = {}
+    expected = []
+    for place, case in enumerate(cases):
+        series |= of_installation(f"number-{place}", case.series)
+        of_it = f',installation="number-{place}"' if case.is_known else ""
+        firing = f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"{of_it}}}) > bool 0 or vector(0)'
+        samples = [{"labels": "{}", "value": int(case.fires)}]
+        expected.append({"expr": firing, "eval_time": f"{case.hours}h", "exp_samples": samples})
     return {
-        "name": f"{case.alert} {'fires' if case.fires else 'is silent'}",
+        "name": cases[0].alert,
         "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
-        "promql_expr_test": [
-            {
-                "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}}) > bool 0 or vector(0)',
-                "eval_time": f"{case.hours}h",
-                "exp_samples": [{"labels": "{}", "value": int(case.fires)}],
-            }
-        ],
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": expected,
     }
 
 
@@ -151,9 +163,10 @@ def test_each_recording_rule_gives_what_its_name_says(promtool: str, tmp_path: P
     assert RECORDED.keys() == {rule["record"] for rule in rules("record")}
     groups = [{"name": "all", "rules": rules("record")}]
     tests: list[dict[str, Any]] = []
-    for name, (series, labels, value) in RECORDED.items():
-        of = name if labels == "{}" else name + labels
-        samples = {"moving": (series, [{"labels": of, "value": value}])}
+    for name, (found, labels, value) in RECORDED.items():
+        series = of_installation(PRODUCTION, found)
+        written = ", ".join(f'{label}="{one}"' for label, one in {**labels, "installation": PRODUCTION}.items())
+        samples = {"moving": (series, [{"labels": f"{name}{{{written}}}", "value": value}])}
         if "ratio" in name:
             samples["at rest"] = (dict.fromkeys(series, "7x120"), [])
         for how, (values, expected) in samples.items():

@@ -24,6 +24,7 @@ from monitor.exporter.registry import registry_of
 from monitor.notify.alert_text import description
 from monitor.pages.app import create_app
 from monitor.regression import RegressionSettings
+from tests.exposition import without_installation
 
 # Anchors of a deployment "rag" fall due at 17:58: not between the change and when it is found.
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -104,7 +105,7 @@ class Story:
         return [row for row in rows if row["metric"] == metric]
 
     def metrics(self) -> str:
-        return generate_latest(registry_of(lambda: self.monitor.snapshot)).decode()
+        return without_installation(generate_latest(registry_of(lambda: self.monitor.snapshot, "production")).decode())
 
 
 @pytest.fixture

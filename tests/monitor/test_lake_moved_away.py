@@ -9,6 +9,7 @@ from prometheus_client import generate_latest
 from lake import Lake
 from monitor.exporter.registry import registry_of
 from monitor.service import Monitor
+from tests.exposition import without_installation
 
 
 def test_a_lake_that_is_moved_away_is_no_empty_lake(monitor: Monitor, lake: Lake, rows: Any, tmp_path: Path) -> None:
@@ -37,6 +38,6 @@ def test_a_lake_that_is_moved_away_is_no_empty_lake(monitor: Monitor, lake: Lake
 
 
 def counters(monitor: Monitor) -> list[str]:
-    text = generate_latest(registry_of(lambda: monitor.snapshot)).decode()
+    text = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
     wanted = ("dialwatch_lines_total", "dialwatch_responses_total")
     return [line for line in text.splitlines() if line.startswith(wanted)]

@@ -17,6 +17,7 @@ from lake import ALERTS, PARSED_LOGS, Lake
 from monitor.exporter.registry import registry_of
 from monitor.pages.app import create_app
 from monitor.service import Monitor
+from tests.exposition import without_installation
 
 MINUTE = timedelta(minutes=1)
 MODEL_CALL = {"is_entry": False, "deployment_price": 0.25, "price": 0.25}
@@ -24,7 +25,7 @@ APP_CALL = {"is_entry": True, "deployment_price": None, "price": 0.43}
 
 
 def metrics_of(monitor: Monitor) -> str:
-    return generate_latest(registry_of(lambda: monitor.snapshot)).decode()
+    return without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
 
 
 def page_of(monitor: Monitor, get: Callable[..., httpx.Response], name: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
-from lake import AlertEvent, AlertVerdict, FailedPart, OnsetKind
+from lake import INSTALLATION, AlertEvent, AlertVerdict, FailedPart, OnsetKind
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary, worst_links
@@ -108,9 +108,10 @@ def webhook_body(
     `external_url` is where our pages are. The same changes always give the same bytes.
     """
     group = {"alertname": _name(changes[0]), "deployment": one_line(changes[0].key.deployment)}
+    group |= _installation_of(changes[0])
     alerts = [alert_of(change, external_url) for change in changes]
     body = WebhookBody(
-        group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
+        group_key=_group_key(group),
         status=changes[0].change,
         receiver=receiver,
         group_labels=group,
@@ -127,11 +128,12 @@ def webhook_body(
 def summary_body(incidents: Sequence[tuple[AlertChange, IncidentNote]], receiver: str, external_url: str) -> bytes:
     """Give the JSON of a summary: of each incident that goes on an alert that fires, as it was sent before."""
     alerts = [alert_of(change, external_url) for change, _ in incidents]
+    group = {"alertname": SUMMARY_NAME} | _installation_of(incidents[0][0])
     body = WebhookBody(
-        group_key=f"{{}}:{{alertname={_quoted(SUMMARY_NAME)}}}",
+        group_key=_group_key(group),
         status=AlertEvent.FIRING,
         receiver=receiver,
-        group_labels={"alertname": SUMMARY_NAME},
+        group_labels=group,
         common_labels=_common([alert.labels for alert in alerts]),
         common_annotations=_common([alert.annotations for alert in alerts]),
         external_url=external_url,
@@ -168,7 +170,17 @@ def labels_of(change: AlertChange) -> dict[str, str]:
         "metric": one_line(key.metric),
         "metric_version": one_line(key.metric_version),
         "severity": tier_of(change),
-    }
+    } | _installation_of(change)
+
+
+def _installation_of(change: AlertChange) -> dict[str, str]:
+    """Give the label of the installation; none of an alert that an earlier version found."""
+    installation = change.details.installation
+    return {} if installation is None else {INSTALLATION: one_line(installation)}
+
+
+def _group_key(group: Mapping[str, str]) -> str:
+    return "{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}"
 
 
 def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:

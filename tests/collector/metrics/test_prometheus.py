@@ -16,7 +16,7 @@ from collector import Collector, CollectorSettings
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.position import Partition, Piece
 from collector.metrics.prometheus import metrics_app, registry_of
-from lake import Lake
+from lake import INSTALLATION, Lake
 from tests.collector.lines import chat_line, rating_line
 from tests.servers import needed
 
@@ -30,8 +30,12 @@ def collector(tmp_path: Path) -> Collector:
 
 
 def samples(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
+    """Values by the name of the sample and the values of its labels, without the installation."""
     return {
-        (sample.name.removeprefix("dialwatch_collector_"), ",".join(sample.labels.values())): sample.value
+        (
+            sample.name.removeprefix("dialwatch_collector_"),
+            ",".join(v for name, v in sample.labels.items() if name != INSTALLATION),
+        ): sample.value
         for family in registry.collect()
         for sample in family.samples
     }

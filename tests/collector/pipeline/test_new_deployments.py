@@ -18,6 +18,7 @@ from collector.pipeline.new_deployments import NewDeploymentLimit
 from dialwatch.serving.server import BackgroundServer
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
 from tests.collector.lines import chat_line
+from tests.exposition import without_installation
 
 JSON = {"Content-Type": "application/json"}
 
@@ -56,8 +57,8 @@ def test_rows_of_a_deployment_too_many_are_kept_as_they_came(lake: Lake) -> None
     assert {(row["reason"], row["deployment"]) for row in rows} == {("too_many_deployments", "app-2")}
     assert all("collector.new_deployments_per_hour" in row["message"] for row in rows)
     assert collector.totals.add_up()
-    assert b'dialwatch_collector_rejected_lines_total{reason="too_many_deployments"} 2.0' in generate_latest(
-        registry_of(collector)
+    assert 'dialwatch_collector_rejected_lines_total{reason="too_many_deployments"} 2.0' in without_installation(
+        generate_latest(registry_of(collector)).decode()
     )
 
 
@@ -205,7 +206,9 @@ def test_words_too_many_are_other(lake: Lake, served: tuple[Collector, str]) -> 
     found = sorted((row["signal"], json.loads(row["details"]).get("sent_signal") or "") for row in rows)
     kept = [("copy", ""), ("copy", ""), ("like", ""), ("other", "")]
     assert found == sorted([*kept, ("other", "x1"), ("other", "x2"), ("share", "")])
-    assert b"dialwatch_collector_renamed_signals_total 2.0" in generate_latest(registry_of(served[0]))
+    assert "dialwatch_collector_renamed_signals_total 2.0" in without_installation(
+        generate_latest(registry_of(served[0])).decode()
+    )
     again = httpx.post(served[1], json=sent, timeout=60)
     assert again.json()["accepted"] == 7
     assert lake.table(USER_SIGNALS, "a").read(["signal"]).num_rows == 7

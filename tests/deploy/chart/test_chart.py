@@ -212,6 +212,15 @@ def test_configuration_is_one_that_dialwatch_takes(shape: str, settings: Setting
     assert declared == {name: address for name, address in listening.items() if address}
     assert settings.monitor.access not in (None, "none")
     assert settings.collector.http is None or settings.collector.http.token
+    # By namespace and release.
+    assert settings.lake.installation == "dialwatch/dialwatch"
+
+
+def test_collectors_are_scaled_by_their_own_messages() -> None:
+    """KEDA asks for the lag of this namespace and installation."""
+    (scaled,) = of_kind("split", "ScaledObject")
+    query = scaled["spec"]["triggers"][0]["metadata"]["query"]
+    assert '{namespace="dialwatch",installation="dialwatch/dialwatch"}' in query
 
 
 @each_shape
@@ -272,6 +281,23 @@ def test_helm_renders_what_is_kept(helm: str, shape: str) -> None:
     """Helm finds nothing wrong with the chart and makes of it what is kept."""
     subprocess.run([helm, "lint", "--strict", CHART, "--values", values_file(shape)], check=True, timeout=60)
     assert rendered(shape, helm) == golden(shape)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("flags", "is_missing"),
+    [
+        ("", True),
+        ("--set config.monitor.access=none", False),
+        ("--set secretEnv[0].name=DIALWATCH_MONITOR__ACCESS__TOKEN,secretEnv[0].secret=s,secretEnv[0].key=k", False),
+        ("--set env[0].name=DIALWATCH_MONITOR__ACCESS,env[0].value=none", False),
+        ("--set env[0].name=AWS_REGION,env[0].value=eu", True),
+    ],
+)
+def test_notes_say_that_access_is_missing_only_where_it_is(helm: str, flags: str, is_missing: bool) -> None:
+    command = [helm, "install", "dialwatch", str(CHART), "--dry-run=client"]
+    told = subprocess.run([*command, *shlex.split(flags)], check=True, capture_output=True, text=True, timeout=60)
+    assert ("Nothing says who may see the pages" in told.stdout) is is_missing
 
 
 @pytest.mark.integration

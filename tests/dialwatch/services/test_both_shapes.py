@@ -28,12 +28,16 @@ SHAPES = {
     "split": [running.only_collector, running.only_evaluator, running.only_monitor],
 }
 OF_KAFKA = {"dialwatch_collector_lag_messages", "dialwatch_collector_missed_messages_total"}
+OF_SOURCES = {"dialwatch_source_last_line_timestamp_seconds"}
 PARTS = ("collector", "evaluator", "monitor")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each at an address of its own: `/readyz` once the lake takes rows, `/healthz`, and metrics of its process."""
+    """Each at an address of its own: `/readyz` once the lake takes rows, `/healthz`, and metrics of its process.
+
+    Every sample says whose it is.
+    """
     requests = RequestCounts()
     monkeypatch.setattr("lake.store.requests.REQUESTS", requests)
     if shape == "one process":
@@ -62,7 +66,10 @@ def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str, monkey
     assert sum(map(len, own)) == len(set().union(*own))
     counted = [name for name in set().union(*own) if name.startswith("dialwatch_store_requests_total")]
     assert len(counted) == (len(StoreUser) if shape == "one process" else 0)
-    assert asked_by_rules() - OF_KAFKA <= set().union(*shown.values())
+    for text in texts.values():
+        unlabelled = [line for line in text.splitlines() if line[:1] != "#" and 'installation="staging"' not in line]
+        assert unlabelled == []
+    assert asked_by_rules() - OF_KAFKA - OF_SOURCES <= set().union(*shown.values())
 
 
 def answers(url: str) -> bool:
@@ -87,7 +94,7 @@ def settings_for(folder: Path, addresses: Mapping[str, str]) -> Settings:
             "external_url": "https://dialwatch.example",
         },
     }
-    return Settings.model_validate({"lake": {"root": root}, **sections})
+    return Settings.model_validate({"lake": {"root": root, "installation": "staging"}, **sections})
 
 
 def families(text: str) -> set[str]:

@@ -14,10 +14,10 @@ def test_passes_are_counted_by_how_they_end(tmp_path: Path) -> None:
     """One that leaves out a deployment has failed, as has one that ends with an error; both let the age grow."""
     now = [0.0]
     group = EvaluatorGroup(Lake(str(tmp_path)), ("evaluator", "here", datetime.now(UTC)))
-    meter = PassMeter(group, lambda: now[0])
+    meter = PassMeter(group, "production", lambda: now[0])
 
     def value(name: str, **labels: str) -> float | None:
-        return meter.registry.get_sample_value(f"dialwatch_evaluator_{name}", labels)
+        return meter.registry.get_sample_value(f"dialwatch_evaluator_{name}", labels | {"installation": "production"})
 
     with meter.measured() as note:
         now[0] = 5

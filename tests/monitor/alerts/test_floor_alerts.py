@@ -19,6 +19,7 @@ from monitor.floors import FloorSettings
 from monitor.pages.app import create_app
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
+from tests.exposition import without_installation
 
 MINUTE = timedelta(minutes=1)
 
@@ -56,6 +57,7 @@ def test_a_floor_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
         "metric": "errors",
         "metric_version": "floor",
         "severity": "page",
+        "installation": "lake",
     }
     assert alert["annotations"]["summary"] == (
         "33 % of 60 requests of apps/rag in the last 15 minutes failed, the last 20 of them in a row, mostly 503; "
@@ -104,7 +106,7 @@ def test_the_page_and_prometheus_show_a_floor(
     assert strange.status_code == 200
     assert "<b>x</b>" not in strange.text
     assert get(app, "/deployment?name=nobody").status_code == 404
-    metrics = generate_latest(registry_of(lambda: monitor.snapshot)).decode()
+    metrics = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
     assert 'dialwatch_floor_active{deployment="apps/rag",floor="errors"} 1.0' in metrics
     assert 'dialwatch_floor_active{deployment="apps/rag",floor="empty_answers"} 0.0' in metrics
     assert f'dialwatch_floor_share{{deployment="apps/rag",floor="errors"}} {40 / 60}' in metrics

@@ -22,6 +22,7 @@ from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.requests import RequestStats
+from tests.exposition import without_installation
 
 NAMES = {
     "dialwatch_build_info",
@@ -45,6 +46,7 @@ NAMES = {
     "dialwatch_regression_active",
     "dialwatch_regression_log_evidence",
     "dialwatch_regression_log_threshold",
+    "dialwatch_regression_mean",
     "dialwatch_rejected_lines_total",
     "dialwatch_responses_total",
     "dialwatch_score_bucket",
@@ -67,7 +69,7 @@ LABELS = {
 
 
 def samples(monitor: Monitor) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    text = generate_latest(registry_of(lambda: monitor.snapshot)).decode()
+    text = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in parse_text(text)
@@ -110,6 +112,17 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     assert found["dialwatch_lines_total", labelled(outcome="filtered")] == 4
     assert found["dialwatch_rejected_lines_total", labelled(reason="not_json")] == 1
     assert found["dialwatch_collector_lag_seconds", ()] == 0
+
+
+def test_the_mean_of_a_regression_is_that_since_its_onset(monitor: Monitor, rows: Any) -> None:
+    """Also where the latest conversations are those of before too; a metric that is well has none."""
+    rows.hours("fallen", 48, lambda left: 0.82 if left > 3 else 0.35, "m")
+    rows.hours("well", 48, lambda left: 0.82, "m", seed=2)
+    monitor.refresh()
+    found, fallen = samples(monitor), labelled(deployment="fallen", metric="m")
+    assert found["dialwatch_regression_mean", fallen] == pytest.approx(0.35, abs=0.05)
+    assert found["dialwatch_score_mean", fallen] > 0.5
+    assert ("dialwatch_regression_mean", labelled(deployment="well", metric="m")) not in found
 
 
 def test_the_share_of_answers_compared_with_a_case_is_by_answers_of_the_last_day(
@@ -316,7 +329,7 @@ def test_exemplars_name_the_worst_answer(monitor: Monitor, rows: Any):
         {"value": 0.13, "response_id": 'odd"\n'},
     )
     monitor.refresh()
-    text = generate_openmetrics(registry_of(lambda: monitor.snapshot)).decode()
+    text = generate_openmetrics(registry_of(lambda: monitor.snapshot, "production")).decode()
     exemplars = [sample.exemplar for family in parse_openmetrics(text) for sample in family.samples if sample.exemplar]
     assert [(exemplar.labels, exemplar.value) for exemplar in exemplars] == [({"response_id": "worse"}, 0.12)]
 
@@ -355,7 +368,7 @@ def test_any_name_survives_the_exposition(name: str):
         failed_deliveries=0,
         refresh_seconds=0.0,
     )
-    registry = registry_of(lambda: snapshot)
+    registry = registry_of(lambda: snapshot, "production")
     for families in (
         parse_openmetrics(generate_openmetrics(registry).decode()),
         parse_text(generate_latest(registry).decode()),
@@ -365,15 +378,18 @@ def test_any_name_survives_the_exposition(name: str):
 
 
 def test_a_receiver_that_wants_no_more_is_shown():
-    """Each receiver has a series, 1 once it answered 410."""
+    """Each receiver has a series, 1 once it answered 410; and one that is 1 while messages wait for it."""
     snapshot = Snapshot(
         taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(),
         failed_deliveries=0,
         refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
+        failing_webhooks={"team": False, "pager": True},
     )  # fmt: skip
-    text = generate_latest(registry_of(lambda: snapshot)).decode()
+    text = without_installation(generate_latest(registry_of(lambda: snapshot, "production")).decode())
     assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
     assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
+    assert 'dialwatch_webhook_failing{receiver="team"} 0.0' in text
+    assert 'dialwatch_webhook_failing{receiver="pager"} 1.0' in text
 
 
 @pytest.mark.integration
@@ -381,7 +397,7 @@ def test_a_receiver_that_wants_no_more_is_shown():
 def test_promtool_has_nothing_to_say(monitor: Monitor, program: Callable[[str], str]):
     """Prometheus's own linter is silent."""
     monitor.refresh()
-    text = generate_latest(registry_of(lambda: monitor.snapshot))
+    text = generate_latest(registry_of(lambda: monitor.snapshot, "production"))
     result = subprocess.run([program("promtool"), "check", "metrics"], input=text, capture_output=True, timeout=120)
     assert (result.stdout + result.stderr).decode() == ""
     assert result.returncode == 0

@@ -19,6 +19,7 @@ from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.requests import RequestStats
 from monitor.stats.scores import Histogram, MetricStats, ScoreStats
+from tests.exposition import without_installation
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -29,7 +30,7 @@ class Scrapes:
     def __init__(self, most_deployments: int, most_label_values: int) -> None:
         settings = MonitorSettings(most_deployments=most_deployments, most_label_values=most_label_values)
         self._known: dict[str, DeploymentState] = {}
-        self._registry: CollectorRegistry = registry_of(self._snapshot, settings=settings)
+        self._registry: CollectorRegistry = registry_of(self._snapshot, "production", settings=settings)
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(
@@ -43,7 +44,7 @@ class Scrapes:
     def of(self, known: Mapping[str, DeploymentState]) -> dict[tuple[str, ...], float]:
         """Numbers by the name of the sample and the values of its labels, in the order of their names."""
         self._known = dict(known)
-        text = generate_latest(self._registry).decode()
+        text = without_installation(generate_latest(self._registry).decode())
         return {
             (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
             for family in parse(text)

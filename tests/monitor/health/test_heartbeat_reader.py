@@ -10,6 +10,7 @@ import pytest
 
 from lake import SERVICES, Heartbeat, Lake, ServicePart, ServiceState
 from monitor import Monitor, MonitorSettings, create_app
+from tests.exposition import without_installation
 from tests.monitor.conftest import NOW, Clock
 
 COLLECTOR, EVALUATOR = ServicePart.COLLECTOR, ServicePart.EVALUATOR
@@ -254,7 +255,7 @@ def test_parts_of_the_own_process_are_known_without_the_lake(
     assert health.status_code == 503
     assert "collector, evaluator on here: the lake cannot be written" in health.json()["problems"]
     assert [part["state"] for part in health.json()["parts"]] == ["failing", "failing", "running"]
-    metrics = get(app, "/metrics").text
+    metrics = without_installation(get(app, "/metrics").text)
     assert 'dialwatch_part_healthy{host="here",part="collector"} 0.0' in metrics
     assert 'dialwatch_part_healthy{host="here",part="webhooks"} 1.0' in metrics
     assert 'dialwatch_part_last_success_timestamp_seconds{host="here",part="webhooks"} 1.795176e+09' in metrics
@@ -322,7 +323,7 @@ def test_hosts_that_are_gone_leave_no_series(story: Story, get: Callable[..., An
     for _ in range(8):
         story.heartbeat(COLLECTOR, "pod-last", since=since)
         story.go_on(1)
-    text = get(create_app(story.monitor), "/metrics").text
+    text = without_installation(get(create_app(story.monitor), "/metrics").text)
     assert [line for line in text.splitlines() if line.startswith("dialwatch_part_healthy")] == [
         'dialwatch_part_healthy{host="pod-last",part="collector"} 1.0'
     ]

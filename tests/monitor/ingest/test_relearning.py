@@ -13,6 +13,7 @@ from lake import ALERTS, DISLIKES, MONITOR_STATE, History, Lake
 from monitor import Monitor
 from monitor.pages.app import create_app
 from monitor.regression import Detector, Status
+from tests.exposition import without_installation
 
 METRIC, OTHER = "faithfulness_kprecision", "other"
 POISON = 0.0625
@@ -86,7 +87,8 @@ def test_a_stream_that_fails_once_learns_anew_at_the_next_refresh(
     (problem,) = monitor.health().problems
     assert problem.startswith(f"{METRIC} of 'rag' is not watched for regressions: ValueError")
     pages = {
-        path: get(create_app(monitor), path).text for path in ("/", "/deployment?name=rag", "/metrics", "/healthz")
+        path: without_installation(get(create_app(monitor), path).text)
+        for path in ("/", "/deployment?name=rag", "/metrics", "/healthz")
     }
     assert "stopped by an error" in pages["/"]
     assert "ValueError(&#39;a row that &lt;cannot&gt; be&#39;)" in pages["/deployment?name=rag"]

@@ -15,6 +15,7 @@ from monitor.floors.minute_counts import MinuteCounts
 from monitor.floors.shares import ShareFloor
 from monitor.pages.app import create_app
 from monitor.regression.judge_drift.detector import JudgeDriftDetector
+from tests.exposition import without_installation
 
 METRIC, OTHER = "faithfulness_kprecision", "other"
 SHARES = [Floor.ERRORS, Floor.EMPTY_ANSWERS, Floor.REFUSALS, Floor.UNSCORED]
@@ -82,7 +83,7 @@ def test_a_floor_in_which_an_error_arises_stops_alone_and_learns_anew(
     (problem,) = monitor.health().problems
     assert problem.startswith(f"{floor} of 'rag' is a limit that is not checked: ValueError")
     page, overview, metrics = (
-        get(create_app(monitor), path).text for path in ("/deployment?name=rag", "/", "/metrics")
+        without_installation(get(create_app(monitor), path).text) for path in ("/deployment?name=rag", "/", "/metrics")
     )
     assert "by an error: ValueError(&#39;a number that cannot be&#39;). It learns anew from its rows" in page
     assert f"limit {floor.replace('_', ' ')} stopped by an error" in overview.replace("<wbr>", "")

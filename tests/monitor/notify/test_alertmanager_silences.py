@@ -99,12 +99,13 @@ def test_a_failed_post_waits_ten_seconds_of_time_that_passes(alerts: AlertStore)
     sender = alertmanager(alerts, pool)
     assert sender.run_due(NOW) == NOW + 10 * SECOND
     assert (sender.failed_attempts, sender.problem) == (1, "Alertmanager am: answered 503 (busy)")
+    assert sender.is_failing
     assert sender.run_due(NOW + 9 * SECOND) == NOW + 10 * SECOND
     sender.clock_was_set(-HOUR)
     assert sender.run_due(NOW - HOUR + 9 * SECOND) == NOW - HOUR + 10 * SECOND
     assert len(pool.asked) == 1
     assert sender.run_due(NOW - HOUR + 10 * SECOND) == NOW - HOUR + 10 * SECOND + RESEND_EVERY
-    assert (sender.failed_attempts, sender.problem) == (1, None)
+    assert (sender.failed_attempts, sender.problem, sender.is_failing) == (1, None, False)
     sender.clock_was_set(HOUR)
     assert sender.run_due(NOW + 69 * SECOND) == NOW + 70 * SECOND
     assert len(pool.asked) == 2

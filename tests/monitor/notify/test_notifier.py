@@ -87,6 +87,7 @@ def test_a_failing_receiver_is_tried_again_with_the_same_id(
     due = sender.run_due(now)
     assert due is not None
     assert DELAYS[0] <= due - now <= 1.2 * DELAYS[0]
+    assert sender.failing == {"pager": True}
     assert sender.run_due(due - timedelta(seconds=1)) == due
     assert len(receiver.requests) == 1
     later = sender.run_due(due)
@@ -98,7 +99,7 @@ def test_a_failing_receiver_is_tried_again_with_the_same_id(
     assert len({request.body for request in receiver.requests}) == 1
     for request in receiver.requests:
         Webhook(secret).verify(request.body, request.headers)
-    assert sender.failed_attempts == 2
+    assert (sender.failed_attempts, sender.failing) == (2, {"pager": False})
     assert len(recorded(alerts, "delivered")) == 1
 
 
@@ -191,6 +192,7 @@ def test_a_dead_receiver_does_not_hold_up_another(
     assert due is not None
     assert due > START
     assert (sender.failed_attempts, len(alive.requests)) == (1, 5)
+    assert sender.failing == {"dead": True, "alive": False}
     assert len(dead.requests) <= 1
 
 

@@ -82,7 +82,7 @@ def test_what_goes_on_is_one_message_a_day(fleet: Fleet) -> None:
     body = json.loads(request.body)
     assert body["status"] == "firing"
     assert [one["deployment"] for one in body["data"]] == ["bot", "rag"]
-    assert body["groupLabels"] == {"alertname": "DialwatchSummary"}
+    assert body["groupLabels"] == {"alertname": "DialwatchSummary", "installation": "lake"}
     assert [one["status"] for one in body["summary"]] == ["firing", "firing"]
     assert all(one["link"].startswith("https://watch.example/incident?id=") for one in body["summary"])
     rows = fleet.lake.table(ALERTS, "rag").read().to_pylist()

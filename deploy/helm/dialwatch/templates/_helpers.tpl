@@ -27,9 +27,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if or (and (eq .Values.mode "one") .Values.collector.http) (and (eq .Values.mode "split") (eq .Values.collector.source "http")) }}true{{ end }}
 {{- end }}
 
-{{/* dialwatch.yaml: the settings of the values, with the addresses and the file that ports and volumes of the pods are made for. */}}
+{{/* The label of all metrics and alerts of this release; a release of the same name may be in another namespace. */}}
+{{- define "dialwatch.installation" -}}
+{{- dig "lake" "installation" "" .Values.config | default (printf "%s/%s" .Release.Namespace .Release.Name) }}
+{{- end }}
+
+{{/* dialwatch.yaml: the settings of the values, with the name of the installation, and the addresses and the file that ports and volumes of the pods are made for. */}}
 {{- define "dialwatch.config" -}}
 {{- $addresses := dict
+  "lake" (dict "installation" (include "dialwatch.installation" .))
   "collector" (dict "metrics_listen" "0.0.0.0:9463")
   "evaluator" (dict "metrics_listen" "0.0.0.0:9465" "judge_calls" "/var/lib/dialwatch/judge_calls.sqlite")
   "monitor" (dict "listen" "0.0.0.0:8000" "metrics_listen" "0.0.0.0:9464") }}

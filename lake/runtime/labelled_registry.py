@@ -1,0 +1,31 @@
+"""Prometheus registry that writes the installation into each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+
+INSTALLATION = "installation"
+"""The label: two installations that one Prometheus scrapes have the same names of deployments, hosts and judges."""
+
+
+class LabelledRegistry(CollectorRegistry):
+    """A registry whose every sample has the label `installation`, whatever collector it comes from.
+
+    The exporters of all parts use it, so that no metric can lack the label.
+    """
+
+    def __init__(self, installation: str) -> None:
+        super().__init__()
+        self._installation = installation
+
+    def collect(self) -> Iterator[Metric]:
+        """Give the families of all collectors, with the label in each sample."""
+        for family in super().collect():
+            labelled = Metric(family.name, family.documentation, family.type, family.unit)
+            labelled.samples = [
+                sample._replace(labels={**sample.labels, INSTALLATION: self._installation}) for sample in family.samples
+            ]
+            yield labelled
