@@ -66,7 +66,7 @@ from .root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEA
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
 from .runtime.clocks import SKEW, ClockSteps, age_of
-from .runtime.durations import reads_seconds
+from .runtime.durations import duration, reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
 from .runtime.logs import Logs, chosen_logs, configure_logs
@@ -342,6 +342,7 @@ __all__ = [
     "context_texts",
     "deployment_name",
     "drop_before",
+    "duration",
     "erase",
     "find_answers",
     "finish_kind",

@@ -61,6 +61,37 @@ def test_a_part_is_ready_while_the_lake_takes_its_rows() -> None:
     assert not part.is_ready()
 
 
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_part_that_gets_no_lines_fails_and_is_not_ready(is_needed: bool) -> None:
+    """Where lines come over HTTP it stays ready: a balancer would keep them from it for ever."""
+    part, problem = Part(COLLECTOR), ["file /logs/*: no file matches"]
+    part.note("lake", None)
+    part.watch_sources(lambda: problem[0] or None, is_needed=is_needed)
+    assert part.heartbeat().state is ServiceState.FAILING
+    assert part.heartbeat().error == part.sources_problem() == problem[0]
+    assert part.is_ready() is not is_needed
+    assert part.lacks() == (problem[0] if is_needed else None)
+    problem[0] = ""
+    assert part.is_ready()
+    assert part.heartbeat().state is ServiceState.RUNNING
+
+
+def test_parts_that_only_read_write_nothing_into_an_empty_lake(tmp_path: Path) -> None:
+    """A mistyped root is said, no folder is made, and the parts begin once others have made the lake."""
+    lake = Lake(str(tmp_path / "typo"))
+    parts = ProcessParts(lake, [EVALUATOR], every=0.02, makes_the_lake=False)
+    with parts.running():
+        [heartbeat] = parts.heartbeats()
+        assert heartbeat.state is ServiceState.FAILING
+        assert f"the lake {lake.root} is empty" in (parts.lacks() or "")
+        assert "lake.root is mistyped" in (heartbeat.error or "")
+        assert not parts[EVALUATOR].is_ready()
+        assert not Path(lake.root).exists()
+        lake.table(SERVICES).append(SERVICES.rows([Part(COLLECTOR).heartbeat().row()]))
+        wait_for(parts[EVALUATOR].is_ready)
+        assert parts.lacks() is None
+
+
 def test_a_clock_that_is_set_back_leaves_no_part_failing() -> None:
     """What counts is which try came last, not the times that the clock gave them."""
     now = [NOW]

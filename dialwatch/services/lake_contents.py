@@ -1,0 +1,62 @@
+"""Contents of a lake in a few words, so that a mistyped root is seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lake import BATCHES, Lake, duration, is_store_error, log_failure
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LakeContents:
+    """Number of deployments, and the age of the newest rows of a collector; None where there are none."""
+
+    deployments: int
+    newest_age: timedelta | None
+
+    def __str__(self) -> str:
+        """Give it in words."""
+        number = f"{self.deployments:,} deployment{'' if self.deployments == 1 else 's'}"
+        age = "no row of a collector yet" if self.newest_age is None else f"newest row {duration(self.newest_age)} ago"
+        return f"{number}, {age}"
+
+
+def contents_of(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> LakeContents | None:
+    """Give what is in a lake; None where it is empty. Makes nothing. Raises what the store raises."""
+    if lake.is_empty():
+        return None
+    newest = _newest_commit(lake)
+    age = None if newest is None else max(timedelta(0), clock() - newest)
+    return LakeContents(sum(name is not None for name in lake.deployments()), age)
+
+
+def log_contents(lake: Lake) -> None:
+    """Log what is in a lake, as a service begins; a store that is away is logged by others."""
+    try:
+        found = contents_of(lake)
+    except Exception as error:
+        if not is_store_error(error):
+            log_failure(logger, error, "could not see what is in the lake %s", lake.root)
+        return
+    if found is None:
+        logger.warning("the lake %s is empty: this is its first start, or lake.root is mistyped", lake.root)
+    else:
+        logger.info("the lake %s has %s", lake.root, str(found))
+
+
+def _newest_commit(lake: Lake) -> datetime | None:
+    table = lake.table(BATCHES)
+    newest_date = max((file.date for file in table.live_files() if file.date is not None), default=None)
+    if newest_date is None:
+        return None
+    rows = table.read(["committed_at"], where=ds.field("date") == date.fromisoformat(newest_date))
+    newest: datetime | None = pc.max(rows["committed_at"]).as_py()
+    return newest
