@@ -70,7 +70,9 @@ def with_absolute_root(values: dict[str, Any], path: Path) -> dict[str, Any]:
     that stands below the current folder.
     """
     section = values.get("lake")
-    root = section.get("root") if isinstance(section, dict) else None
+    if not isinstance(section, dict):
+        return values
+    root = section.get("root")
     if (
         not isinstance(root, str)
         or not root

@@ -106,7 +106,7 @@ from .tables.open_tables import OpenTables, TableSource
 from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
 from .tables.positions import read_new
 from .tables.single_row import SingleRow, UnreadableTableError
-from .tables.storage import Storage, is_remote
+from .tables.storage import Storage, UnsupportedStoreError, check_scheme, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from .tables.table import OVERLAP, Table
 from .tables.write_probe import WriteProbe, probe_writes
@@ -313,6 +313,7 @@ __all__ = [
     "UncommittedPositions",
     "UnreadableTableError",
     "UnscoredReason",
+    "UnsupportedStoreError",
     "WorkerDiedError",
     "WorkerPool",
     "WriteProbe",
@@ -333,6 +334,7 @@ __all__ = [
     "change_case",
     "change_cases",
     "check_root",
+    "check_scheme",
     "chosen_logs",
     "citations_of",
     "clean_log",

@@ -28,6 +28,7 @@ from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, 
 from collector.signals import SignalSettings
 from collector.sources.http.app import SOURCE_NAME
 from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
 from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.probes import add_health, add_readiness
@@ -83,7 +84,11 @@ def collecting(
     """
     chosen, part = settings.collector, part or Part(ServicePart.COLLECTOR)
     lake = lake.used_by(StoreUser.COLLECTOR)
-    shared, stop = Collector(lake, chosen, recover=False), threading.Event()
+    stop = threading.Event()
+    try:
+        shared = Collector(lake, chosen, recover=False)
+    except ValueError as error:  # such as a model for redaction that is not on this machine
+        raise ConfigError(str(error)) from None
     last_lines = last_lines or LastLines()
     part.watch("commit", lambda: shared.problem)
     # A collector that cannot commit takes no lines, whether or not some come.

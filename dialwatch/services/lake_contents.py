@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -10,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import BATCHES, Lake, duration, is_store_error, log_failure
+from lake import BATCHES, Lake, duration, is_remote, is_store_error, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +40,18 @@ def contents_of(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now
 
 
 def log_contents(lake: Lake) -> None:
-    """Log what is in a lake, as a service begins; a store that is away is logged by others."""
+    """Log what is in a lake, as a service begins, which waits for no store."""
+    if is_remote(lake.root):
+        threading.Thread(target=_log_contents, args=(lake,), name="contents of the lake", daemon=True).start()
+    else:
+        _log_contents(lake)
+
+
+def _log_contents(lake: Lake) -> None:
     try:
         found = contents_of(lake)
     except Exception as error:
+        # A store that is away is logged by others.
         if not is_store_error(error):
             log_failure(logger, error, "could not see what is in the lake %s", lake.root)
         return

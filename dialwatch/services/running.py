@@ -25,7 +25,7 @@ from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import is_loopback, parse_address
 from dialwatch.serving.hosts import KnownHosts
-from dialwatch.serving.server import BackgroundServer
+from dialwatch.serving.server import BackgroundServer, bound
 from lake import Lake, ServicePart, StoreRequests, StoreUser
 from monitor import Monitor
 
@@ -38,7 +38,7 @@ def all_services(settings: Settings) -> Iterator[None]:
 
     When the block ends all are asked to stop at once, and what they are at is left to the next start.
     """
-    _refuse_open_pages(settings)
+    refuse_open_pages(settings)
     lake, stop = settings.lake.open(), threading.Event()
     sources = settings.collector
     has_source = bool(sources.kafka or sources.files or sources.http)
@@ -48,8 +48,9 @@ def all_services(settings: Settings) -> Iterator[None]:
         lake.used_by(StoreUser.HEARTBEATS), [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)]
     )
     last_lines = LastLines()
-    log_contents(lake)
     with ExitStack() as stack:
+        stack.enter_context(bound(addresses_of(settings, [*collects, ServicePart.EVALUATOR, ServicePart.MONITOR])))
+        log_contents(lake)
         stack.enter_context(parts.running())
         stack.enter_context(evaluating(settings, lake, parts, stop, [StoreUser.EVALUATOR]))
         if upkeep:
@@ -72,9 +73,11 @@ def all_services(settings: Settings) -> Iterator[None]:
 def only_collector(settings: Settings) -> Iterator[None]:
     """Run the collector in a process of its own."""
     lake = settings.lake.open()
-    log_contents(lake)
     parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.COLLECTOR])
-    with parts.running(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
+    with (
+        _beginning(settings, lake, parts, ServicePart.COLLECTOR),
+        collecting(settings, lake, parts[ServicePart.COLLECTOR]),
+    ):
         yield
 
 
@@ -82,25 +85,45 @@ def only_collector(settings: Settings) -> Iterator[None]:
 def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
-    log_contents(lake)
     parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.EVALUATOR], makes_the_lake=False)
     stop = threading.Event()
-    with parts.running(), evaluating(settings, lake, parts, stop):
+    with _beginning(settings, lake, parts, ServicePart.EVALUATOR), evaluating(settings, lake, parts, stop):
         yield
 
 
 @contextmanager
 def only_monitor(settings: Settings) -> Iterator[None]:
     """Run the monitor in a process of its own."""
-    _refuse_open_pages(settings)
+    refuse_open_pages(settings)
     lake = settings.lake.open()
-    log_contents(lake)
     parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), _parts_of_monitor(settings), makes_the_lake=False)
-    with parts.running(), monitoring(settings, lake, parts=parts):
+    with _beginning(settings, lake, parts, ServicePart.MONITOR), monitoring(settings, lake, parts=parts):
         yield
 
 
-def _refuse_open_pages(settings: Settings) -> None:
+@contextmanager
+def _beginning(settings: Settings, lake: Lake, parts: ProcessParts, served: ServicePart) -> Iterator[None]:
+    """Take the addresses, say what the lake has, and write heartbeats while the block runs."""
+    with bound(addresses_of(settings, [served])):
+        log_contents(lake)
+        with parts.running():
+            yield
+
+
+def addresses_of(settings: Settings, parts: Sequence[ServicePart]) -> dict[str, str]:
+    """Give the addresses that a process with these parts listens on, by their settings."""
+    collector, http = settings.collector, settings.collector.http
+    chosen = {
+        "collector.http.listen": http.listen if http and ServicePart.COLLECTOR in parts else None,
+        "collector.metrics_listen": collector.metrics_listen if ServicePart.COLLECTOR in parts else None,
+        "evaluator.metrics_listen": settings.evaluator.metrics_listen if ServicePart.EVALUATOR in parts else None,
+        "monitor.listen": settings.monitor.listen if ServicePart.MONITOR in parts else None,
+        "monitor.metrics_listen": settings.monitor.metrics_listen if ServicePart.MONITOR in parts else None,
+    }
+    return {setting: listen for setting, listen in chosen.items() if listen is not None}
+
+
+def refuse_open_pages(settings: Settings) -> None:
     """Raise ConfigError where others than this machine could open the pages, and nobody said who may."""
     chosen = settings.monitor
     if chosen.access is None and not is_loopback(chosen.listen):

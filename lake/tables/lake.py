@@ -17,7 +17,7 @@ from lake.table_spec import TableSpec
 from lake.tables.changes import ChangeNotes
 from lake.tables.folder_names import deployment_name, folder_name, is_cut
 from lake.tables.news import News
-from lake.tables.storage import Storage, is_remote
+from lake.tables.storage import Storage, check_scheme, is_remote
 from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
@@ -26,12 +26,13 @@ _UNUSABLE = frozenset("%[]#?")
 
 
 def check_root(root: str) -> None:
-    """Raise ValueError where deltalake would take a part of the root for an escape or a pattern."""
+    """Raise ValueError for a root with an escape or a pattern for deltalake, or on a store that is not supported."""
     found = sorted(_UNUSABLE.intersection(root))
     if found:
         raise ValueError(
             f"the lake's root {root!r} holds {' '.join(found)}: choose one without {' '.join(sorted(_UNUSABLE))}"
         )
+    check_scheme(root)
 
 
 class Lake:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pyarrow.dataset as ds
 
 from dialwatch.actions.checks.finding import Finding, failed, guarded, well
-from lake import SERVICES, SKEW, Lake, WriteProbe, probe_writes
+from dialwatch.services.lake_contents import contents_of
+from lake import SERVICES, SKEW, Lake, ServiceState, WriteProbe, duration, is_remote, probe_writes
 
 _NOTICED = timedelta(seconds=60)
 """Difference of clocks that a person should know of; rows are right up to an hour."""
+_LATELY = timedelta(minutes=5)
+"""A heartbeat comes each minute."""
 _ADVICE = "check lake.root, lake.storage, the space and the permissions"
 
 
@@ -22,9 +27,30 @@ def check_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(
 
 
 def _written(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
+    if not is_remote(lake.root) and not Path(lake.root).exists():
+        return [_can_be_made(Path(lake.root))]
     probe = probe_writes(lake, clock)
-    found = [_writable(lake, probe), _clock_of("its store", probe.clock_ahead)]
-    return [*found, *guarded("clocks", partial(_heartbeats, lake, clock), _ADVICE)]
+    found = [_writable(lake, probe), _contents(lake, clock), _clock_of("its store", probe.clock_ahead)]
+    return [
+        *found,
+        *guarded("clocks", partial(_heartbeats, lake, clock), _ADVICE),
+        *guarded("services", partial(_failing, lake, clock), _ADVICE),
+    ]
+
+
+def _can_be_made(root: Path) -> Finding:
+    """Give whether a folder that is not there can be made, without making it."""
+    parent = next(folder for folder in root.parents if folder.exists())
+    if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
+        return well("lake", f"there is no lake in {root} yet: the first start makes it, if lake.root is right")
+    return failed("lake", f"there is no lake in {root}, and {parent} cannot be written: {_ADVICE}")
+
+
+def _contents(lake: Lake, clock: Callable[[], datetime]) -> Finding:
+    found = contents_of(lake, clock)
+    if found is None:
+        return well("lake", "it is empty: nothing was collected yet, or lake.root is mistyped")
+    return well("lake", str(found))
 
 
 def _writable(lake: Lake, probe: WriteProbe) -> Finding:
@@ -41,12 +67,12 @@ def _writable(lake: Lake, probe: WriteProbe) -> Finding:
 
 def _clock_of(whose: str, ahead: timedelta) -> Finding:
     seconds = ahead.total_seconds()
-    shown = f"the clock of {whose} is {abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'} this one"
+    shown = f"the clock of {whose} is {duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} this one"
     if abs(ahead) > SKEW:
         return failed("clocks", f"{shown}, more than an hour: set them")
     if abs(ahead) > _NOTICED:
         return failed("clocks", f"{shown}: rows are right up to an hour, set them before it grows")
-    return well("clocks", f"the clock of {whose} is within {_NOTICED.total_seconds():.0f} s of this one")
+    return well("clocks", f"the clock of {whose} is within {duration(_NOTICED)} of this one")
 
 
 def _heartbeats(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
@@ -57,3 +83,16 @@ def _heartbeats(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
     now = clock()
     ahead = [(row["host"], row["heartbeat_at_max"] - now) for row in last.to_pylist()]
     return [_clock_of(f"host {host}", by) for host, by in ahead if by > _NOTICED]
+
+
+def _failing(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
+    """Parts that run and said of themselves in the last minutes that they fail."""
+    since = clock() - _LATELY
+    columns = ["part", "host", "since", "heartbeat_at", "state", "error"]
+    rows = lake.table(SERVICES).read(columns, where=ds.field("date") >= since.date()).sort_by("heartbeat_at")
+    last = {(row["part"], row["host"], row["since"]): row for row in rows.to_pylist() if row["heartbeat_at"] >= since}
+    return [
+        failed("services", f"the {row['part']} on {row['host']} fails: {row['error']}")
+        for row in last.values()
+        if row["state"] == ServiceState.FAILING
+    ]

@@ -11,6 +11,7 @@ from dialwatch.actions.checks.finding import Finding, Verdict, guarded
 from dialwatch.actions.checks.lake_checks import check_lake
 from dialwatch.actions.checks.receiver_checks import check_receivers
 from dialwatch.actions.checks.source_checks import check_sources
+from dialwatch.actions.checks.start_checks import check_start
 from dialwatch.config import Settings
 from lake import Lake
 
@@ -31,7 +32,8 @@ def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
     """Give what each check finds, one after the other."""
     looks: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
         ("lake", lambda: check_lake(lake)),
-        ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage())),
+        ("start", lambda: check_start(settings, lake)),
+        ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage(), lake.root)),
         ("models", lambda: check_models(settings.evaluator)),
         ("judges", lambda: check_judges(settings.evaluator)),
         ("receivers", lambda: check_receivers(settings.monitor, lake)),
