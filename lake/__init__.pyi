@@ -115,6 +115,7 @@ from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
 from .upkeep.retention import RetentionResult, drop_before
+from .upkeep.text_retention import NEW_LAKE_AGE, begin_lake, text_age
 from .vocabulary import (
     ALERT_STATES,
     ANSWERING_KINDS,
@@ -194,6 +195,7 @@ __all__ = [
     "LABEL_COLUMNS",
     "LOG_RETENTION",
     "MONITOR_STATE",
+    "NEW_LAKE_AGE",
     "NO_DAY",
     "NO_ERROR",
     "NO_ID",
@@ -325,6 +327,7 @@ __all__ = [
     "answer_text",
     "answers_frame",
     "asks_llm",
+    "begin_lake",
     "callers",
     "can_drift",
     "case_history",
@@ -384,6 +387,7 @@ __all__ = [
     "signals_by_answer",
     "statements_of",
     "store_requests",
+    "text_age",
     "text_of_cell",
     "texts_of_answers",
     "unseen_pieces",

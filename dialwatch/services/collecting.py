@@ -36,7 +36,7 @@ from dialwatch.services.schedule import Schedule
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from lake import Lake, ServicePart, StoreRequests, StoreUser, log_failure
+from lake import Lake, ServicePart, StoreRequests, StoreUser, begin_lake, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
     Raises SystemExit with code 1 where files could not be read, when all others are in the lake.
     """
     lake, chosen, storage = settings.lake.open(), settings.collector, settings.lake.storage.storage()
+    begin_lake(lake)
     if workers > 1:
         found, outcome = collect_with_workers(lake, chosen, paths, storage, workers)
         counts, unreadable = outcome.counts, outcome.unreadable
@@ -86,7 +87,7 @@ def collecting(
     lake = lake.used_by(StoreUser.COLLECTOR)
     stop = threading.Event()
     try:
-        shared = Collector(lake, chosen, recover=False)
+        shared = Collector(lake, chosen, recover=False, begin=partial(begin_lake, lake))
     except ValueError as error:  # such as a model for redaction that is not on this machine
         raise ConfigError(str(error)) from None
     last_lines = last_lines or LastLines()

@@ -18,6 +18,7 @@ from lake import (
     ServicePart,
     ServiceState,
     Table,
+    begin_lake,
     log_failure,
     without_rows,
 )
@@ -150,6 +151,7 @@ class ProcessParts:
         """`makes_the_lake` False: these parts only read what others collect, and write nothing into an empty lake."""
         self._lake = lake
         self._makes_the_lake = makes_the_lake
+        self._has_begun = False
         self._every = every
         self._parts = {name: Part(name, host, clock) for name in names}
         self._problem: Exception | None = None
@@ -220,12 +222,14 @@ class ProcessParts:
             if not self._has_tried.is_set():
                 # It says more than a write does of what is wrong with S3's credentials.
                 self._lake.deployments()
-            if not self._makes_the_lake and self._lake.is_empty():
+            if not self._has_begun and not self._makes_the_lake and self._lake.is_empty():
                 raise EmptyLakeError(
                     f"the lake {self._lake.root} is empty: nothing was collected into it yet, or lake.root is "
                     "mistyped. It is looked at again, and nothing is written meanwhile"
                 )
-            self._makes_the_lake = True
+            if not self._has_begun:
+                begin_lake(self._lake)
+                self._has_begun = True
             table.append(SERVICES.rows([heartbeat.row() for heartbeat in self.heartbeats(state)]))
         except EmptyLakeError as error:
             self._problem = error

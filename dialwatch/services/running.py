@@ -50,7 +50,7 @@ def all_services(settings: Settings) -> Iterator[None]:
     last_lines = LastLines()
     with ExitStack() as stack:
         stack.enter_context(bound(addresses_of(settings, [*collects, ServicePart.EVALUATOR, ServicePart.MONITOR])))
-        log_contents(lake)
+        log_contents(lake, settings.lake.maintenance)
         stack.enter_context(parts.running())
         stack.enter_context(evaluating(settings, lake, parts, stop, [StoreUser.EVALUATOR]))
         if upkeep:
@@ -105,7 +105,7 @@ def only_monitor(settings: Settings) -> Iterator[None]:
 def _beginning(settings: Settings, lake: Lake, parts: ProcessParts, served: ServicePart) -> Iterator[None]:
     """Take the addresses, say what the lake has, and write heartbeats while the block runs."""
     with bound(addresses_of(settings, [served])):
-        log_contents(lake)
+        log_contents(lake, settings.lake.maintenance)
         with parts.running():
             yield
 

@@ -10,9 +10,19 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 
-from dialwatch.actions.checks.finding import Finding, failed, guarded, well
-from dialwatch.services.lake_contents import contents_of
-from lake import SERVICES, SKEW, Lake, ServiceState, WriteProbe, duration, is_remote, probe_writes
+from dialwatch.actions.checks.finding import Finding, failed, guarded, warning, well
+from dialwatch.services.lake_contents import contents_of, retention_words
+from lake import (
+    SERVICES,
+    SKEW,
+    Lake,
+    LakeMaintenanceSettings,
+    ServiceState,
+    WriteProbe,
+    duration,
+    is_remote,
+    probe_writes,
+)
 
 _NOTICED = timedelta(seconds=60)
 """Difference of clocks that a person should know of; rows are right up to an hour."""
@@ -24,6 +34,15 @@ _ADVICE = "check lake.root, lake.storage, the space and the permissions"
 def check_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Finding]:
     """Look whether the lake takes rows, and compare its clock and those of the parts with ours."""
     return guarded("lake", partial(_written, lake, clock), _ADVICE)
+
+
+def check_retention(lake: Lake, settings: LakeMaintenanceSettings) -> list[Finding]:
+    """Say how old raw texts of people may become in the lake; a warning where nobody has decided it."""
+    found = retention_words(lake, settings)
+    if found is None:
+        return [well("retention", "lake.maintenance.retention says how old raw texts may become")]
+    is_open, words = found
+    return [warning("retention", words) if is_open else well("retention", words)]
 
 
 def _written(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:

@@ -8,7 +8,7 @@ import typer
 
 from dialwatch.actions.checks.evaluator_checks import check_judges, check_models
 from dialwatch.actions.checks.finding import Finding, Verdict, guarded
-from dialwatch.actions.checks.lake_checks import check_lake
+from dialwatch.actions.checks.lake_checks import check_lake, check_retention
 from dialwatch.actions.checks.receiver_checks import check_receivers
 from dialwatch.actions.checks.source_checks import check_sources
 from dialwatch.actions.checks.start_checks import check_start
@@ -32,6 +32,7 @@ def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
     """Give what each check finds, one after the other."""
     looks: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
         ("lake", lambda: check_lake(lake)),
+        ("retention", lambda: check_retention(lake, settings.lake.maintenance)),
         ("start", lambda: check_start(settings, lake)),
         ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage(), lake.root)),
         ("models", lambda: check_models(settings.evaluator)),

@@ -85,7 +85,7 @@ monitor:
 """,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    subjects = ["lake", "addresses", "start", "files", "models", "judges", "receivers"]
+    subjects = ["lake", "retention", "addresses", "start", "files", "models", "judges", "receivers"]
     assert [line.split()[1] for line in lines(done, Verdict.OK)] == subjects
     assert len(done.stdout.splitlines()) == len(subjects)
     assert endpoint.asked == [

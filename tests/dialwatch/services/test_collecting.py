@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from dialwatch.services.collecting import collect_once, collecting
 from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.running import all_services
-from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Storage, Table
+from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Storage, Table, text_age
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 
@@ -39,6 +40,7 @@ def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int
     with pytest.raises(SystemExit, match=r"(?s)z\.log cannot be read now .*1 of 3 files could not be read; the 4 new"):
         collect_once(settings_for(tmp_path), [f"{tmp_path}/*.log", f"{tmp_path}/z.log"], workers)
     assert Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read().num_rows == 4
+    assert text_age(Lake(f"{tmp_path}/lake")) == timedelta(days=90)
 
 
 @pytest.mark.integration

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from dialwatch.services.heartbeats import Part, ProcessParts
-from lake import SERVICES, Lake, ServicePart, ServiceState, Table
+from lake import SERVICES, Lake, ServicePart, ServiceState, Table, text_age
 from tests.servers import wait_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -74,6 +74,17 @@ def test_a_part_that_gets_no_lines_fails_and_is_not_ready(is_needed: bool) -> No
     problem[0] = ""
     assert part.is_ready()
     assert part.heartbeat().state is ServiceState.RUNNING
+
+
+def test_the_first_heartbeat_in_a_new_lake_comes_after_its_defaults(tmp_path: Path) -> None:
+    """So that no row is in it before; a lake that has rows gets none."""
+    new, old = Lake(f"{tmp_path}/new"), Lake(f"{tmp_path}/old")
+    old.table(SERVICES).append(SERVICES.rows([Part(COLLECTOR).heartbeat().row()]))
+    for lake, age in ((new, timedelta(days=90)), (old, None)):
+        parts = ProcessParts(lake, [COLLECTOR])
+        with parts.running():
+            wait_for(parts[COLLECTOR].is_ready)
+        assert text_age(lake) == age
 
 
 def test_parts_that_only_read_write_nothing_into_an_empty_lake(tmp_path: Path) -> None:
