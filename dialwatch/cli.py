@@ -97,9 +97,17 @@ def _advice_on(error: Exception) -> str | None:
     from evaluator.calibration import CalibrationError
     from evaluator.datasets import DatasetError
     from evaluator.metrics import UnknownMetricError
-    from lake import LostRaceError, TableError
+    from lake import LostRaceError, TableError, UnsupportedStoreError
 
     if isinstance(error, BotoCoreError):
         return "; check lake.storage and AWS_..."
-    fixable = CalibrationError | DatasetError | LostRaceError | TableError | UnknownMetricError | WorkerError
+    fixable = (
+        CalibrationError
+        | DatasetError
+        | LostRaceError
+        | TableError
+        | UnknownMetricError
+        | UnsupportedStoreError
+        | WorkerError
+    )
     return "" if isinstance(error, fixable) else None

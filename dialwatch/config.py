@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -20,6 +20,8 @@ from pydantic_settings import (
 )
 
 from collector import CollectorSettings
+from dialwatch.config_file import read_yaml, with_absolute_root
+from dialwatch.config_words import words_of
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
@@ -33,6 +35,10 @@ STORE_FLUSH_SECONDS, STORE_EVALUATOR_SECONDS, STORE_UPKEEP_SECONDS = 40.0, 90.0,
 the request. With the first a line is on the pages within a minute: up to five seconds until it is read, some for the
 commit and five until the monitor looks are to be added."""
 _FILE = "_file"
+_CONTAINERS = frozenset({list, tuple, dict, frozenset, Mapping})
+"""Types of settings that a variable holds as JSON."""
+_JSON_TYPES = ("list_type", "tuple_type", "dict_type", "frozen_set_type", "mapping_type", "model_type")
+"""pydantic's names of what is wrong where such a variable holds none."""
 
 
 class StorageSettings(BaseModel):
@@ -151,7 +157,7 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
     `flags` are values of the command line, by section. A flag wins over the environment, the environment over the
     file. Raises ConfigError.
     """
-    values = {} if path is None else _read_yaml(path)
+    values = {} if path is None else _values_of(path)
     _refuse_unknown_variables()
 
     class FromAllSources(BaseSettings, Settings):
@@ -173,11 +179,12 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
     try:
         return _paced_for_its_lake(FromAllSources(**(flags or {})))
     except ValidationError as error:
-        raise ConfigError(_explain(error, path)) from None
-    except SettingsError as error:
+        raise ConfigError(_explain(error, path, flags or {})) from None
+    except SettingsError:
         example = f'{PREFIX}COLLECTOR__LEAVE_OUT=["{Kind.EMBEDDING}"]'
+        names = ", ".join(_without_json()) or f"{PREFIX}..."
         raise ConfigError(
-            f"a variable {PREFIX}... cannot be read: {error}; lists and mappings are JSON there: {example}"
+            f"environment variable {names} cannot be read: lists and mappings are JSON there: {example}"
         ) from None
 
 
@@ -196,33 +203,9 @@ def _paced_for_its_lake(settings: Settings) -> Settings:
     return settings.model_copy(update={"lake": lake, "collector": collector, "evaluator": evaluator})
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}; name the file with -c") from None
-    except Exception as error:  # values such as 2026-13-45, and nesting without end, raise whatever they raise
-        raise ConfigError(f"{path} is no YAML: {_yaml_problem(error)}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path} must hold sections such as `lake:`, it holds {type(values).__name__}")
+def _values_of(path: Path) -> dict[str, Any]:
+    values = with_absolute_root(read_yaml(path), path)
     return {key: _with_secrets(item, (key,)) for key, item in values.items()}
-
-
-def _yaml_problem(error: Exception) -> str:
-    """Say what is wrong and where, with nothing that stands in the file: it may be a secret."""
-    if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} is no UTF-8"
-    if isinstance(error, yaml.reader.ReaderError):
-        return f"character {error.position} may not stand in YAML; write it as an escape between double quotes"
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return "one of its values is not of the kind that it looks like, or it nests too deep; put texts in quotes"
-    problem, mark, begun = error.problem or "", error.problem_mark, error.context_mark
-    if isinstance(error, yaml.composer.ComposerError | yaml.constructor.ConstructorError):
-        # Names of aliases, anchors and tags.
-        problem = re.sub(r"'.*'", "...", problem, flags=re.DOTALL)
-        problem += "; a text that begins with *, & or ! stands in quotes"
-    begins = f" (in what begins in line {begun.line + 1})" if begun and begun.line != mark.line else ""
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}{begins}"
 
 
 def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
@@ -282,22 +265,87 @@ def _refuse_unknown_variables() -> None:
             raise ConfigError(f"environment variable {name}: two underscores stand for a dot, as in {PREFIX}LAKE__ROOT")
 
 
-def _explain(error: ValidationError, path: Path | None) -> str:
+def _without_json() -> list[str]:
+    """Names of the variables that are for a list or a mapping and hold no JSON."""
+    found = []
+    for name, location in _variables().items():
+        model = _model_at(location[:-1])
+        field = None if model is None else model.model_fields.get(location[-1])
+        kinds = [] if field is None else [field.annotation, *getattr(field.annotation, "__args__", ())]
+        if any(get_origin(kind) in _CONTAINERS for kind in kinds) and not _is_json(os.environ[name]):
+            found.append(name)
+    return found
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _variables() -> dict[str, tuple[str, ...]]:
+    """Variables of the environment that are settings, with the location of each."""
+    return {
+        name: tuple(name.upper().removeprefix(PREFIX).lower().split("__"))
+        for name in sorted(os.environ)
+        if name.upper().startswith(PREFIX)
+    }
+
+
+def _explain(error: ValidationError, path: Path | None, flags: Mapping[str, Any]) -> str:
     lines = [f"{path or 'the configuration'} cannot be used:"]
     for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"])
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            model = _model_at(problem["loc"][:-1])
-            message = "unknown key" + (f"; known here: {_known(model)}" if model else "")
-        if problem["type"] == "missing":
-            message = "is missing"
-            if where == "lake":
-                where, message = MISSING_LAKE.split(": ", 1)
-        if problem["type"] == "float_parsing":
-            message = f"{problem['input']!r} is neither a number nor a time such as 30s, 5m, 24h or 90d"
-        lines.append(f"  {where}: {message}")
-    return "\n".join(lines)
+        # Names of the alternatives of a type, such as `literal['none']`, are no keys.
+        location = tuple(part for part in problem["loc"] if isinstance(part, int) or "[" not in part)
+        where, message = ".".join(map(str, location)), _words(problem, location)
+        if where == "lake" and problem["type"] == "missing":
+            where, message = MISSING_LAKE.split(": ", 1)
+        if problem["type"] != "default_factory_not_called":
+            origin = _origin(location, flags)
+            is_json = origin and isinstance(problem["input"], str) and problem["type"] in _JSON_TYPES
+            lines.append(f"  {origin}{where}: {message}{'; in the environment it is JSON' if is_json else ''}")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _words(problem: ErrorDetails, location: tuple[int | str, ...]) -> str:
+    parent = _model_at(location[:-1])
+    if problem["type"] == "extra_forbidden":
+        return "unknown key" + (f"; known here: {_known(parent)}" if parent else "")
+    if problem["type"] == "missing":
+        return "is missing"
+    if problem["type"] == "float_parsing":
+        return f"{problem['input']!r} is neither a number nor a time such as 30s, 5m, 24h or 90d"
+    own = _model_at(location)
+    field = None if parent is None or not location else parent.model_fields.get(str(location[-1]))
+    return words_of(problem, field, _known(own) if own else "")
+
+
+def _origin(location: tuple[int | str, ...], flags: Mapping[str, Any]) -> str:
+    """Say which variable a value comes from, or that it is an option of the command; nothing where it is the file's."""
+    names = tuple(map(str, location))
+    if _holds(flags, names):
+        return "option of the command, "
+    for name, variable in _variables().items():
+        rest = names[len(variable) :]
+        if tuple(map(str.lower, names[: len(variable)])) != variable:
+            continue
+        if not rest or (_is_json(text := os.environ[name]) and _holds(json.loads(text), rest)):
+            return f"environment variable {name}, "
+    return ""
+
+
+def _holds(values: Any, names: tuple[str, ...]) -> bool:
+    """Whether nested values have something at a place."""
+    for name in names:
+        if isinstance(values, list) and name.isdecimal() and int(name) < len(values):
+            values = values[int(name)]
+        elif isinstance(values, Mapping) and name in values:
+            values = values[name]
+        else:
+            return False
+    return bool(names)
 
 
 def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
@@ -316,4 +364,6 @@ def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
 
 
 def _known(model: type[BaseModel]) -> str:
-    return ", ".join(sorted(model.model_fields))
+    """Give the keys of a section as the file has them: secrets are in files of their own."""
+    names = (f"{name}{_FILE}" if _is_secret(field) else name for name, field in model.model_fields.items())
+    return ", ".join(sorted(names))

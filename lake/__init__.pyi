@@ -77,7 +77,7 @@ from .root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEA
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
 from .runtime.clocks import SKEW, ClockSteps, age_of
-from .runtime.durations import reads_seconds
+from .runtime.durations import duration, reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
 from .runtime.labelled_registry import INSTALLATION, LabelledRegistry
@@ -118,7 +118,7 @@ from .tables.open_tables import OpenTables, TableSource
 from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
 from .tables.positions import read_new
 from .tables.single_row import SingleRow, UnreadableTableError
-from .tables.storage import Storage, is_remote
+from .tables.storage import Storage, UnsupportedStoreError, check_scheme, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from .tables.table import OVERLAP, Table
 from .tables.write_probe import WriteProbe, probe_writes
@@ -127,6 +127,7 @@ from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
 from .upkeep.retention import RetentionResult, drop_before
+from .upkeep.text_retention import NEW_LAKE_AGE, begin_lake, text_age
 from .vocabulary import (
     ALERT_STATES,
     ANSWERING_KINDS,
@@ -208,6 +209,7 @@ __all__ = [
     "LABEL_COLUMNS",
     "LOG_RETENTION",
     "MONITOR_STATE",
+    "NEW_LAKE_AGE",
     "NO_DAY",
     "NO_ERROR",
     "NO_ID",
@@ -330,6 +332,7 @@ __all__ = [
     "UnjoinedReason",
     "UnreadableTableError",
     "UnscoredReason",
+    "UnsupportedStoreError",
     "WorkerDiedError",
     "WorkerPool",
     "WriteProbe",
@@ -341,6 +344,7 @@ __all__ = [
     "answer_text",
     "answers_frame",
     "asks_llm",
+    "begin_lake",
     "callers",
     "can_drift",
     "case_history",
@@ -350,6 +354,7 @@ __all__ = [
     "change_case",
     "change_cases",
     "check_root",
+    "check_scheme",
     "chosen_logs",
     "citations_of",
     "clean_log",
@@ -360,6 +365,7 @@ __all__ = [
     "count_unjoined",
     "deployment_name",
     "drop_before",
+    "duration",
     "erase",
     "find_answers",
     "finish_kind",
@@ -403,6 +409,7 @@ __all__ = [
     "signals_by_answer",
     "statements_of",
     "store_requests",
+    "text_age",
     "text_of_cell",
     "texts_of_answers",
     "unseen_pieces",

@@ -162,3 +162,19 @@ SECRETS = TableSpec(
     per_deployment=False,
     by_date=False,
 )
+
+LAKE_DEFAULTS = TableSpec(
+    "_lake_defaults",
+    "One row, written before any other into a new lake: what holds in it where the settings say nothing. A lake of an "
+    "earlier version has none.",
+    described(
+        ("begun_at", TIMESTAMP, "When the lake was begun."),
+        (
+            "text_retention_days",
+            pa.int64(),
+            "Age in days at which rows of parsed_logs, user_signals and _rejected are deleted.",
+        ),
+    ),
+    per_deployment=False,
+    by_date=False,
+)

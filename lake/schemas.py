@@ -6,7 +6,18 @@ import pyarrow as pa
 
 from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
-from lake.root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
+from lake.root_tables import (
+    AUDIT,
+    BATCHES,
+    CHANGES,
+    JUDGE_BUDGETS,
+    LAKE_DEFAULTS,
+    REJECTED,
+    RELEASES,
+    SECRETS,
+    SERVICES,
+    SILENCES,
+)
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
@@ -330,6 +341,7 @@ TABLES = {
         AUDIT,
         ROOT_STATE,
         SECRETS,
+        LAKE_DEFAULTS,
     )
 }
 """Every table by its folder's name."""

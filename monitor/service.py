@@ -53,12 +53,15 @@ class Monitor:
         judge_budgets: Mapping[str, float] | None = None,
         monotonic: Callable[[], float] | None = None,
         own_parts: Callable[[], Sequence[Heartbeat]] = tuple,
+        lacks: Callable[[], str | None] = lambda: None,
     ) -> None:
         """`judge_budgets` are what the evaluator's judges may cost a day (UTC), by their names.
 
         `monotonic` gives the seconds of a clock that is never set; without it `clock` is taken for such a one.
-        `own_parts` gives the heartbeats of the parts of this process, without the lake.
+        `own_parts` gives the heartbeats of the parts of this process, without the lake. `lacks` says which source of
+        this process gives no lines.
         """
+        self.lacks = lacks
         self.settings = settings
         self.audit = AuditLog(lake, clock)
         self._monotonic = monotonic or (lambda: clock().timestamp())

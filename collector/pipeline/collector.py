@@ -69,15 +69,16 @@ class Collector:
         monotonic: Callable[[], float] = time.monotonic,
         *,
         recover: bool = True,
+        begin: Callable[[], object] = lambda: None,
     ) -> None:
-        """Read recent ids and contexts from the lake; with `recover` false `prepare` does that."""
+        """Call `begin` and read recent ids and contexts from the lake; with `recover` false `prepare` does that."""
         self.lake = lake
         self.totals = Counts()
         self.meter = Meter(clock(), monotonic)
         self.committed_offsets = CommittedOffsets(lake, read=False)
         self._unrecovered: Exception | None = None
         self._settings = settings
-        self._clock = clock
+        self._clock, self._begin = clock, begin
         self._new_deployments = NewDeploymentLimit(
             lake, settings.new_deployments_per_hour, settings.signals.new_deployments_per_hour
         )
@@ -170,8 +171,7 @@ class Collector:
     def seconds_until_due(self) -> float:
         """Give the seconds until the open batch is old; 0 where it is."""
         with self._lock:
-            age = self._monotonic() - self._batch.opened_at
-            return max(0.0, self._settings.flush_seconds - age)
+            return max(0.0, self._batch.opened_at + self._settings.flush_seconds - self._monotonic())
 
     def flush_if_due(self) -> None:
         """Commit the open batch in the background if it is full or old.
@@ -285,6 +285,7 @@ class Collector:
         self._unrecovered = None
 
     def _load_state(self) -> None:
+        self._begin()
         now, window = self._clock(), timedelta(hours=self._settings.duplicate_window_hours)
         committed, duplicates, children = CommittedOffsets(self.lake), DuplicateWindow(window), RecentChildContexts()
         recent = RecentIds(now - window, now)

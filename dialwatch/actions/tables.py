@@ -27,6 +27,7 @@ from lake import (
     compact,
     drop_before,
     newest_versions,
+    text_age,
     vacuum,
 )
 
@@ -88,11 +89,12 @@ def remove_files(settings: Settings, *, dry_run: bool) -> None:
 def drop_dates(settings: Settings, *, dry_run: bool) -> None:
     """Drop the rows that are older than lake.maintenance.retention says."""
     opened, maintenance = open_filled(settings), settings.lake.maintenance
-    if not maintenance.retention and not maintenance.deployments:
+    texts = text_age(opened)
+    if texts is None and not maintenance.retention and not maintenance.deployments:
         raise ConfigError("no retention is configured; write lake.maintenance.retention, such as {parsed_logs: 90d}")
     grid = grid_of("table", "dates dropped", "files", "MiB", "note")
     for deployment, table in all_tables(opened):
-        limit = maintenance.age_limit(table.spec, deployment)
+        limit = maintenance.age_limit(table.spec, deployment, texts)
         if limit is None:
             continue
         done = drop_before(table, (datetime.now(UTC) - limit).date(), dry_run=dry_run)

@@ -54,8 +54,14 @@ def settings_of(
         raise ConfigError(f"the configuration cannot be used:\n  {MISSING_LAKE}")
     prepare()
     from dialwatch.config import load_settings
+    from dialwatch.config_file import logs_as_json
 
-    settings = load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
+    try:
+        settings = load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
+    except ConfigError:
+        if logs_as_json(config):
+            configure_logs(Logs(format="json"))
+        raise
     configure_logs(Logs(settings.log.level, settings.log.format))
     return settings
 

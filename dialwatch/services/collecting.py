@@ -23,16 +23,20 @@ from collector import (
     ImplicitSignals,
     collect_with_workers,
 )
+from collector.metrics.last_lines import LastLines
 from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, registry_of
 from collector.signals import SignalSettings
+from collector.sources.http.app import SOURCE_NAME
 from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
+from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.probes import add_health, add_readiness
 from dialwatch.services.schedule import Schedule
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from lake import Lake, ServicePart, StoreRequests, StoreUser, log_failure
+from lake import Lake, ServicePart, StoreRequests, StoreUser, begin_lake, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +47,7 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
     Raises SystemExit with code 1 where files could not be read, when all others are in the lake.
     """
     lake, chosen, storage = settings.lake.open(), settings.collector, settings.lake.storage.storage()
+    begin_lake(lake)
     if workers > 1:
         found, outcome = collect_with_workers(lake, chosen, paths, storage, workers)
         counts, unreadable = outcome.counts, outcome.unreadable
@@ -66,34 +71,49 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
 
 @contextmanager
 def collecting(
-    settings: Settings, lake: Lake, part: Part | None = None, shown: Collection[StoreUser] = tuple(StoreUser)
+    settings: Settings,
+    lake: Lake,
+    part: Part | None = None,
+    shown: Collection[StoreUser] = tuple(StoreUser),
+    last_lines: LastLines | None = None,
 ) -> Iterator[Collector]:
     """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
 
     A lake that is away is waited for, by each source in its thread. When the block ends all are asked to stop at once.
     Raises what then kept a source from committing. `part` notes how it goes. Its own `/metrics` has the requests to a
-    store of the parts in `shown`.
+    store of the parts in `shown`. `last_lines` is told when each source last got a line.
     """
     chosen, part = settings.collector, part or Part(ServicePart.COLLECTOR)
     lake = lake.used_by(StoreUser.COLLECTOR)
-    shared, stop = Collector(lake, chosen, recover=False), threading.Event()
+    stop = threading.Event()
+    try:
+        shared = Collector(lake, chosen, recover=False, begin=partial(begin_lake, lake))
+    except ValueError as error:  # such as a model for redaction that is not on this machine
+        raise ConfigError(str(error)) from None
+    last_lines = last_lines or LastLines()
     part.watch("commit", lambda: shared.problem)
+    # A collector that cannot commit takes no lines, whether or not some come.
+    part.watch_sources(
+        lambda: None if shared.problem else last_lines.problem(chosen.silent_after), is_needed=chosen.http is None
+    )
     with ExitStack() as stack:
         kafka = None
         if chosen.signals.implicit:
             derive = part.watching("signals", _deriving(lake, chosen.signals, stop))
             stack.enter_context(Schedule(derive, chosen.signals.every, stop, of="the collector that looks for signals"))
         if chosen.kafka:
-            kafka = collector.KafkaSource(chosen.kafka, shared)
+            kafka = collector.KafkaSource(chosen.kafka, shared, last_lines)
             part.watch("kafka", lambda: kafka.problem)
             stack.enter_context(_in_a_thread(kafka.run, shared, stop, "read Kafka", part))
             logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
         if chosen.files:
-            stack.enter_context(_following(chosen.files, settings, shared, stop, part))
+            stack.enter_context(_following(chosen.files, settings, shared, stop, part, last_lines))
         if chosen.http and not (chosen.files or chosen.kafka):
+            last_lines.expect(SOURCE_NAME, f"see that a sender is at work and sends to {chosen.http.listen}")
             # The first request need not wait until what must be remembered is read.
             stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
-        stack.enter_context(_serving(chosen, shared, kafka, part, shown))
+        stack.enter_context(_serving(chosen, shared, kafka, part, shown, last_lines))
+        stack.enter_context(looking_once(shared, last_lines))
         # The first to be called at the end: the others then stop while the server answers its last requests.
         stack.callback(stop.set)
         yield shared
@@ -113,10 +133,16 @@ def _deriving(lake: Lake, settings: SignalSettings, stop: threading.Event) -> Ca
 
 @contextmanager
 def _following(
-    files: FilesSettings, settings: Settings, shared: Collector, stop: threading.Event, part: Part
+    files: FilesSettings,
+    settings: Settings,
+    shared: Collector,
+    stop: threading.Event,
+    part: Part,
+    last_lines: LastLines,
 ) -> Iterator[None]:
     storage = replace(settings.lake.storage.storage(), user=StoreUser.COLLECTOR)
-    source = FileSource(files.paths, storage, exclude=shared.lake.root)
+    source = FileSource(files.paths, storage, exclude=shared.lake.root, last_lines=last_lines)
+    part.watch("read files", lambda: source.problem)
 
     def follow(stop: threading.Event) -> None:
         collector.follow_files(source, shared, files.poll_seconds, stop, partial(part.note, "files"))
@@ -133,13 +159,15 @@ def _serving(
     kafka: KafkaReader | None,
     part: Part,
     shown: Collection[StoreUser],
+    last_lines: LastLines,
 ) -> Iterator[None]:
     """Serve `POST /data` and `/signals`, and the collector's own metrics and probes, there or at their own address."""
     with ExitStack() as stack:
         registry = registry_of(shared, kafka)
         registry.register(StoreRequests(shown))
+        registry.register(last_lines)
         if chosen.http:
-            app = collector.create_app(shared, chosen.http)
+            app = collector.create_app(shared, chosen.http, last_lines=last_lines)
             add_metrics(app, registry)
             add_readiness(app, part)
             server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))

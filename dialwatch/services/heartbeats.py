@@ -18,6 +18,7 @@ from lake import (
     ServicePart,
     ServiceState,
     Table,
+    begin_lake,
     log_failure,
     without_rows,
 )
@@ -27,14 +28,18 @@ logger = logging.getLogger(__name__)
 Problem = BaseException | str | None
 """What keeps a step from its work; None where nothing does."""
 
-_LAKE, _PROCESS = "lake", "process"
-"""Steps of every part: that the lake takes its row, and that the process goes on."""
+_LAKE, _PROCESS, _SOURCES = "lake", "process", "sources"
+"""Steps of every part: that the lake takes its row, and that the process goes on. Of a collector: that lines come."""
 _PROBE_SECONDS = 10.0
 _RETRY_SECONDS = 5.0
 """After the first row that the lake did not take; each wait is twice the one before, up to the usual one."""
 _END_SECONDS = 10.0
 _PERMANENT = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Errors of the S3 client that waiting does not fix: it has looked everywhere. By name, as its import takes long."""
+
+
+class EmptyLakeError(RuntimeError):
+    """A lake that others should have filled has no table."""
 
 
 class Part:
@@ -54,6 +59,7 @@ class Part:
         self._failing: dict[str, str] = {}
         self._is_in_the_lake = False
         self._probes: dict[str, Callable[[], Problem]] = {}
+        self._needs_sources = False
         self._last_success: datetime | None = None
         self._last_error: datetime | None = None
         self._error: str | None = None
@@ -81,6 +87,20 @@ class Part:
         """Have `probe` called for the state of a step at every heartbeat; it must not wait for the lake."""
         self._probes[step] = probe
 
+    def watch_sources(self, probe: Callable[[], str | None], *, is_needed: bool) -> None:
+        """Have `probe` say which source gives no lines; `is_needed`: the part is not ready then."""
+        self.watch(_SOURCES, probe)
+        self._needs_sources = is_needed
+
+    def sources_problem(self) -> str | None:
+        """Say which source gives no lines; None where all do."""
+        problem = self._probes.get(_SOURCES, lambda: None)()
+        return None if problem is None else str(problem)
+
+    def lacks(self) -> str | None:
+        """Say which source that the part needs gives no lines; None where none is missed."""
+        return self.sources_problem() if self._needs_sources else None
+
     def watching(self, step: str, run: Callable[[], Problem]) -> Callable[[], Problem]:
         """Give a function that runs the step, records the problem that it returns or raises, and passes it on."""
 
@@ -96,9 +116,10 @@ class Part:
         return watched
 
     def is_ready(self) -> bool:
-        """Whether the lake has taken the last heartbeat: then it takes the part's rows, too."""
+        """Whether the lake has taken the last heartbeat, and with it the part's rows, and no source is missed."""
         with self._lock:
-            return self._is_in_the_lake
+            is_in_the_lake = self._is_in_the_lake
+        return is_in_the_lake and self.lacks() is None
 
     def heartbeat(self, state: ServiceState | None = None) -> Heartbeat:
         """Say how the part is now; `state` where it is known."""
@@ -124,8 +145,13 @@ class ProcessParts:
         every: float = HEARTBEAT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         host: str | None = None,
+        *,
+        makes_the_lake: bool = True,
     ) -> None:
+        """`makes_the_lake` False: these parts only read what others collect, and write nothing into an empty lake."""
         self._lake = lake
+        self._makes_the_lake = makes_the_lake
+        self._has_begun = False
         self._every = every
         self._parts = {name: Part(name, host, clock) for name in names}
         self._problem: Exception | None = None
@@ -140,6 +166,12 @@ class ProcessParts:
     def heartbeats(self, state: ServiceState | None = None) -> tuple[Heartbeat, ...]:
         """Say how all parts are now."""
         return tuple(part.heartbeat(state) for part in self._parts.values())
+
+    def lacks(self) -> str | None:
+        """Say that the lake is empty, or which source that a part needs gives no lines; None where all is there."""
+        if isinstance(self._problem, EmptyLakeError):
+            return str(self._problem)
+        return next((text for part in self._parts.values() if (text := part.lacks()) is not None), None)
 
     def beat_every(self, seconds: float) -> None:
         """Write a heartbeat now, and then every so many seconds."""
@@ -190,7 +222,17 @@ class ProcessParts:
             if not self._has_tried.is_set():
                 # It says more than a write does of what is wrong with S3's credentials.
                 self._lake.deployments()
+            if not self._has_begun and not self._makes_the_lake and self._lake.is_empty():
+                raise EmptyLakeError(
+                    f"the lake {self._lake.root} is empty: nothing was collected into it yet, or lake.root is "
+                    "mistyped. It is looked at again, and nothing is written meanwhile"
+                )
+            if not self._has_begun:
+                begin_lake(self._lake)
+                self._has_begun = True
             table.append(SERVICES.rows([heartbeat.row() for heartbeat in self.heartbeats(state)]))
+        except EmptyLakeError as error:
+            self._problem = error
         except Exception as error:
             self._problem = error
             message = "the lake %s cannot be written, and is tried again in %g s; what comes in meanwhile is not lost"
@@ -199,8 +241,14 @@ class ProcessParts:
             if self._problem is not None:
                 logger.info("the lake %s can be written again", self._lake.root)
             self._problem = None
-        problem = self._problem
-        self._note(_LAKE, problem and f"the lake {self._lake.root} cannot be written: {without_rows(problem)}")
+        self._note(_LAKE, self._words_of(self._problem))
+
+    def _words_of(self, problem: Exception | None) -> str | None:
+        if problem is None:
+            return None
+        if isinstance(problem, EmptyLakeError):
+            return str(problem)
+        return f"the lake {self._lake.root} cannot be written: {without_rows(problem)}"
 
     def _note(self, step: str, problem: Problem) -> None:
         for part in self._parts.values():

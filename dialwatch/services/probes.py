@@ -1,4 +1,4 @@
-"""Probes of a part: `/metrics`, `/healthz` whether its process answers, `/readyz` whether its lake does."""
+"""Probes of a part: `/metrics`, `/healthz` whether its process answers, `/readyz` whether it can do its work."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ def add_health(app: FastAPI) -> None:
 
 
 def add_readiness(app: FastAPI, part: Part) -> None:
-    """Let an application answer GET and HEAD of `/readyz`: 200 while the lake takes the part's rows, else 503."""
+    """Let an application answer GET and HEAD of `/readyz`: 200 while the part is ready, else 503.
+
+    `problem` names a source without lines. Where lines come over HTTP it leaves the part ready: a balancer sends none
+    to a process that is not.
+    """
 
     @app.head("/readyz")
     @app.get("/readyz")
     async def readyz() -> JSONResponse:
         is_ready = part.is_ready()
-        return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
+        return JSONResponse({"ready": is_ready, "problem": part.sources_problem()}, 200 if is_ready else 503)
 
 
 @contextmanager

@@ -6,22 +6,26 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from prometheus_client.registry import Collector as PrometheusCollector
+
 import monitor
+from collector.metrics.last_lines import LastLines
 from dialwatch.config import Settings
 from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.collecting import collecting
 from dialwatch.services.evaluating import evaluating
 from dialwatch.services.heartbeats import ProcessParts
+from dialwatch.services.lake_contents import log_contents
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import is_loopback, parse_address
 from dialwatch.serving.hosts import KnownHosts
-from dialwatch.serving.server import BackgroundServer
+from dialwatch.serving.server import BackgroundServer, bound
 from lake import Lake, ServicePart, StoreRequests, StoreUser
 from monitor import Monitor
 
@@ -34,7 +38,7 @@ def all_services(settings: Settings) -> Iterator[None]:
 
     When the block ends all are asked to stop at once, and what they are at is left to the next start.
     """
-    _refuse_open_pages(settings)
+    refuse_open_pages(settings)
     lake, stop = settings.lake.open(), threading.Event()
     sources = settings.collector
     has_source = bool(sources.kafka or sources.files or sources.http)
@@ -43,15 +47,22 @@ def all_services(settings: Settings) -> Iterator[None]:
     parts = ProcessParts(
         lake.used_by(StoreUser.HEARTBEATS), [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)]
     )
+    last_lines = LastLines()
     with ExitStack() as stack:
+        stack.enter_context(bound(addresses_of(settings, [*collects, ServicePart.EVALUATOR, ServicePart.MONITOR])))
+        log_contents(lake, settings.lake.maintenance)
         stack.enter_context(parts.running())
         stack.enter_context(evaluating(settings, lake, parts, stop, [StoreUser.EVALUATOR]))
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
-        stack.enter_context(monitoring(settings, lake, stop, parts, _shown_by_the_monitor(settings)))
+        stack.enter_context(
+            monitoring(settings, lake, stop, parts, [StoreRequests(_shown_by_the_monitor(settings)), last_lines])
+        )
         # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
         if has_source:
-            stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR], [StoreUser.COLLECTOR]))
+            stack.enter_context(
+                collecting(settings, lake, parts[ServicePart.COLLECTOR], [StoreUser.COLLECTOR], last_lines)
+            )
         else:
             logger.warning("the collector has no source: give collector.kafka, .files or .http to fill the lake")
         stack.callback(stop.set)
@@ -63,7 +74,10 @@ def only_collector(settings: Settings) -> Iterator[None]:
     """Run the collector in a process of its own."""
     lake = settings.lake.open()
     parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.COLLECTOR])
-    with parts.running(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
+    with (
+        _beginning(settings, lake, parts, ServicePart.COLLECTOR),
+        collecting(settings, lake, parts[ServicePart.COLLECTOR]),
+    ):
         yield
 
 
@@ -71,22 +85,45 @@ def only_collector(settings: Settings) -> Iterator[None]:
 def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
-    parts, stop = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.EVALUATOR]), threading.Event()
-    with parts.running(), evaluating(settings, lake, parts, stop):
+    parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.EVALUATOR], makes_the_lake=False)
+    stop = threading.Event()
+    with _beginning(settings, lake, parts, ServicePart.EVALUATOR), evaluating(settings, lake, parts, stop):
         yield
 
 
 @contextmanager
 def only_monitor(settings: Settings) -> Iterator[None]:
     """Run the monitor in a process of its own."""
-    _refuse_open_pages(settings)
+    refuse_open_pages(settings)
     lake = settings.lake.open()
-    parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), _parts_of_monitor(settings))
-    with parts.running(), monitoring(settings, lake, parts=parts):
+    parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), _parts_of_monitor(settings), makes_the_lake=False)
+    with _beginning(settings, lake, parts, ServicePart.MONITOR), monitoring(settings, lake, parts=parts):
         yield
 
 
-def _refuse_open_pages(settings: Settings) -> None:
+@contextmanager
+def _beginning(settings: Settings, lake: Lake, parts: ProcessParts, served: ServicePart) -> Iterator[None]:
+    """Take the addresses, say what the lake has, and write heartbeats while the block runs."""
+    with bound(addresses_of(settings, [served])):
+        log_contents(lake, settings.lake.maintenance)
+        with parts.running():
+            yield
+
+
+def addresses_of(settings: Settings, parts: Sequence[ServicePart]) -> dict[str, str]:
+    """Give the addresses that a process with these parts listens on, by their settings."""
+    collector, http = settings.collector, settings.collector.http
+    chosen = {
+        "collector.http.listen": http.listen if http and ServicePart.COLLECTOR in parts else None,
+        "collector.metrics_listen": collector.metrics_listen if ServicePart.COLLECTOR in parts else None,
+        "evaluator.metrics_listen": settings.evaluator.metrics_listen if ServicePart.EVALUATOR in parts else None,
+        "monitor.listen": settings.monitor.listen if ServicePart.MONITOR in parts else None,
+        "monitor.metrics_listen": settings.monitor.metrics_listen if ServicePart.MONITOR in parts else None,
+    }
+    return {setting: listen for setting, listen in chosen.items() if listen is not None}
+
+
+def refuse_open_pages(settings: Settings) -> None:
     """Raise ConfigError where others than this machine could open the pages, and nobody said who may."""
     chosen = settings.monitor
     if chosen.access is None and not is_loopback(chosen.listen):
@@ -117,21 +154,23 @@ def monitoring(
     lake: Lake,
     stop: threading.Event | None = None,
     parts: ProcessParts | None = None,
-    shown: Collection[StoreUser] = tuple(StoreUser),
+    more: Sequence[PrometheusCollector] | None = None,
 ) -> Iterator[str]:
     """Keep the figures fresh, send alerts, and serve the pages, until the block ends or `stop` is set.
 
     Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are. `/metrics`
-    has the requests to a store of the parts in `shown`.
+    has `more`, or the requests of all parts to a store.
     """
-    lake, more = lake.used_by(StoreUser.MONITOR), [StoreRequests(shown)]
+    lake, more = lake.used_by(StoreUser.MONITOR), [StoreRequests(tuple(StoreUser))] if more is None else more
     stop, parts = (
         stop or threading.Event(),
         parts or ProcessParts(lake.used_by(StoreUser.HEARTBEATS), _parts_of_monitor(settings)),
     )
     judges = settings.evaluator.judges.items()
     budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
-    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)
+    watch = Monitor(
+        lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats, parts.lacks
+    )
     parts[ServicePart.MONITOR].watch("look", lambda: watch.problem)
     parts[ServicePart.MONITOR].watch("audit", lambda: watch.audit.problem)
     if settings.monitor.webhooks:
@@ -154,7 +193,7 @@ def monitoring(
 
 @contextmanager
 def _serving_metrics(
-    watch: Monitor, settings: Settings, more: Sequence[StoreRequests]
+    watch: Monitor, settings: Settings, more: Sequence[PrometheusCollector]
 ) -> Iterator[BackgroundServer | None]:
     """Serve the metrics at an address of their own, if they have one: without access, and under any name."""
     listen = settings.monitor.metrics_listen

@@ -7,6 +7,8 @@ import socket
 
 from dialwatch.errors import AddressError
 
+_EVERYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where it is asked, not listened
+
 
 def parse_address(listen: str) -> tuple[str, int]:
     """Split `host:port`; the host may be empty (all addresses) or an IPv6 address in brackets.
@@ -26,6 +28,13 @@ def is_loopback(listen: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def local_url(listen: str) -> str:
+    """Give the URL under which this machine reaches what listens there."""
+    host, port = parse_address(listen)
+    reached = _EVERYWHERE.get(host, host)
+    return f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
 
 
 def free_address() -> str:

@@ -7,11 +7,13 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from dialwatch.errors import AddressError, ConfigError
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.connections import LingeringClose, TimeLimitedProtocol
 
@@ -19,16 +21,50 @@ _START_SECONDS = 30.0
 _LOOK_SECONDS = 1.0
 
 
+_bound: dict[str, socket.socket] = {}
+"""Sockets of addresses that this process will serve, until their servers begin."""
+
+
+def bind(listen: str) -> socket.socket:
+    """Take an address; raises OSError, and AddressError for what is none."""
+    host, port = parse_address(listen)
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        # Python adds the address in a form of its own.
+        reason = (error.strerror or str(error)).partition(" (while ")[0]
+        raise OSError(error.errno, f"cannot listen on {listen}: {reason}; choose another") from error
+
+
+@contextlib.contextmanager
+def bound(addresses: Mapping[str, str]) -> Iterator[None]:
+    """Take the addresses, by the settings that name them, so that nothing begins where one cannot be had.
+
+    A `BackgroundServer` of an address takes over its socket. Raises ConfigError, which names the setting.
+    """
+    mine: dict[str, socket.socket] = {}
+    try:
+        for setting, listen in addresses.items():
+            try:
+                mine[listen] = bind(listen)
+            except AddressError as error:
+                raise ConfigError(f"{setting}: {error}") from None
+            except OSError as error:
+                raise ConfigError(f"{setting}: {error.strerror}") from None
+        _bound.update(mine)
+        yield
+    finally:
+        for listen, listener in mine.items():
+            _bound.pop(listen, None)
+            listener.close()
+
+
 class BackgroundServer:
     """A server that runs while its `with` block does; `url` is where it answers. Port 0 takes a free one."""
 
     def __init__(self, app: ASGIApp, listen: str) -> None:
-        host, port = parse_address(listen)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self._socket = socket.create_server((host, port), family=family)
-        except OSError as error:
-            raise OSError(error.errno, f"cannot listen on {listen}: {error.strerror}; choose another") from error
+        host, _ = parse_address(listen)
+        self._socket = _bound.pop(listen) if listen in _bound else bind(listen)
         shown = f"[{host}]" if ":" in host else host or "127.0.0.1"
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(

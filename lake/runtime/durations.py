@@ -1,9 +1,10 @@
-"""Durations in settings: `30s` or `24h` for a number of seconds."""
+"""Durations: `30s` or `24h` in settings for a number of seconds, and lengths of time in words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -21,3 +22,13 @@ def reads_seconds(units: str) -> Callable[[Any], Any]:
         return float(match[1]) * _SECONDS[match[2]] if match else value
 
     return seconds
+
+
+def duration(length: timedelta | float) -> str:
+    """Give a length of time, or seconds, in days, hours, minutes or seconds, whichever gives at least two of them."""
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    whole = round(seconds)
+    return f"{whole} second{'' if whole == 1 else 's'}"

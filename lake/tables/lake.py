@@ -10,28 +10,31 @@ from functools import partial
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from lake.root_tables import CHANGES
+from lake.root_tables import CHANGES, LAKE_DEFAULTS
 from lake.schemas import TABLES, UNASSIGNED
 from lake.service_vocabulary import StoreUser
 from lake.table_spec import TableSpec
 from lake.tables.changes import ChangeNotes
 from lake.tables.folder_names import deployment_name, folder_name, is_cut
 from lake.tables.news import News
-from lake.tables.storage import Storage, is_remote
+from lake.tables.storage import Storage, check_scheme, is_remote
 from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
 
+PROBE_FOLDER = "_check"
+"""Folder of the files that a look at whether the lake can be written makes and removes."""
 _UNUSABLE = frozenset("%[]#?")
 
 
 def check_root(root: str) -> None:
-    """Raise ValueError where deltalake would take a part of the root for an escape or a pattern."""
+    """Raise ValueError for a root with an escape or a pattern for deltalake, or on a store that is not supported."""
     found = sorted(_UNUSABLE.intersection(root))
     if found:
         raise ValueError(
             f"the lake's root {root!r} holds {' '.join(found)}: choose one without {' '.join(sorted(_UNUSABLE))}"
         )
+    check_scheme(root)
 
 
 class Lake:
@@ -79,8 +82,8 @@ class Lake:
         return [*sorted(names), *([None] if UNASSIGNED in folders else [])]
 
     def is_empty(self) -> bool:
-        """Whether there is no table at all: nothing was written yet, or the lake is not mounted."""
-        return not self._folders(self._path)
+        """Whether there is no table but that of defaults, the first to be made: nothing was written, or not mounted."""
+        return not set(self._folders(self._path)) - {PROBE_FOLDER, LAKE_DEFAULTS.name}
 
     def _name_of(self, folder: str) -> str | None:
         """Name of the deployment of a folder; None where it is not, or not yet, one of a deployment."""

@@ -26,6 +26,13 @@ _ARROW_SILENT_SECONDS, _ARROW_ATTEMPTS = 6, 3
 _S3FS_LIMITS = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": 4, "retries": {"total_max_attempts": 1}}
 
 
+STORE_SCHEMES = ("s3://", "s3a://")
+
+
+class UnsupportedStoreError(ValueError):
+    """A URI of a store that dialwatch cannot read and write."""
+
+
 @dataclass(frozen=True)
 class Storage:
     """Access to an S3-like store; what is None comes from the usual AWS_* environment variables.
@@ -106,9 +113,10 @@ class Storage:
         return WholeFiles(*self.filesystem(uri)) if is_remote(uri) else None
 
     def filesystem(self, uri: str) -> tuple[Any, str]:
-        """Give fsspec's file system for a path or URI, and the path on it."""
+        """Give fsspec's file system for a path or URI, and the path on it; raises UnsupportedStoreError."""
         if not is_remote(uri):
             return fsspec.filesystem("file"), str(Path(uri.removeprefix("file://")).absolute())
+        check_scheme(uri)
         client = {"endpoint_url": self.endpoint_url, "region_name": self.region}
         options: dict[str, Any] = {
             "key": self.access_key_id,
@@ -118,15 +126,22 @@ class Storage:
             "use_listings_cache": False,
         }
         given = {key: value for key, value in options.items() if value is not None}
-        if not uri.startswith(("s3://", "s3a://")):
-            filesystem, path = fsspec.core.url_to_fs(uri, **given)
-            return filesystem, path
         # Its import takes long, and a folder needs none of it.
         from lake.store.counted_s3 import CountedS3
 
         # A copy: s3fs writes into what it is given, and fsspec distinguishes its instances by that.
         store = CountedS3(user=self.user.value, config_kwargs=deepcopy(_S3FS_LIMITS), **given)
         return store, str(CountedS3._strip_protocol(uri))
+
+
+def check_scheme(uri: str) -> None:
+    """Raise UnsupportedStoreError for a URI of a store that is none of S3's kind."""
+    if is_remote(uri) and not uri.startswith(STORE_SCHEMES):
+        scheme = uri.partition("://")[0]
+        raise UnsupportedStoreError(
+            f"{uri!r}: stores by {scheme}:// are not supported; give a folder, or s3://bucket/prefix of a store that "
+            "speaks S3"
+        )
 
 
 def is_remote(uri: str) -> bool:

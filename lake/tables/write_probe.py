@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lake.store.log_copy import LOG, commit_name
-from lake.tables.lake import Lake
+from lake.tables.lake import PROBE_FOLDER, Lake
 from lake.tables.storage import is_remote
-
-_FOLDER = "_check"
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ def probe_writes(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.no
 
     No table is touched. Raises what the store raises where it takes no file.
     """
-    place = f"{lake.root}/{_FOLDER}/{uuid.uuid4().hex}"
+    place = f"{lake.root}/{PROBE_FOLDER}/{uuid.uuid4().hex}"
     filesystem, path = lake.storage.filesystem(place)
     if not is_remote(lake.root):
         filesystem.makedirs(f"{path}/{LOG}")

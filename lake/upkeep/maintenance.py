@@ -21,6 +21,7 @@ from lake.tables.table import Table
 from lake.upkeep.cleaning import clean_log, vacuum
 from lake.upkeep.compaction import compact
 from lake.upkeep.retention import drop_before
+from lake.upkeep.text_retention import TEXT_TABLES, text_age
 from lake.upkeep.uploads import abort_uploads
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ _SHORT_LIVED_AGE = timedelta(hours=2)
 """More than clocks may be apart."""
 
 Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
+Ages = dict[str, float | None]
 Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
 
 
@@ -44,8 +46,9 @@ class LakeMaintenanceSettings(BaseModel):
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
     replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; without one they are kept for ever, in `_services` for four weeks, in `_changes` for a day,
-    in `_judge_budgets` for a week. `deployments`: the same for single deployments, by the deployment's name.
+    table's name, None where they stay. Without one they are kept for ever, in `_services` for four weeks, in `_changes`
+    for a day, in `_judge_budgets` for a week, and raw texts for as long as the lake was begun with
+    (`lake.upkeep.text_retention`). `deployments`: the same for single deployments, by the deployment's name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,27 +56,31 @@ class LakeMaintenanceSettings(BaseModel):
     every: Interval | None = 3600.0
     vacuum_after: Annotated[Interval, Field(ge=3600, le=7 * 86400)] = 86400.0
     log_retention: Day = 7 * 86400.0
-    retention: dict[str, Day] = Field(default_factory=dict)
-    deployments: dict[str, dict[str, Day]] = Field(default_factory=dict)
+    retention: dict[str, Day | None] = Field(default_factory=dict)
+    deployments: dict[str, dict[str, Day | None]] = Field(default_factory=dict)
 
     @field_validator("retention")
     @classmethod
-    def _have_dates(cls, retention: dict[str, float]) -> dict[str, float]:
+    def _have_dates(cls, retention: Ages) -> Ages:
         return _checked(retention, _DATED)
 
     @field_validator("deployments")
     @classmethod
-    def _are_of_deployments(cls, deployments: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    def _are_of_deployments(cls, deployments: dict[str, Ages]) -> dict[str, Ages]:
         own = tuple(name for name in _DATED if TABLES[name].per_deployment)
         return {deployment: _checked(retention, own) for deployment, retention in deployments.items()}
 
-    def age_limit(self, spec: TableSpec, deployment: str | None) -> timedelta | None:
-        """Age at which the rows of this table go; None where they stay."""
-        own = self.deployments.get(deployment or "", {})
-        seconds = own.get(spec.name, self.retention.get(spec.name))
-        if seconds is None:
-            return _OWN_AGES.get(spec)
-        return timedelta(seconds=seconds)
+    def age_limit(self, spec: TableSpec, deployment: str | None, texts: timedelta | None = None) -> timedelta | None:
+        """Age at which the rows of this table go; None where they stay. `texts` is the lake's own for raw texts."""
+        for given in (self.deployments.get(deployment or "", {}), self.retention):
+            if spec.name in given:
+                seconds = given[spec.name]
+                return None if seconds is None else timedelta(seconds=seconds)
+        return texts if spec in TEXT_TABLES else _OWN_AGES.get(spec)
+
+    def undecided(self) -> tuple[str, ...]:
+        """Tables with raw texts of which these settings do not say how old rows may become."""
+        return tuple(spec.name for spec in TEXT_TABLES if spec.name not in self.retention)
 
     def files_age(self, spec: TableSpec) -> timedelta:
         """Time for which a file of this table stays after it was replaced."""
@@ -123,11 +130,12 @@ def maintain(
     tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
     failures: list[str] = []
     refused: list[tuple[str, Exception]] = []
+    texts = text_age(lake)
     for deployment, table in all_tables(lake):
         if is_stopping():
             break
         try:
-            limit = settings.age_limit(table.spec, deployment)
+            limit = settings.age_limit(table.spec, deployment, texts)
             dropped += 0 if limit is None else drop_before(table, (now - limit).date()).files
             merging = compact(table, is_stopping=is_stopping)
             merged += merging.files_before - merging.files_after
@@ -165,7 +173,7 @@ def _abort_uploads(lake: Lake, before: datetime) -> None:
         log_failure(logger, error, "uploads to %s that nobody finished were not looked for", lake.root)
 
 
-def _checked(retention: dict[str, float], known: tuple[str, ...]) -> dict[str, float]:
+def _checked(retention: Ages, known: tuple[str, ...]) -> Ages:
     for name in retention:
         if name not in known:
             raise ValueError(f"no table {name!r} whose rows age here; there are {', '.join(known)}")

@@ -16,16 +16,17 @@ from monitor.exporter.registry import registry_of
 from monitor.health.health import Health
 from monitor.pages.json_answers import json_answer
 from monitor.pages.rendering import reader_of
-from monitor.pages.visibility import health_for
+from monitor.pages.visibility import health_for, problem_for
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether there are figures."""
+    """Whether there are figures, and the process that makes them gets lines; `problem` says what is missing."""
 
     ready: bool
+    problem: str | None = None
 
 
 def add_routes_for_machines(
@@ -65,10 +66,11 @@ def add_routes_for_machines(
         return json_answer(health, 200 if health.healthy else 503)
 
     @app.head("/readyz", include_in_schema=False)
-    @app.get("/readyz", **_described(Readiness, "Whether there are figures"))
-    def readyz() -> Response:
-        is_ready = monitor.snapshot is not None
-        return json_answer(Readiness(is_ready), 200 if is_ready else 503)
+    @app.get("/readyz", **_described(Readiness, "Whether there are figures, of lines that come in"))
+    def readyz(request: Request) -> Response:
+        problem = monitor.lacks() if monitor.snapshot is not None else "the lake has not been read yet"
+        shown = problem_for(None if is_private else reader_of(request), problem)
+        return json_answer(Readiness(problem is None, shown), 200 if problem is None else 503)
 
 
 def _described(model: type, summary: str) -> dict[str, Any]:

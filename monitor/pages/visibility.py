@@ -33,3 +33,8 @@ def health_for(reader: Reader, health: Health) -> Health:
         return health
     parts = tuple(replace(part, error=None, problem=part.problem and "it fails") for part in health.parts)
     return replace(health, problems=(_PROBLEM,) if health.problems else (), parts=parts)
+
+
+def problem_for(reader: Reader | None, problem: str | None) -> str | None:
+    """Give a problem in words to who may see all, None for programs of our own; to others that there is one."""
+    return problem if problem is None or reader is None or reader.may_see(None) else _PROBLEM

@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 class LogFile:
     """A file as the store lists it; `modified_at` is None where it cannot change any more (an object).
 
-    `real` is where a local file was found, without symbolic links.
+    `real` is where a local file was found, without symbolic links. `named_by` are the paths, folders or globs of the
+    settings that name it.
     """
 
     uri: str
@@ -39,6 +40,7 @@ class LogFile:
     size: int
     modified_at: datetime | None
     real: str | None = None
+    named_by: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -67,7 +69,7 @@ class Listing:
         if not is_remote(self.pattern):
             yield from self._find_local(str(Path(self.pattern.removeprefix("file://")).absolute()))
             return
-        filesystem, path = self.storage.filesystem(self.pattern)
+        (filesystem, path), named_by = self.storage.filesystem(self.pattern), (self.pattern,)
         scheme = self.pattern.partition("://")[0]
         if scheme in ("s3", "s3a"):
             self._objects = self._objects or _Objects(filesystem, path, self.clock)
@@ -77,13 +79,14 @@ class Listing:
             found = ((name, info["size"]) for name, info in listed.items() if info["type"] == "file")
         for name, size in found:
             if not _is_hidden(name):
-                yield LogFile(f"{scheme}://{name}", name, size, None)
+                yield LogFile(f"{scheme}://{name}", name, size, None, named_by=named_by)
 
     def _find_local(self, path: str) -> Iterator[LogFile]:
         watched = _watched_folder(path)
         within = None if watched is None else _real(watched)
         excluded = None if self.exclude is None or is_remote(self.exclude) else _real(self.exclude)
         folders: dict[str, str] = {}
+        named_by = (self.pattern,)
         for name in _local_names(path):
             if _is_hidden(name):
                 continue
@@ -104,7 +107,8 @@ class Listing:
                 if real != name:
                     self._warn(link, f"into the lake, {self.exclude}")
             elif stat.S_ISREG(status.st_mode):
-                yield LogFile(name, name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC), real)
+                modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
+                yield LogFile(name, name, status.st_size, modified_at, real, named_by)
 
     def _warn(self, link: str, where: str) -> None:
         if link not in self._warned and len(self._warned) < _MOST_WARNINGS:

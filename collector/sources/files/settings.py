@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from lake import check_scheme
 
 
 class FilesSettings(BaseModel):
@@ -12,3 +14,10 @@ class FilesSettings(BaseModel):
 
     paths: list[str] = Field(min_length=1)
     poll_seconds: float = Field(default=5.0, gt=0)
+
+    @field_validator("paths")
+    @classmethod
+    def _can_be_read(cls, paths: list[str]) -> list[str]:
+        for path in paths:
+            check_scheme(path)
+        return paths

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import msgspec
 
 from collector.commit.position import Partition, Piece
+from collector.metrics.last_lines import LastLines
 from collector.pipeline.collector import Collector
 from collector.sources.files.contents import KnownContents
 from collector.sources.files.listing import Listing, LogFile
 from collector.sources.files.open_file import OpenFile, UnreadableFileError
 from collector.sources.files.tails import Tails
 from collector.sources.lines import SourceLine
-from lake import Storage
+from lake import SourceKind, Storage
 
 logger = logging.getLogger(__name__)
 
 REST = timedelta(minutes=5)
 """Time that a local file must be unchanged until its last line counts as complete without a newline."""
+NO_FILE = "no file matches: check the path, that its disk is mounted, and that the folder was not renamed"
+_LINES_PER_NOTE = 1000
 _FILE_CLOCK_STEP = timedelta(seconds=2)
 """A file that changed so lately may change again and show the same time."""
 
@@ -51,7 +54,9 @@ class FileSource:
         storage: Storage,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         exclude: str | None = None,
+        last_lines: LastLines | None = None,
     ) -> None:
+        """`last_lines` is told of each path what it lacks, and when it got a line."""
         self.paths = paths
         self.unreadable: dict[str, str] = {}
         """Files that could not be read at the last look, by URI, and why."""
@@ -59,6 +64,9 @@ class FileSource:
         self._clock = clock
         self._exclude = exclude
         self._listings = [Listing(path, storage, clock, exclude) for path in paths]
+        self._last_lines = last_lines or LastLines()
+        for path in paths:
+            self._last_lines.expect(source_name(path), "see that its writer is at work and still writes there")
         self._tails = Tails()
         self._finished: dict[str, _Finished] = {}
         self._contents: KnownContents | None = None
@@ -73,6 +81,7 @@ class FileSource:
             self._contents = KnownContents(collector)
         contents = self._contents
         files = self.find()
+        self._note_missing(files)
         # After the listing, so that a file which was found under a new name is known to have moved.
         for moved in self._tails.moved():
             self._attempt(moved.listed.uri, partial(self._read_rest, moved, contents, stop))
@@ -91,8 +100,18 @@ class FileSource:
         for listing in self._listings:
             for file in listing.find():
                 if self._exclude is None or not file.uri.startswith(f"{self._exclude}/"):
-                    found[file.uri] = file
+                    before = found.get(file.uri)
+                    found[file.uri] = (
+                        file if before is None else replace(file, named_by=before.named_by + file.named_by)
+                    )
         return [found[uri] for uri in sorted(found)]
+
+    @property
+    def problem(self) -> str | None:
+        """How many files could not be read at the last look, and why the first of them."""
+        reasons = list(self.unreadable.values())
+        more = f" ({len(reasons) - 1} more files cannot be read)" if len(reasons) > 1 else ""
+        return f"{reasons[0]}{more}" if reasons else None
 
     def close(self) -> None:
         """Close the open files, and write the contents by which a later run knows finished files.
@@ -167,13 +186,16 @@ class FileSource:
 
     def _read_on(self, file: OpenFile, collector: Collector, stop: Callable[[], bool]) -> bool:
         """Take the lines that are new; gives whether the file was read to its end."""
-        for line in file.lines():
+        for number, line in enumerate(file.lines()):
             if stop():
                 return False
             if not self._can_take(line, file):
                 logger.debug("%s: its end before byte %d is still being written", file.listed.uri, line.offset)
                 return False
             collector.add(Piece(file.partition, line.raw, line.offset, file.offset, line.problem))
+            if number % _LINES_PER_NOTE == 0:
+                for path in file.listed.named_by:
+                    self._last_lines.note(source_name(path))
         return True
 
     def _finish(self, file: OpenFile, contents: KnownContents) -> None:
@@ -194,10 +216,23 @@ class FileSource:
         """Whether a line is all there, or its file has rested so long that no more of it will come."""
         return line.ended or self._rests(file.modified_at()) or _is_whole(line)
 
+    def _note_missing(self, files: Sequence[LogFile]) -> None:
+        matched = {path for file in files for path in file.named_by}
+        for path in self.paths:
+            self._last_lines.note_missing(source_name(path), None if path in matched else NO_FILE)
+
     def _forget_what_is_gone(self, files: Sequence[LogFile]) -> None:
+        if self.unreadable:
+            known = {file.uri for file in files} | {moved.listed.uri for moved in self._tails.moved()}
+            self.unreadable = {uri: why for uri, why in self.unreadable.items() if uri in known}
         if len(self._finished) > 2 * len(files) + 1000:
             found = {file.uri for file in files}
             self._finished = {uri: seen for uri, seen in self._finished.items() if uri in found}
+
+
+def source_name(path: str) -> str:
+    """Give the name of a path, folder or glob in `LastLines`."""
+    return f"{SourceKind.FILE} {path}"
 
 
 def _is_whole(line: SourceLine) -> bool:

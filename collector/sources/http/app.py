@@ -13,12 +13,14 @@ from datetime import UTC, datetime
 from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.requests import ClientDisconnect
 
+from collector.metrics.last_lines import LastLines
 from collector.pipeline.collector import Collector
 from collector.signals.word_limit import WordLimit
 from collector.sources.http.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
 from collector.sources.http.deliveries import Deliveries, Held, Item, OverloadedError
 from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import is_renamed, read_signals
+from lake import SourceKind
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +28,17 @@ _RETRY_SECONDS = "5"
 _JSON_TYPES = frozenset({"application/json", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 
 
+SOURCE_NAME = SourceKind.HTTP.value
+"""Name of the endpoint in `LastLines`."""
+
+
 def create_app(
-    collector: Collector, settings: HttpSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    collector: Collector,
+    settings: HttpSettings,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    last_lines: LastLines | None = None,
 ) -> FastAPI:
-    """Make the endpoint's application.
+    """Make the endpoint's application; `last_lines` is told when a line or a signal came.
 
     `POST /data` takes log lines in the shape of Vector's `http` sink: an array of envelopes `{"message": "<line>"}`,
     one envelope, or a line each. `POST /signals` takes signals, as an array or one a line: see `SignalItem`. Both take
@@ -63,12 +72,16 @@ def create_app(
     async def gone(_: Request, __: Exception) -> Response:
         return Response(status_code=400)  # Nobody reads it.
 
+    def note(items: list[Item]) -> None:
+        if items and last_lines is not None:
+            last_lines.note(SOURCE_NAME)
+
     @app.post("/data")
     async def data(request: Request) -> dict[str, str]:
         def read(body: bytes) -> list[Item]:
             return [Item(line) for line in split_lines(body, settings.max_body_bytes)]
 
-        await _take(request, settings, deliveries, read)
+        note(await _take(request, settings, deliveries, read))
         return {"status": "stored"}
 
     @app.post("/signals")
@@ -80,6 +93,7 @@ def create_app(
                 raise HTTPException(400, str(error)) from None
 
         items = await _take(request, settings, deliveries, read)
+        note(items)
         renamed = sum(item.record is not None and is_renamed(item.record) for item in items)
         collector.meter.note_renamed(renamed)
         problems = [(number, ": ".join(item.problem)) for number, item in enumerate(items) if item.problem]

@@ -13,10 +13,12 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import OffsetAndMetadata
 
+from collector.metrics.last_lines import LastLines
 from collector.pipeline.collector import Collector
 from collector.sources.kafka.client import connect, go_on_joining, known_topics
 from collector.sources.kafka.lake_writer import KafkaPartition, LakeWriter, Value
 from collector.sources.kafka.settings import KafkaSettings
+from lake import SourceKind
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +28,7 @@ _POLL_BYTES = 4 << 20
 _MOST_RECORDS = 4000
 _ASK_SECONDS = 10.0
 _ANSWER_MILLISECONDS = 3000
+_NO_TOPIC = "there is no such topic, or this user may not see it: check collector.kafka.topics and the broker's rights"
 _RETRY_SECONDS = 2.0
 _FLUSH_SECONDS = 8.0
 _LEAVE_MILLISECONDS = 2000
@@ -38,8 +41,12 @@ class KafkaSource:
     there.
     """
 
-    def __init__(self, settings: KafkaSettings, collector: Collector) -> None:
+    def __init__(self, settings: KafkaSettings, collector: Collector, last_lines: LastLines | None = None) -> None:
+        """`last_lines` is told of each topic whether it is there, and when it gave a message."""
         self._settings = settings
+        self._last_lines = last_lines or LastLines()
+        for topic in settings.topics:
+            self._last_lines.expect(_source_name(topic), "see that what writes to this topic is at work")
         self._writer = LakeWriter(collector, settings.max_fetched_bytes)
         self._outage = _Outage(settings.bootstrap_servers)
         self._located: set[TopicPartition] = set()
@@ -152,6 +159,7 @@ class KafkaSource:
             total += self._writer.put(topic_partition, self._handed[topic_partition], values)
             self._handed[topic_partition] = values[-1][0]
             count += len(values)
+            self._last_lines.note(_source_name(topic_partition.topic))
         fitting = max(1, _POLL_BYTES * count // max(total, 1))
         self._max_records = min(_MOST_RECORDS, fitting, self._max_records * 2)
 
@@ -230,6 +238,8 @@ class KafkaSource:
         self._next_question = time.monotonic() + _ASK_SECONDS
         self._warn_of_missing(known_topics(consumer))
         topic_partitions = consumer.assignment()
+        for topic in set(self._settings.topics) - {one.topic for one in topic_partitions}:
+            self._last_lines.excuse(_source_name(topic))
         if not topic_partitions:
             return
         try:
@@ -242,6 +252,8 @@ class KafkaSource:
 
     def _warn_of_missing(self, known: set[str]) -> None:
         missing = set(self._settings.topics) - known
+        for topic in self._settings.topics:
+            self._last_lines.note_missing(_source_name(topic), _NO_TOPIC if topic in missing else None)
         if missing - self._missing:
             names = ", ".join(sorted(missing))
             logger.warning("there is no topic %s yet, or this user may not see it; waiting for it", names)
@@ -258,6 +270,11 @@ class KafkaSource:
         except Exception as error:
             # The group notices by itself that this member is gone, when its session ends.
             logger.warning("could not leave the group in order: %s", error)
+
+
+def _source_name(topic: str) -> str:
+    """Give the name of a topic in `LastLines`."""
+    return f"{SourceKind.KAFKA} {topic}"
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]

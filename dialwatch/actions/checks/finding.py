@@ -13,6 +13,7 @@ class Verdict(StrEnum):
     """How one check ended."""
 
     OK = "ok"
+    WARNING = "WARNING"
     FAILED = "FAILED"
     SKIPPED = "skipped"
 
@@ -29,6 +30,11 @@ class Finding:
 def well(subject: str, text: str) -> Finding:
     """Give the finding of something that works."""
     return Finding(subject, Verdict.OK, text)
+
+
+def warning(subject: str, text: str) -> Finding:
+    """Give the finding of something that works and that a person has to decide on."""
+    return Finding(subject, Verdict.WARNING, text)
 
 
 def failed(subject: str, text: str) -> Finding:

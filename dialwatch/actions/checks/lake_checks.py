@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pyarrow.dataset as ds
 
-from dialwatch.actions.checks.finding import Finding, failed, guarded, well
+from dialwatch.actions.checks.finding import Finding, failed, guarded, warning, well
 from dialwatch.reports.terminal_text import in_one_line
+from dialwatch.services.lake_contents import contents_of, retention_words
 from lake import (
     SERVICES,
     SKEW,
     Lake,
+    LakeMaintenanceSettings,
+    ServiceState,
     UnjoinedReason,
     WriteProbe,
     count_unjoined,
+    duration,
+    is_remote,
     probe_writes,
 )
 from monitor.stats.unjoined_signals import UNJOINED_DAYS
 
 _NOTICED = timedelta(seconds=60)
 """Difference of clocks that a person should know of; rows are right up to an hour."""
+_LATELY = timedelta(minutes=5)
+"""A heartbeat comes each minute."""
 _LEAST_LOST, _LOST_SHARE = 10, 0.1
 """Signals of a deployment that are joined with no answer, and their share, of which a person should know."""
 _JOIN_ADVICE = "docs/signals.md says how signals are joined, and what helps"
@@ -35,10 +44,40 @@ def check_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(
     return guarded("lake", partial(_written, lake, clock), _ADVICE)
 
 
+def check_retention(lake: Lake, settings: LakeMaintenanceSettings) -> list[Finding]:
+    """Say how old raw texts of people may become in the lake; a warning where nobody has decided it."""
+    found = retention_words(lake, settings)
+    if found is None:
+        return [well("retention", "lake.maintenance.retention says how old raw texts may become")]
+    is_open, words = found
+    return [warning("retention", words) if is_open else well("retention", words)]
+
+
 def _written(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
+    if not is_remote(lake.root) and not Path(lake.root).exists():
+        return [_can_be_made(Path(lake.root))]
     probe = probe_writes(lake, clock)
-    found = [_writable(lake, probe), _clock_of("its store", probe.clock_ahead)]
-    return [*found, *guarded("clocks", partial(_heartbeats, lake, clock), _ADVICE)]
+    found = [_writable(lake, probe), _contents(lake, clock), _clock_of("its store", probe.clock_ahead)]
+    return [
+        *found,
+        *guarded("clocks", partial(_heartbeats, lake, clock), _ADVICE),
+        *guarded("services", partial(_failing, lake, clock), _ADVICE),
+    ]
+
+
+def _can_be_made(root: Path) -> Finding:
+    """Give whether a folder that is not there can be made, without making it."""
+    parent = next(folder for folder in root.parents if folder.exists())
+    if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
+        return well("lake", f"there is no lake in {root} yet: the first start makes it, if lake.root is right")
+    return failed("lake", f"there is no lake in {root}, and {parent} cannot be written: {_ADVICE}")
+
+
+def _contents(lake: Lake, clock: Callable[[], datetime]) -> Finding:
+    found = contents_of(lake, clock)
+    if found is None:
+        return well("lake", "it is empty: nothing was collected yet, or lake.root is mistyped")
+    return well("lake", str(found))
 
 
 def _writable(lake: Lake, probe: WriteProbe) -> Finding:
@@ -55,12 +94,12 @@ def _writable(lake: Lake, probe: WriteProbe) -> Finding:
 
 def _clock_of(whose: str, ahead: timedelta) -> Finding:
     seconds = ahead.total_seconds()
-    shown = f"the clock of {whose} is {abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'} this one"
+    shown = f"the clock of {whose} is {duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} this one"
     if abs(ahead) > SKEW:
         return failed("clocks", f"{shown}, more than an hour: set them")
     if abs(ahead) > _NOTICED:
         return failed("clocks", f"{shown}: rows are right up to an hour, set them before it grows")
-    return well("clocks", f"the clock of {whose} is within {_NOTICED.total_seconds():.0f} s of this one")
+    return well("clocks", f"the clock of {whose} is within {duration(_NOTICED)} of this one")
 
 
 def _heartbeats(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
@@ -93,3 +132,16 @@ def _are_lost(reasons: Counter[UnjoinedReason], of_all: int) -> bool:
 def _unjoined(deployment: str, reasons: Counter[UnjoinedReason], of_all: int) -> str:
     why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common())
     return f"{in_one_line(deployment)}: {why}, of {of_all:,}"
+
+
+def _failing(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
+    """Parts that run and said of themselves in the last minutes that they fail."""
+    since = clock() - _LATELY
+    columns = ["part", "host", "since", "heartbeat_at", "state", "error"]
+    rows = lake.table(SERVICES).read(columns, where=ds.field("date") >= since.date()).sort_by("heartbeat_at")
+    last = {(row["part"], row["host"], row["since"]): row for row in rows.to_pylist() if row["heartbeat_at"] >= since}
+    return [
+        failed("services", f"the {row['part']} on {row['host']} fails: {row['error']}")
+        for row in last.values()
+        if row["state"] == ServiceState.FAILING
+    ]

@@ -8,9 +8,10 @@ import typer
 
 from dialwatch.actions.checks.evaluator_checks import check_judges, check_models
 from dialwatch.actions.checks.finding import Finding, Verdict, guarded
-from dialwatch.actions.checks.lake_checks import check_lake, check_signals
+from dialwatch.actions.checks.lake_checks import check_lake, check_retention, check_signals
 from dialwatch.actions.checks.receiver_checks import check_receivers
 from dialwatch.actions.checks.source_checks import check_sources
+from dialwatch.actions.checks.start_checks import check_start
 from dialwatch.config import Settings
 from lake import Lake
 
@@ -32,7 +33,9 @@ def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
     looks: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
         ("lake", lambda: check_lake(lake)),
         ("signals", lambda: check_signals(lake)),
-        ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage())),
+        ("retention", lambda: check_retention(lake, settings.lake.maintenance)),
+        ("start", lambda: check_start(settings, lake)),
+        ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage(), lake.root)),
         ("models", lambda: check_models(settings.evaluator)),
         ("judges", lambda: check_judges(settings.evaluator)),
         ("receivers", lambda: check_receivers(settings.monitor, lake)),

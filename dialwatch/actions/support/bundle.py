@@ -24,12 +24,11 @@ from dialwatch.actions.support.shown_lake import lines_of, rejections_of, servic
 from dialwatch.actions.support.shown_settings import shown_settings
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
-from dialwatch.serving.addresses import parse_address
+from dialwatch.serving.addresses import local_url
 from lake import in_one_line, without_rows
 
 _SECONDS = 10.0
 _NOTE = "It holds names of deployments, hosts and files, no text of people, no secret. Look into it before you send it."
-_EVERYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where it is asked, not listened
 
 
 def write_bundle(settings: Settings, place: Path, now: datetime) -> None:
@@ -104,8 +103,7 @@ def _addresses(settings: Settings) -> dict[str, str]:
 
 def _asked(listen: str, path: str) -> str:
     """Give what a part on this machine answers; other hosts have other parts and are not asked."""
-    host, port = parse_address(listen)
-    return httpx.get(f"http://{_EVERYWHERE.get(host, host)}:{port}{path}", timeout=_SECONDS, trust_env=False).text
+    return httpx.get(f"{local_url(listen)}{path}", timeout=_SECONDS, trust_env=False).text
 
 
 def usual_name(now: datetime) -> Path:

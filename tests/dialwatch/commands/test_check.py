@@ -78,20 +78,21 @@ evaluator:
     strict: {{base_url: "http://127.0.0.1:{endpoint.server_port}", deployment: gpt, api_key_file: {tmp_path}/key,
              allow_unpriced: true}}
 monitor:
+  listen: "127.0.0.1:{free_port()}"
   internal_hosts: [127.0.0.1]
   webhooks: [{{name: team, url: "http://127.0.0.1:{endpoint.server_port}/a-secret-path",
                secret_file: {tmp_path}/secret}}]
 """,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    subjects = ["lake", "clocks", "files", "models", "judges", "receivers"]
+    subjects = ["lake", "retention", "addresses", "start", "files", "models", "judges", "receivers"]
     assert [line.split()[1] for line in lines(done, Verdict.OK)] == subjects
     assert len(done.stdout.splitlines()) == len(subjects)
     assert endpoint.asked == [
         ("GET", "/openai/deployments/gpt?api-version=2024-10-21", "dial-key"),
         ("HEAD", "/a-secret-path", None),
     ]
-    assert list((tmp_path / "lake").iterdir()) == []
+    assert not (tmp_path / "lake").exists()
     for secret in ("dial-key", "a-secret-path", SECRET):
         assert secret not in done.stdout
 
@@ -108,6 +109,7 @@ evaluator:
     strict: {{base_url: "http://127.0.0.1:{endpoint.server_port}", deployment: gpt, allow_unpriced: true}}
     away: {{base_url: "http://127.0.0.1:{free_port()}", model: gpt, allow_unpriced: true}}
 monitor:
+  listen: "127.0.0.1:{free_port()}"
   webhooks: [{{name: team, url: "https://127.0.0.1/a-secret-path", format: slack}}]
 """,
     )
@@ -126,7 +128,8 @@ monitor:
 def test_a_model_that_is_not_here_is_named(tmp_path: Path) -> None:
     """With the metric that needs it; a metric without a model is no line of its own."""
     metrics = "metrics: [context_present, answer_reward]"
-    done = check(tmp_path, f"evaluator: {{{metrics}, models: {{answer_reward: {tmp_path}/no-model}}}}")
+    listen = f'monitor: {{listen: "127.0.0.1:{free_port()}"}}'
+    done = check(tmp_path, f"{listen}\nevaluator: {{{metrics}, models: {{answer_reward: {tmp_path}/no-model}}}}")
     assert done.returncode == 1
     (wrong,) = lines(done, Verdict.FAILED)
     assert wrong.startswith("FAILED models answer_reward cannot run: ")
@@ -142,6 +145,7 @@ def test_a_deployment_that_no_receiver_is_for_is_told(tmp_path: Path, endpoint: 
         f"""
 monitor:
   internal_hosts: [127.0.0.1]
+  listen: "127.0.0.1:{free_port()}"
   webhooks: [{{name: hr, {url}, deployments: ["hr-*"]}}, {{name: typo, {url}, deployments: ["HR-*", "pay"]}}]
 """,
     )
@@ -153,7 +157,7 @@ monitor:
 
 def test_what_is_not_configured_is_no_failure(tmp_path: Path) -> None:
     """A lake alone is well."""
-    done = check(tmp_path, "")
+    done = check(tmp_path, f'monitor: {{listen: "127.0.0.1:{free_port()}"}}')
     assert done.returncode == 0
     assert [line.split()[1] for line in lines(done, Verdict.SKIPPED)] == ["sources", "judges", "receivers"]
 
@@ -161,7 +165,7 @@ def test_what_is_not_configured_is_no_failure(tmp_path: Path) -> None:
 def test_a_lake_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The store's own words, and what to look at."""
     (tmp_path / "lake").write_text("a file stands where the folder should be")
-    done = check(tmp_path, "")
+    done = check(tmp_path, f'monitor: {{listen: "127.0.0.1:{free_port()}"}}')
     assert done.returncode == 1
     assert [line.split()[1] for line in lines(done, Verdict.FAILED)] == ["lake"]
     assert "lake.root" in done.stdout

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,15 @@ import httpx
 import pytest
 
 import collector
+from collector import Collector, CollectorSettings, FileSource
+from collector.metrics.last_lines import LastLines
+from collector.sources.files.source import NO_FILE
 from dialwatch.config import Settings
 from dialwatch.services.collecting import collect_once, collecting
+from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
-from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Table
+from dialwatch.services.running import all_services
+from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Storage, Table, text_age
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 
@@ -33,6 +40,7 @@ def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int
     with pytest.raises(SystemExit, match=r"(?s)z\.log cannot be read now .*1 of 3 files could not be read; the 4 new"):
         collect_once(settings_for(tmp_path), [f"{tmp_path}/*.log", f"{tmp_path}/z.log"], workers)
     assert Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read().num_rows == 4
+    assert text_age(Lake(f"{tmp_path}/lake")) == timedelta(days=90)
 
 
 @pytest.mark.integration
@@ -80,6 +88,63 @@ def test_all_sources_are_asked_to_stop_at_once(tmp_path: Path, monkeypatch: pyte
     with collecting(settings, settings.lake.open()):
         assert asked_to_stop.n_waiting == 0
     assert not asked_to_stop.broken
+
+
+def test_a_path_that_matches_no_file_is_told_by_every_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`up` is not ready and not healthy, its page and metrics say why, and all are well once there is a line."""
+    monkeypatch.setattr("collector.metrics.last_lines.MISSING_AFTER_SECONDS", 0.0)
+    pages, own = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    files = {"paths": [f"{tmp_path}/*.log"], "poll_seconds": 0.05}
+    settings = Settings.model_validate(
+        {
+            "lake": {"root": f"{tmp_path}/lake"},
+            "collector": {"files": files, "metrics_listen": own, "signals": {"implicit": False}},
+            "monitor": {"listen": pages, "refresh_seconds": 0.1},
+        }
+    )
+    missing = f"file {tmp_path}/*.log: no file matches"
+
+    def answer(address: str, path: str) -> tuple[int, str]:
+        response = httpx.get(f"http://{address}{path}", timeout=60)
+        return response.status_code, response.text
+
+    with all_services(settings):
+        wait_for(lambda: missing in answer(pages, "/readyz")[1])
+        for address, path in ((pages, "/readyz"), (own, "/readyz"), (pages, "/healthz")):
+            status, text = answer(address, path)
+            assert (status, missing in text) == (503, True), path
+        assert missing in answer(pages, "/")[1]
+        for address in (pages, own):
+            assert 'last_line_timestamp_seconds{source="file' in answer(address, "/metrics")[1]
+        (tmp_path / "core.log").write_bytes(chat_line(1) + b"\n")
+        wait_for(
+            lambda: answer(pages, "/readyz")[0] == answer(own, "/readyz")[0] == answer(pages, "/healthz")[0] == 200
+        )
+
+
+def test_what_came_in_the_first_half_minute_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each source with what it lacks, and the lines; lines of another program are told."""
+    (tmp_path / "nginx.log").write_bytes(b"GET / 200\nGET / 404\n")
+    paths = [f"{tmp_path}/nginx.log", f"{tmp_path}/typo.log"]
+    caplog.set_level(logging.INFO)
+    lake, lines = Lake(f"{tmp_path}/lake"), LastLines()
+    shared = Collector(lake, CollectorSettings())
+    FileSource(paths, Storage(), last_lines=lines).read_into(shared)
+    monkeypatch.setattr("dialwatch.services.first_look.FIRST_LOOK_SECONDS", 0.0)
+    with looking_once(shared, lines):
+        wait_for(lambda: "in the first" in caplog.text)
+    found = [(record.levelname, record.getMessage()) for record in caplog.records if "first_look" in record.name]
+    assert found == [
+        ("INFO", f"file {tmp_path}/nginx.log: lines come in"),
+        ("WARNING", f"file {tmp_path}/typo.log: {NO_FILE}"),
+        (
+            "WARNING",
+            "in the first 0 seconds: 2 lines read: 0 stored, 0 signals, 0 duplicates, 2 rejected, 0 filtered; none of "
+            "them is a line of Core's log: see the table _rejected",
+        ),
+    ]
 
 
 @pytest.mark.slow

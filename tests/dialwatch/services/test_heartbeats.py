@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from dialwatch.services.heartbeats import Part, ProcessParts
-from lake import SERVICES, Lake, ServicePart, ServiceState, Table
+from lake import SERVICES, Lake, ServicePart, ServiceState, Table, text_age
 from tests.servers import wait_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -59,6 +59,48 @@ def test_a_part_is_ready_while_the_lake_takes_its_rows() -> None:
     assert part.is_ready()
     part.note("lake", OSError("disk full"))
     assert not part.is_ready()
+
+
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_part_that_gets_no_lines_fails_and_is_not_ready(is_needed: bool) -> None:
+    """Where lines come over HTTP it stays ready: a balancer would keep them from it for ever."""
+    part, problem = Part(COLLECTOR), ["file /logs/*: no file matches"]
+    part.note("lake", None)
+    part.watch_sources(lambda: problem[0] or None, is_needed=is_needed)
+    assert part.heartbeat().state is ServiceState.FAILING
+    assert part.heartbeat().error == part.sources_problem() == problem[0]
+    assert part.is_ready() is not is_needed
+    assert part.lacks() == (problem[0] if is_needed else None)
+    problem[0] = ""
+    assert part.is_ready()
+    assert part.heartbeat().state is ServiceState.RUNNING
+
+
+def test_the_first_heartbeat_in_a_new_lake_comes_after_its_defaults(tmp_path: Path) -> None:
+    """So that no row is in it before; a lake that has rows gets none."""
+    new, old = Lake(f"{tmp_path}/new"), Lake(f"{tmp_path}/old")
+    old.table(SERVICES).append(SERVICES.rows([Part(COLLECTOR).heartbeat().row()]))
+    for lake, age in ((new, timedelta(days=90)), (old, None)):
+        parts = ProcessParts(lake, [COLLECTOR])
+        with parts.running():
+            wait_for(parts[COLLECTOR].is_ready)
+        assert text_age(lake) == age
+
+
+def test_parts_that_only_read_write_nothing_into_an_empty_lake(tmp_path: Path) -> None:
+    """A mistyped root is said, no folder is made, and the parts begin once others have made the lake."""
+    lake = Lake(str(tmp_path / "typo"))
+    parts = ProcessParts(lake, [EVALUATOR], every=0.02, makes_the_lake=False)
+    with parts.running():
+        [heartbeat] = parts.heartbeats()
+        assert heartbeat.state is ServiceState.FAILING
+        assert f"the lake {lake.root} is empty" in (parts.lacks() or "")
+        assert "lake.root is mistyped" in (heartbeat.error or "")
+        assert not parts[EVALUATOR].is_ready()
+        assert not Path(lake.root).exists()
+        lake.table(SERVICES).append(SERVICES.rows([Part(COLLECTOR).heartbeat().row()]))
+        wait_for(parts[EVALUATOR].is_ready)
+        assert parts.lacks() is None
 
 
 def test_a_clock_that_is_set_back_leaves_no_part_failing() -> None:

@@ -82,7 +82,11 @@ def test_programs_need_no_access(client: Client, monitor: Monitor, access: objec
     assert [asked.get(path).status_code for path in ("/metrics", "/healthz", "/readyz")] == [200, 503, 503]
     monitor.refresh()
     assert [asked.get(path).status_code for path in ("/metrics", "/healthz", "/readyz")] == [200, 200, 200]
-    assert asked.get("/readyz").json() == {"ready": True}
+    assert asked.get("/readyz").json() == {"ready": True, "problem": None}
+    monitor.lacks = lambda: "file /logs/*: no file matches"
+    found = asked.get("/readyz")
+    assert found.status_code == 503
+    assert (found.json()["problem"] == monitor.lacks()) is (access in (None, "none"))
 
 
 @pytest.mark.parametrize("access", [None, "none", BY_TOKEN, BY_PROXY], ids=["nothing", "none", "token", "proxy"])

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource, follow_files
+from collector.metrics.last_lines import LastLines
+from collector.sources.files.source import NO_FILE
 from lake import PARSED_LOGS, REJECTED, Lake, LostRaceError, Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket
@@ -305,3 +307,48 @@ def test_a_file_that_was_truncated_under_its_writer_loses_no_line(lake: Lake, lo
         file.write(body(4))
     assert collect(lake, logs) == Counts(lines=1, stored=1)
     assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3.", "Answer 4."]
+
+
+def test_each_path_says_what_it_lacks_and_when_it_got_a_line(lake: Lake, logs: Path) -> None:
+    """A path that matches no file, or whose folder was renamed, is told apart from one whose writer is silent."""
+    seconds, collector = [0.0], Collector(lake, CollectorSettings())
+    lines = LastLines(monotonic=lambda: seconds[0])
+    paths = [f"{logs}/a/*.log", f"{logs}/b/*.log", f"{logs}/typo/*.log"]
+    source = FileSource(paths, Storage(), last_lines=lines)
+    for folder in ("a", "b"):
+        (logs / folder).mkdir()
+        (logs / folder / "core.log").write_bytes(body(1))
+    source.read_into(collector)
+    assert [name for name, at in lines.newest().items() if at is None] == [f"file {logs}/typo/*.log"]
+    (logs / "a").rename(logs / "renamed")
+    for _ in range(2):
+        source.read_into(collector)
+        seconds[0] += 60
+    assert lines.problem(3600) == f"file {logs}/a/*.log: {NO_FILE}; file {logs}/typo/*.log: {NO_FILE}"
+    (logs / "renamed").rename(logs / "a")
+    (logs / "typo").symlink_to(logs / "a")
+    seconds[0] += 3600
+    (logs / "a" / "core.log").write_bytes(body(1, 2))
+    source.read_into(collector)
+    assert lines.problem(3600) == (
+        f"file {logs}/b/*.log: no line came for 62 minutes: see that its writer is at work and still writes there; "
+        f"file {logs}/typo/*.log: no line came for 62 minutes: see that its writer is at work and still writes there"
+    )
+
+
+def test_files_that_cannot_be_read_are_a_problem_until_they_can_or_are_gone(lake: Lake, logs: Path) -> None:
+    """The first is named with its reason, the others are counted."""
+    collector, source = Collector(lake, CollectorSettings()), FileSource([f"{logs}/*"], Storage())
+    for name in "ab":
+        # Nobody can read this one, whatever the account.
+        (logs / name).symlink_to("/proc/self/mem")
+    one = FileSource([f"{logs}/a", f"{logs}/b"], Storage())
+    assert one.problem is source.problem is None
+    one.read_into(collector)
+    assert one.problem is not None
+    assert f"{logs}/a cannot be read now" in one.problem
+    assert "(1 more files cannot be read)" in one.problem
+    (logs / "a").unlink()
+    (logs / "b").unlink()
+    one.read_into(collector)
+    assert one.problem is None

@@ -14,6 +14,7 @@ import pytest
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.commit.position import Piece
+from collector.metrics.last_lines import LastLines
 from collector.parsing import Rejection
 from collector.sources.http.deliveries import Deliveries, Item
 from dialwatch.serving.server import BackgroundServer
@@ -270,3 +271,19 @@ def test_a_lake_that_is_away_is_reported_to_the_sender(url: str, lake: Lake, mon
         assert post(f"{server.url}/data", body).status_code == 200
     assert answers(lake) == ["Answer 1."]
     assert lake.table(REJECTED).read().num_rows == 1
+
+
+def test_lines_and_signals_count_as_lines_of_the_endpoint(lake: Lake) -> None:
+    """A sender that is silent is seen; bodies without an item say nothing of it."""
+    lines = LastLines()
+    lines.expect("http", "see that Vector runs")
+    app = create_app(Collector(lake, CollectorSettings()), HttpSettings(commit_seconds=0), last_lines=lines)
+    with BackgroundServer(app, "127.0.0.1:0") as server:
+        assert post(f"{server.url}/data", b"[]").status_code == 200
+        assert lines.newest() == {"http": None}
+        assert post(f"{server.url}/data", envelopes(chat_line(1))).status_code == 200
+        first = lines.newest()["http"]
+        assert first is not None
+        signal = b'[{"deployment": "rag-app", "response_id": "r", "signal": "copy", "value": 1}]'
+        assert post(f"{server.url}/signals", signal).status_code == 200
+        assert (lines.newest()["http"] or first) > first
