@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 import os
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
