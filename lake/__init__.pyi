@@ -73,6 +73,7 @@ from .case_vocabulary import (
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
 from .erasure.scope_search import SeveralAnswersError
+from .metric_names import MetricName, metric_name, metric_names
 from .root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
@@ -292,6 +293,7 @@ __all__ = [
     "Logs",
     "LostRaceError",
     "MaintenanceResult",
+    "MetricName",
     "OnsetKind",
     "OpenTables",
     "Origin",
@@ -387,6 +389,8 @@ __all__ = [
     "locate_source",
     "log_failure",
     "maintain",
+    "metric_name",
+    "metric_names",
     "metric_scores",
     "newest_versions",
     "next_version",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from lake import DISLIKES, FAILED_PART_MEANING, AlertEvent, AlertVerdict, FailedPart, Tier
+from lake import DISLIKES, FAILED_PART_MEANING, AlertEvent, AlertVerdict, FailedPart, Tier, metric_name
 from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.changes import told
 from monitor.notify.floor_text import floor_lines, floor_summary
@@ -16,6 +16,14 @@ from monitor.regression import NewClass, SegmentChange
 
 WORST = 5
 """The number of the worst answers in a message."""
+_FAILED: Mapping[FailedPart, str] = {
+    FailedPart.RETRIEVAL: "Retrieval failed",
+    FailedPart.RANKING: "Ranking failed",
+    FailedPart.GENERATION: "Generation failed",
+    FailedPart.REFUSAL: "The application refused",
+    FailedPart.UNANSWERABLE: "It answered what has no answer",
+    FailedPart.REFERENCE: "The case is out of date",
+}
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
@@ -25,23 +33,30 @@ def summary(change: AlertChange) -> str:
 
 
 def _summary(change: AlertChange) -> str:
-    where = f"{change.key.metric} of {change.key.deployment}"
-    new = change.details.new_class
-    if change.change == AlertEvent.FIRING and new is not None:
-        return f"{where} is worse in new traffic: {_new_class(change, new)}"
-    after = _number(change.current_mean)
-    if change.change == AlertEvent.FIRING:
-        judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
-        part = _part_that_fell(change)
-        moved = f"{_by(change)}from {_number(change.reference_mean)} to {after}"
-        if part is not None:
-            moved = (
-                f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
-            )
-        return f"{where} {_moved(change)} {moved} {brief_onset(change)}{judge}"
-    return (
-        f"{where}: alert is over; {change.reason}" if change.ended_without_recovery else f"{where} is back at {after}"
-    )
+    """Say what got worse, from what to what, since when, and which part failed."""
+    what = f"{change.key.deployment}: {metric_name(change.key.metric)}"
+    if change.change == AlertEvent.RESOLVED:
+        after = _number(change.current_mean)
+        return (
+            f"{what}: alert is over; {change.reason}" if change.ended_without_recovery else f"{what}: back at {after}"
+        )
+    if change.details.new_class is not None:
+        return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
+    judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
+    part = _part_that_fell(change)
+    if part is None:
+        moved = f"from {_number(change.reference_mean)} to {_number(change.current_mean)}{_by(change)}"
+    else:
+        moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
+    failed = "" if judge else _failed_most(change.details.failed_parts)
+    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{judge}{failed}"
+
+
+def _failed_most(failed: Mapping[FailedPart, int]) -> str:
+    if not failed:
+        return ""
+    part, count = max(failed.items(), key=lambda one: one[1])
+    return f". {_FAILED[part]} in {count:,} of {sum(failed.values()):,}"
 
 
 def description(change: AlertChange, external_url: str) -> str:
@@ -75,9 +90,10 @@ def _firing(change: AlertChange) -> list[str]:
     moved = _moved(change)
     better = "higher" if moved == "fell" else "lower"
     lines = [
-        f"What: the mean of {key.metric} ({better} is better) {_from_to(change)}.",
+        f"What: the mean of {metric_name(key.metric)} ({better} is better) {_from_to(change)}.",
         f"Since: {onset(change).removeprefix('since ')}; found with the answers until {time(change.changed_at)}.",
-        f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
+        f"Where: deployment {key.deployment}, all of its {which} answers; metric {key.metric}, version "
+        f"{key.metric_version}.",
     ]
     if change.changed_at > change.fired_at:
         lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
@@ -109,9 +125,9 @@ def _firing(change: AlertChange) -> list[str]:
 
 def _new_traffic(change: AlertChange, new: NewClass) -> list[str]:
     return [
-        f"What: a new class of traffic has worse {change.key.metric}: {_new_class(change, new)}.",
+        f"What: a new class of traffic has worse {metric_name(change.key.metric)}: {_new_class(change, new)}.",
         f"Since: {time(change.since)}; found with the answers until {time(change.changed_at)}.",
-        f"Where: deployment {change.key.deployment}; metric version {change.key.metric_version}.",
+        f"Where: deployment {change.key.deployment}; metric {change.key.metric}, version {change.key.metric_version}.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes a page.",
     ]
@@ -173,7 +189,10 @@ def _cause(change: AlertChange) -> str:
 
 def _resolved(change: AlertChange) -> list[str]:
     key = change.key
-    lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {time(change.fired_at)}."]
+    lines = [
+        f"Over: the alert on {metric_name(key.metric)} of deployment {key.deployment} that began "
+        f"{time(change.fired_at)}."
+    ]
     if change.ended_without_recovery:
         return [*lines, f"Why: {change.reason}."]
     return [
@@ -196,7 +215,7 @@ def _from_to(change: AlertChange) -> str:
     of_after = _of(details.since_observations, f"95 % interval {_interval(change)}")
     after = f"{_number(change.current_mean)}{of_after}"
     if _part_that_fell(change) is None:
-        return f"{_moved(change)} {_by(change)}from {before} to {after}"
+        return f"{_moved(change)} from {before} to {after}{_by(change)}"
     return f"{_moved(change)} in a part of the traffic; that of all was {before} and is {after}"
 
 
@@ -207,11 +226,9 @@ def _of(conversations: int | None, *more: str) -> str:
 
 
 def _by(change: AlertChange) -> str:
-    """Say by how much it got worse, as an interval: the first estimate is too large where little is known yet."""
-    lower, upper = change.details.drop_lower, change.details.drop_upper
-    if lower is None or upper is None or upper <= 0:
-        return ""
-    return f"by {lower:.2f} to {upper:.2f}, " if lower >= 0.005 else f"by up to {upper:.2f}, "
+    """Say by how much it got worse at least: the first estimate is too large where little is known yet."""
+    lower = change.details.drop_lower
+    return "" if lower is None or lower < 0.005 else f" (by at least {lower:.2f})"
 
 
 def _moved(change: AlertChange) -> str:

@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
 from prometheus_client.registry import Collector
 
+from lake import metric_names
 from monitor.access.authentication import ByToken, authentication_of
 from monitor.pages.access_control import AccessControl, refusal_of
 from monitor.pages.answers import add_answer_pages
@@ -60,6 +61,11 @@ def create_app(
     if with_metrics:
         add_routes_for_machines(app, monitor, settings, more_metrics)
     add_overview(app, monitor, renderer)
+
+    @app.get("/metrics-guide", include_in_schema=False)
+    def metrics_guide(request: Request) -> Response:
+        return renderer.page(request, "metrics_guide.html", names=metric_names())
+
     add_deployment_page(app, monitor, renderer)
     reads = LakeReads()
     add_answer_pages(app, monitor, renderer, authentication, reads)

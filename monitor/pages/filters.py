@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from markupsafe import Markup
 
+from lake import metric_name
 from monitor.regression import Reading, Shift
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
@@ -77,7 +78,13 @@ def progress(reading: Reading) -> str:
     return f"{count}, {duration(reading.learning_left)} to go" if reading.learning_left else count
 
 
+def plain_name(metric: str) -> str:
+    """Name of a metric or limit with a capital, as a heading has it: Facts found; empty where it has none."""
+    name = metric_name(metric)
+    return "" if name == metric else name[0].upper() + name[1:]
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (whole, short, money, score, percent, breakable, duration, progress, shift)
+    for function in (whole, short, money, score, percent, breakable, duration, progress, shift, plain_name)
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from monitor.alerts.change import AlertChange
 from monitor.floors import FloorReading
+from monitor.incidents.incident import Incident
+from monitor.incidents.state import state_of
+from monitor.notify.alert_text import summary
 from monitor.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.snapshot import DeploymentState, Snapshot
 
@@ -46,14 +49,26 @@ class ActiveRegression:
 
 
 @dataclass(frozen=True)
+class WorseDeployment:
+    """What got worse in a deployment: a sentence for its open incident, and its regressions, at least one.
+
+    `sentence` is that of the messages, of the first alert that fires, a page before a warning; None without an
+    incident.
+    """
+
+    deployment: str
+    incident_id: str | None
+    sentence: str | None
+    regressions: tuple[ActiveRegression, ...]
+
+
+@dataclass(frozen=True)
 class News:
     """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
-    regressions: tuple[ActiveRegression, ...]
+    worse: tuple[WorseDeployment, ...]
     passed: tuple[tuple[AlertChange, FloorReading | None], ...]
     """Limits that are passed, and how they stand now."""
-    incidents: Mapping[str, str]
-    """By deployment the id of the incident that is open."""
     watching: int
     learning: int
     stopped: int
@@ -64,9 +79,8 @@ def news_of(snapshot: Snapshot) -> News:
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (-item[1].requests.total, item[0]))
     readings = [reading for _, state in ordered for reading in state.readings.values()]
     return News(
-        regressions=tuple(one for name, state in ordered for one in regressions_of(name, state)),
+        worse=tuple(one for name, state in ordered for one in worse_deployments(name, state)),
         passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
-        incidents={name: found for name, state in ordered if (found := open_incident(state))},
         watching=sum(reading.status is Status.WATCHING for reading in readings),
         learning=sum(reading.status is Status.LEARNING for reading in readings),
         stopped=sum(
@@ -75,16 +89,29 @@ def news_of(snapshot: Snapshot) -> News:
     )
 
 
-def open_incident(state: DeploymentState) -> str | None:
-    """Give the id of the incident of a deployment that is open."""
-    return next((one.incident_id for one in state.incidents if one.ended_at is None), None)
+def open_incident(state: DeploymentState) -> Incident | None:
+    """Give the incident of a deployment that is open."""
+    return next((one for one in state.incidents if one.ended_at is None), None)
 
 
-def regressions_of(name: str, state: DeploymentState) -> Iterator[ActiveRegression]:
-    """Give the regressions of a deployment that have not ended."""
-    for metric, reading in state.readings.items():
-        if reading.status is Status.REGRESSED:
-            yield ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
+def sentence_of(incident: Incident) -> str:
+    """Say in a line what an incident is, as its messages do; of one that is over, what its first alert came to."""
+    foremost = state_of(incident.alerts).foremost or incident.alerts[0]
+    return summary(foremost)
+
+
+def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
+    """Give the deployment with its regressions that have not ended; nothing where there are none."""
+    regressed = tuple(
+        ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
+        for metric, reading in state.readings.items()
+        if reading.status is Status.REGRESSED
+    )
+    if regressed:
+        incident = open_incident(state)
+        yield WorseDeployment(
+            name, incident.incident_id if incident else None, sentence_of(incident) if incident else None, regressed
+        )
 
 
 def _floor_of(change: AlertChange, state: DeploymentState) -> FloorReading | None:

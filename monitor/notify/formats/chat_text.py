@@ -14,11 +14,16 @@ def title(changes: Sequence[AlertChange]) -> str:
     """Say in one line what the message is about."""
     if len(changes) == 1:
         return summary(changes[0])
-    fires = changes[0].change == AlertEvent.FIRING
+    if changes[0].change == AlertEvent.FIRING:
+        if all(change.verdict == AlertVerdict.JUDGE for change in changes):
+            name = one_line(changes[0].key.deployment)
+            return f"{name}: the judge of {len(changes)} metrics changed, not the application"
+        first = next((change for change in changes if change.pages), changes[0])
+        return f"{summary(first)}. {_more(changes)}"
     name = one_line(changes[0].key.deployment)
     if changes[0].is_floor:
-        return f"{name}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
-    return f"{name}: {_happened(changes) if fires else _ended(changes)}"
+        return f"{name}: {len(changes)} limits are kept again"
+    return f"{name}: {_ended(changes)}"
 
 
 def mark(changes: Sequence[AlertChange], bad: str, good: str, neither: str) -> str:
@@ -39,11 +44,13 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _happened(changes: Sequence[AlertChange]) -> str:
-    by_judge = sum(change.verdict == AlertVerdict.JUDGE for change in changes)
-    if by_judge == len(changes):
-        return f"the judge of {by_judge} metrics changed, not the application"
-    return f"{len(changes)} metrics got worse" + (f", {by_judge} of them by a changed judge alone" if by_judge else "")
+def _more(changes: Sequence[AlertChange]) -> str:
+    others, by_judge = len(changes) - 1, sum(change.verdict == AlertVerdict.JUDGE for change in changes)
+    one, many = ("limit is passed", "limits are passed") if changes[0].is_floor else ("metric", "metrics")
+    more = f"{others} more {one if others == 1 else many}"
+    if not changes[0].is_floor:
+        more += " got worse"
+    return more + (f", {by_judge} of all by a changed judge alone" if by_judge else "")
 
 
 def _ended(changes: Sequence[AlertChange]) -> str:

@@ -32,7 +32,7 @@ def lines(incidents: Incidents) -> list[str]:
     """Say in a line of each incident what it is and since when."""
     shown = [
         one_line(
-            f"{change.key.deployment}, {note.severity} since {time(change.fired_at)}: {summary(change)}"
+            f"{note.severity} since {time(change.fired_at)}: {summary(change)}"
             + (f"; {note.link}" if note.link else "")
         )
         for change, note in incidents[:MOST]

@@ -13,7 +13,7 @@ from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.failures import Failures, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of
 from monitor.pages.deployment.metrics import MetricView, metrics_of
-from monitor.pages.news import ActiveRegression, open_incident, regressions_of
+from monitor.pages.news import WorseDeployment, worse_deployments
 from monitor.pages.period import Days, Period
 from monitor.regression import StreamKey
 from monitor.snapshot import DeploymentState, Snapshot
@@ -83,15 +83,9 @@ class DeploymentView:
         return self.query.name
 
     @property
-    def regressions(self) -> tuple[ActiveRegression, ...]:
-        """Those that have not ended."""
-        return tuple(regressions_of(self.name, self.state))
-
-    @property
-    def incidents(self) -> dict[str, str]:
-        """The id of the incident that is open, by the deployment's name; empty where none is."""
-        found = open_incident(self.state)
-        return {self.name: found} if found else {}
+    def worse(self) -> tuple[WorseDeployment, ...]:
+        """The deployment with its regressions that have not ended; empty where there are none."""
+        return tuple(worse_deployments(self.name, self.state))
 
     @property
     def worst(self) -> Sequence[AlertChange]:

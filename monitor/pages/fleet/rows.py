@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from lake import UNASSIGNED
+from lake import UNASSIGNED, metric_name
 from monitor.alerts.change import is_page
 from monitor.pages.filters import progress
 from monitor.pages.fleet.trend import Trend, trend_of
@@ -170,7 +170,7 @@ def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_
     """Give the state and its reason, in words for the page."""
     pages, warnings = list(_pages(deployment, times)), list(_warnings(deployment, times))
     if pages or warnings:
-        return (State.PAGE if pages else State.WARNING), "; ".join([*pages, *warnings])
+        return (State.PAGE if pages else State.WARNING), _first([*pages, *warnings])
     readings = deployment.readings.values()
     watching = [one for one in readings if one.status is Status.WATCHING and one.can_fire]
     learning = [one for one in readings if one.status is Status.LEARNING]
@@ -188,6 +188,11 @@ def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_
     return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
 
 
+def _first(problems: Sequence[str]) -> str:
+    more = f"; {len(problems) - 1} more" if len(problems) > 1 else ""
+    return problems[0] + more
+
+
 def _learned(reading: Reading) -> float:
     return reading.reference_observations / max(1, reading.reference_needed)
 
@@ -196,7 +201,17 @@ def _regressed(deployment: DeploymentState, times: Times, *, paging: bool) -> It
     for metric, reading in deployment.readings.items():
         verdict = deployment.judgements.get(metric, UNDECIDED).verdict
         if reading.status is Status.REGRESSED and is_page(reading.tier, verdict) is paging:
-            yield f"{metric} since {times.brief_moment(reading.since)}" if reading.since else metric
+            yield _moved(metric, reading, times)
+
+
+def _moved(metric: str, reading: Reading, times: Times) -> str:
+    """Say what happened first, so that a long name never cuts it: "fell 0.93 to 0.21 since 20 Nov: facts found"."""
+    now = reading.mean if reading.since_mean is None else reading.since_mean
+    since = f" since {times.brief_moment(reading.since)}" if reading.since else ""
+    if reading.new_class is not None or reading.reference_mean is None or now is None:
+        return f"got worse{since}: {metric_name(metric)}"
+    verb = "rose" if reading.lower_is_better else "fell"
+    return f"{verb} {reading.reference_mean:.2f} to {now:.2f}{since}: {metric_name(metric)}"
 
 
 def _pages(deployment: DeploymentState, times: Times) -> Iterator[str]:

@@ -19,6 +19,7 @@ from monitor.pages.incidents.held_back import HeldBack, silences_of
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
 from monitor.pages.incidents.moments import Moment, moments_of
+from monitor.pages.news import sentence_of
 from monitor.service import Monitor
 
 
@@ -48,6 +49,11 @@ class IncidentView:
     moments: tuple[Moment, ...]
     commands: Commands
     read: Read | None
+
+    @property
+    def sentence(self) -> str:
+        """What the incident is, in a line: that of its messages."""
+        return sentence_of(self.found.incident)
 
     @property
     def metrics(self) -> tuple[str, ...]:

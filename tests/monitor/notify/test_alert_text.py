@@ -15,12 +15,15 @@ NOT_THE_JUDGE = "not the judge: the application, its documents or the questions 
 
 def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(firing: AlertChange) -> None:
     """The text of a firing alert, in full."""
-    assert summary(firing) == "faithfulness_kprecision of apps/rag fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+    assert (
+        summary(firing)
+        == "apps/rag: words that stand in the documents fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+    )
     assert description(firing, "https://watch.example/").splitlines() == [
-        "What: the mean of faithfulness_kprecision (higher is better) fell from 0.80 in the reference to 0.41 "
-        "(95 % interval 0.30 to 0.52).",
+        "What: the mean of words that stand in the documents (higher is better) fell from 0.80 in the reference to "
+        "0.41 (95 % interval 0.30 to 0.52).",
         "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag, all of its scored answers; metric version 1.",
+        "Where: deployment apps/rag, all of its scored answers; metric faithfulness_kprecision, version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
         "If the change was meant: `dialwatch release mark` compares from then on with what follows it.",
@@ -35,7 +38,9 @@ def test_a_page_and_a_metric_that_is_better_when_low_are_described_as_what_they_
     year = timedelta(days=365).total_seconds()
     details = structs.replace(firing.details, tier="page", false_alarm_every_seconds=year)
     page = replace(firing, reference_mean=0.1, current_mean=0.4, details=details)
-    assert summary(page) == "faithfulness_kprecision of apps/rag rose from 0.10 to 0.40 since 2026-11-20 09:30 UTC"
+    assert (
+        summary(page) == "apps/rag: words that stand in the documents rose from 0.10 to 0.40 since 2026-11-20 09:30 UTC"
+    )
     lines = description(page, "").splitlines()
     assert "(lower is better) rose from 0.10 in the reference to 0.40" in lines[0]
     assert lines[3] == (
@@ -67,19 +72,27 @@ def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
 
 
 def test_a_drop_is_an_interval_of_so_many_conversations(firing: AlertChange) -> None:
-    """The first estimate is too large, so its interval comes first; one that begins at nothing says up to how much."""
+    """The first estimate is too large, so it says by how much at least; one that may be nothing says nothing."""
     details = structs.replace(
         firing.details, drop_lower=0.24, drop_upper=0.53, since_observations=140, reference_observations=3200
     )
     change = replace(firing, details=details)
-    assert " fell by 0.24 to 0.53, from 0.80 to 0.41 since " in summary(change)
+    assert " fell from 0.80 to 0.41 (by at least 0.24) since " in summary(change)
     assert description(change, "").splitlines()[0] == (
-        "What: the mean of faithfulness_kprecision (higher is better) fell by 0.24 to 0.53, from 0.80 in the reference "
-        "(3,200 conversations) to 0.41 (95 % interval 0.30 to 0.52, 140 conversations)."
+        "What: the mean of words that stand in the documents (higher is better) fell from 0.80 in the reference (3,200 "
+        "conversations) to 0.41 (95 % interval 0.30 to 0.52, 140 conversations) (by at least 0.24)."
     )
     unsure = replace(firing, details=structs.replace(details, drop_lower=-0.01, since_observations=1))
-    assert "fell by up to 0.53, from 0.80" in summary(unsure)
+    assert "fell from 0.80 to 0.41 since" in summary(unsure)
     assert "(95 % interval 0.30 to 0.52, 1 conversation)" in description(unsure, "")
+
+
+def test_a_summary_says_which_part_failed_in_how_many(firing: AlertChange) -> None:
+    """The most frequent of all that are known; not where only the judge changed."""
+    details = structs.replace(firing.details, failed_parts={"generation": 2, "retrieval": 22})
+    failed = replace(firing, details=details)
+    assert summary(failed).endswith(" since 2026-11-20 09:30 UTC. Retrieval failed in 22 of 24")
+    assert "Retrieval" not in summary(replace(failed, verdict="judge"))
 
 
 def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> None:
@@ -88,9 +101,9 @@ def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> N
         firing, change="resolved", changed_at=datetime(2026, 11, 21, 8, tzinfo=UTC),
         current_mean=0.79, current_lower=0.7, current_upper=0.86,
     )  # fmt: skip
-    assert summary(end) == "faithfulness_kprecision of apps/rag is back at 0.79"
+    assert summary(end) == "apps/rag: words that stand in the documents: back at 0.79"
     assert description(end, "").splitlines() == [
-        "Over: the alert on faithfulness_kprecision of deployment apps/rag that began 2026-11-20 12:00 UTC.",
+        "Over: the alert on words that stand in the documents of deployment apps/rag that began 2026-11-20 12:00 UTC.",
         "What: the mean is 0.79 again (95 % interval 0.70 to 0.86); in the reference it was 0.80.",
         "Found with the answers until 2026-11-21 08:00 UTC.",
         "Look at: the overview page of dialwatch",
@@ -100,7 +113,7 @@ def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> N
 def test_an_alert_that_was_withdrawn_says_why(firing: AlertChange) -> None:
     """Without a mean since the recovery the reason stands in its place."""
     end = replace(firing, change="resolved", current_mean=None, reason="other settings", details=AlertDetails())
-    assert summary(end) == "faithfulness_kprecision of apps/rag: alert is over; other settings"
+    assert summary(end) == "apps/rag: words that stand in the documents: alert is over; other settings"
     assert "Why: other settings." in description(end, "")
 
 
@@ -124,12 +137,12 @@ def test_a_segment_that_fell_behind_a_better_mix_is_shown_as_a_fall(firing: Aler
         firing, reference_mean=0.74, current_mean=0.82, current_lower=0.77, current_upper=0.86, details=details
     )
     assert summary(rose) == (
-        "faithfulness_kprecision of apps/rag fell from 0.60 to 0.40 in a part of the traffic, language ru, since "
-        "2026-11-20 09:30 UTC"
+        "apps/rag: words that stand in the documents fell from 0.60 to 0.40 in a part of the traffic, language ru, "
+        "since 2026-11-20 09:30 UTC"
     )
     assert description(rose, "").splitlines()[0] == (
-        "What: the mean of faithfulness_kprecision (higher is better) fell in a part of the traffic; that of all was "
-        "0.74 in the reference and is 0.82 (95 % interval 0.77 to 0.86)."
+        "What: the mean of words that stand in the documents (higher is better) fell in a part of the traffic; that of "
+        "all was 0.74 in the reference and is 0.82 (95 % interval 0.77 to 0.86)."
     )
 
 
@@ -164,8 +177,8 @@ def test_a_new_class_of_traffic_is_told_as_that_and_not_as_a_regression(firing: 
     new = NewClass("language uk", 0.31, 0.66, 0.81)
     change = from_row(to_row(replace(firing, details=structs.replace(firing.details, new_class=new))))
     said = "new: language uk, 31 % of traffic, 0.15 lower (0.66; other traffic 0.81)"
-    assert summary(change) == f"faithfulness_kprecision of apps/rag is worse in new traffic: {said}"
+    assert summary(change) == f"apps/rag: words that stand in the documents got worse in new traffic: {said}"
     text = description(change, "")
-    assert text.splitlines()[0] == f"What: a new class of traffic has worse faithfulness_kprecision: {said}."
+    assert text.splitlines()[0] == f"What: a new class of traffic has worse words that stand in the documents: {said}."
     assert "fell from" not in text
     assert "Cause: the traffic" in text

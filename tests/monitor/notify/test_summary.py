@@ -139,7 +139,7 @@ def test_chats_get_a_line_of_each(fleet: Fleet, kind: str) -> None:
     fleet.look(NOW + DAY, format=kind)
     words = fleet.receiver.requests[-1].body.decode()
     assert "2 incidents go on, and nobody has acknowledged them" in words
-    assert words.count("since 2026-11-01 01:00 UTC: m of ") == 2
+    assert words.count(" since 2026-11-01 01:00 UTC: ") == 2
     assert "https://watch.example/incidents" in words
 
 

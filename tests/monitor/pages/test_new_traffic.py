@@ -35,11 +35,13 @@ def test_a_new_class_of_traffic_that_is_worse_is_told_on_pages_and_in_messages(
     new = alert.details.new_class
     assert new is not None
     assert (new.name, alert.pages) == ("language <b>uk", False)
-    assert summary(alert).startswith("faithfulness_kprecision of rag is worse in new traffic: new: language <b>uk, ")
+    assert summary(alert).startswith(
+        "rag: words that stand in the documents got worse in new traffic: new: language <b>uk, "
+    )
     assert "Cause: the traffic" in description(alert, "")
     for path in ("/", "/deployment?name=rag"):
         text = get(create_app(monitor), path).text
-        assert "is worse in new traffic" in text
+        assert "got worse in new traffic" in text
         assert "new: <bdi>language &lt;b&gt;uk</bdi>" in text
         assert "<b>uk" not in text
         assert "REGRESSED" not in text

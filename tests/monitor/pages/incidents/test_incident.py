@@ -26,7 +26,8 @@ from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     parts = (
-        "Open since", "Nobody has acknowledged it", "faithfulness_kprecision of rag-search fell", "The evidence is",
+        "rag-search: words that stand in the documents fell", "Open since", "Nobody has acknowledged it",
+        "What happened, and how sure that is", "The evidence is",
         "How sure: steady quality", "before and since", "The drop began", "Scores before and since",
         "Worst answers since", 'action="/incident/acknowledge"', 'action="/incident/silence"',
         'action="/incident/release"', 'id="log"', "opened", "Earlier incidents", "Open now in other deployments",

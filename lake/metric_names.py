@@ -1,0 +1,48 @@
+"""Names of metrics and limits in plain words, with what a value says and what to look at when it gets worse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+_CUT = re.compile(r"(.+)@(\d+)")
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """What people read of a metric or a limit in place of its identifier.
+
+    `name` stands within a sentence, such as "facts found". `says` is what a value says, `fall` what it means when it
+    gets worse, `look` what to look at first; these three are empty for a metric that the installation brings itself.
+    """
+
+    name: str
+    says: str = ""
+    fall: str = ""
+    look: str = ""
+
+
+@cache
+def metric_names() -> Mapping[str, MetricName]:
+    """Give the names by identifier."""
+    content = yaml.safe_load(files(__package__).joinpath("metric_names.yaml").read_text("utf-8"))
+    return {metric: MetricName(**words) for metric, words in content.items()}
+
+
+def metric_name(metric: str) -> str:
+    """Give the name of a metric or a limit; its identifier where it has none.
+
+    One that looks at the first ranks (`hit_rate@5`) says so.
+    """
+    known = metric_names().get(metric)
+    if known is not None:
+        return known.name
+    cut = _CUT.fullmatch(metric)
+    if cut and cut[1] in metric_names():
+        return f"{metric_names()[cut[1]].name} among the first {cut[2]}"
+    return metric
