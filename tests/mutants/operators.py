@@ -128,13 +128,14 @@ def wrong_key(node: cst.SimpleString) -> Iterator[cst.CSTNode]:
 
 def other_number(node: cst.BaseNumber) -> Iterator[cst.CSTNode]:
     """`3`: `4`, or `2`; `50`: `100`, or `25`, as one more or less of a size is seen by nobody."""
-    if not isinstance(node, cst.Integer) or node.evaluated_value < 10:
+    value = node.evaluated_value if isinstance(node, cst.Integer | cst.Float) else 0
+    if value < 10:
         yield from mutators.operator_number(node)
-    if isinstance(node, cst.Integer) and 1 < node.evaluated_value < 10:
-        yield node.with_changes(value=repr(node.evaluated_value - 1))
-    if isinstance(node, cst.Integer) and node.evaluated_value >= 10:
-        yield node.with_changes(value=repr(node.evaluated_value * 2))
-        yield node.with_changes(value=repr(node.evaluated_value // 2))
+    if isinstance(node, cst.Integer) and 1 < value < 10:
+        yield node.with_changes(value=repr(value - 1))
+    if value >= 10:
+        yield node.with_changes(value=repr(value * 2))
+        yield node.with_changes(value=repr(value // 2))
 
 
 def left_out_statement(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
