@@ -72,7 +72,7 @@ def test_a_source_moves_on_where_the_lines_before_are_known_from_another(lake: L
     """A file that was renamed or copied begins where the other one was read to; what was begun is not moved."""
     collector, copy = Collector(lake, CollectorSettings()), Partition("file", "/logs/a.log.1", "b")
     collector.add(Piece(FILE, chat_line(1), 10))
-    with pytest.raises(LostRaceError, match="lines of /logs/a.log was given up"):
+    with pytest.raises(LostRaceError, match=r"lines of /logs/a\.log was given up"):
         collector.move(copy, 11, FILE)
     collector.move(copy, 10, FILE)
     assert (collector.offset(copy), collector.offset(FILE)) == (10, 10)
