@@ -1,6 +1,6 @@
 """The small bugs that `make mutants` plants: mutmut's operators, and more of those that people make.
 
-Not planted is what no test should repeat: words of logs, errors and help (a text with a space in it), annotations,
+Not planted is what no test should repeat: what is logged, words of errors and help (a text with a space in it), annotations,
 decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any call of the
 line finds, such as None in the place of an argument.
 """
@@ -41,7 +41,7 @@ UNSEEN_ARGUMENTS = {
 }
 # Statements, by their code, of which nothing is planted: words for people, and what is for type checkers.
 UNSEEN = re.compile(
-    r"_?log(ger)?\.|__all__\b|__version__\b|message = |raise \w+\(|assert |from |import |if TYPE_CHECKING"
+    r"_?log(ger)?\.|log_failure\(|__all__\b|__version__\b|message = |raise \w+\(|assert |from |import |if TYPE_CHECKING"
 )
 UNSEEN_NODES = (cst.Annotation, cst.Decorator, cst.Import, cst.ImportFrom, cst.FormattedString, cst.ConcatenatedString)
 
