@@ -1,8 +1,9 @@
 """The small bugs that `make mutants` plants: mutmut's operators, and more of those that people make.
 
-Not planted is what no test should repeat: what is logged, words of errors and help (a text with a space in it), annotations,
-decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any call of the
-line finds, such as None in the place of an argument.
+Not planted is what no test should repeat: what is logged, words of errors and help (a text with a space in it),
+annotations, decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any
+call of the line finds, such as None in the place of an argument, and what changes nothing, such as the order of the
+arguments of `max`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ OTHER_UNITS = {
     "seconds": "minutes",
     "milliseconds": "seconds",
 }
+SYMMETRIC_FUNCTIONS = {"min", "max", "minimum", "maximum", "equal", "not_equal", "and_", "or_", "isclose"}
 LEFT_OUT_METHODS = {"strip", "lstrip", "rstrip", "lower", "casefold", "upper", "copy", "removeprefix", "removesuffix"}
 LEFT_OUT_FUNCTIONS = {"abs", "round", "reversed", "sorted", "set"}
 UNSEEN_ARGUMENTS = {
@@ -184,7 +186,7 @@ def other_call(node: cst.Call) -> Iterator[cst.CSTNode]:
         if keyword in OTHER_UNITS and name == "timedelta":
             yield node.with_deep_changes(argument.keyword, value=OTHER_UNITS[keyword])
     if (
-        name != "isinstance"
+        name not in {"isinstance", *SYMMETRIC_FUNCTIONS}
         and len(node.args) >= 2
         and all(m.matches(a, m.Arg(keyword=None, star="")) for a in node.args[:2])
     ):
