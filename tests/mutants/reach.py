@@ -19,7 +19,7 @@ PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
 KEPT = ROOT / ".cache" / "mutants" / "reach"
 # Folders without tests of their own: the commands are the door to the actions.
 TESTED_BY = {"dialwatch/actions": "dialwatch/commands"}
-LONGEST = 60.0  # seconds of tests, as they were measured, that are run for one mutant
+LONGEST = 60.0  # processor seconds of the tests that are run for one mutant
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Reach:
     version: str  # of the file of tests
     tree: str  # version of all packages
     modules: dict[str, str]  # modules of the package, each with its version
-    seconds: dict[str, float] = field(default_factory=dict)  # of each test that passes
+    seconds: dict[str, float] = field(default_factory=dict)  # of the processor, of each test that passes
     reached: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # by module and line: tests
 
 

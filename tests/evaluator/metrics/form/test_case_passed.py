@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.metrics import compute
+from evaluator.metrics.form.case_passed import CasePassed
 from lake import FailedPart
 
 FACT = "India has 28 states and 8 union territories"
@@ -128,3 +129,9 @@ def test_it_passes_or_names_a_part_or_says_why_not(
         assert part(found) in {None, *FailedPart}
     else:
         assert found["case_passed_reason"] in {"no_ground_truth", "no_facts", "no_text_contexts"}
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 1.5])
+def test_a_cut_is_a_whole_number_of_contexts(k: Any) -> None:
+    with pytest.raises(ValueError, match="k is a whole number of 1 or more"):
+        CasePassed(k=k)
