@@ -314,8 +314,9 @@ def _read_about(logs: DayReader, signals: Sequence[Mapping[str, Any]], where: ds
     """
     if not signals:
         return _JOINED.empty_table()
-    ids = {one["response_id"] for one in signals} - {None}
-    is_near = _is_near(signals)
+    named = pa.array({_named(one) for one in signals} - {None}, pa.string())
+    ids = ({one["response_id"] for one in signals} - {None}).union(named.to_pylist())
+    is_near = _is_near(signals) | ds.field("event_id").isin(named)
     found = [_JOINED.empty_table()]
     days = logs.days()
     for some in (days[begin : begin + _DAYS_AT_ONCE] for begin in range(0, len(days), _DAYS_AT_ONCE)):
