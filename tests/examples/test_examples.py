@@ -31,7 +31,7 @@ def test_a_frame_is_scored(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_the_lake_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Quality by day, and the worst answer with the rating that carries one of its ids, which another answer has too."""
+    """Quality by day, and the worst answer with the rating that has an id of it, and of another answer."""
     lake = Lake(str(tmp_path))
     for number, value in enumerate((0.25, 1.0)):
         ids = {"event_id": f"e-{number}", "response_id": f"r-{number}", "date": NOW.date(), "requested_at": NOW}
