@@ -21,9 +21,9 @@ from collector.parsing.answer.sse import (
 from collector.parsing.answer.streams import assemble, repeats_message
 from collector.parsing.json_text.bodies import (
     CUT_MARK,
+    read_array,
     read_cut_object,
     read_object,
-    read_objects,
     text_or_none,
     write_json,
 )
@@ -195,7 +195,7 @@ def _read_stream(body: str) -> _Reading:
 def _read_plain(body: str) -> _Reading:
     value = read_object(body)
     reading = _Reading(stored=body)
-    if value is None and (error := _error_of(read_objects(body), body)):
+    if value is None and (error := _error_of(read_array(body), body)):
         return _Reading(upstream_error=error)
     if value is None:
         value = read_cut_object(body)

@@ -25,8 +25,8 @@ _CALLS = (
     "mcp_approval_request",
 )
 """Items of the Responses API that ask the client for something; `mcp_call` and `web_search_call` ran on the server."""
-_PLAIN = frozenset(("role", "content", "custom_content"))
-"""Members of a message that is a text and what DIAL adds to it."""
+_PLAIN = frozenset(("role", "content", "custom_content", "refusal"))
+"""Members of a message that is a text or a refusal, and what DIAL adds to it."""
 _FINAL_PHASES = ("final_answer", "final")
 _USUAL_REASONS = ("stop", "completed", "end_turn")
 _NO_REASON = re.compile("(?:null|none)+", re.IGNORECASE)
@@ -199,20 +199,21 @@ def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
         missing=missing,
         empty_text=text is None and content == "",
         has_attachment=custom_content is not None and _has_attachment(custom_content),
+        refusal=text_or_none(message.get("refusal")),
     )
     return body if isinstance(content, str) and message.keys() <= _PLAIN else _with_more(body, message, parts)
 
 
 def _with_more(body: Body, message: Mapping[str, Any], parts: MessageParts) -> Body:
     """The body with what a message has beside its text."""
-    called = message.get("tool_calls") or message.get("function_call")
-    calls = objects(message.get("tool_calls")) or objects([message.get("function_call")])
+    called, function = message.get("tool_calls"), message.get("function_call")
+    calls = objects(called) or objects([function])
     shows = body.has_attachment or bool(message.get("audio") or message.get("images")) or parts.has_attachment
     return msgspec.structs.replace(
         body,
-        calls_tool=bool(called) or parts.calls_tool,
+        calls_tool=bool(called or function) or parts.calls_tool,
         has_attachment=shows,
-        refusal=text_or_none(message.get("refusal")) or parts.refusal,
+        refusal=body.refusal or parts.refusal,
         reasoning=thoughts_of(message) or parts.thoughts,
         is_glued=any(map(_is_glued, calls)),
     )
@@ -222,9 +223,9 @@ def _is_glued(call: Mapping[str, Any]) -> bool:
     """Whether DIAL Core has joined a call of a tool that came whole in each chunk, or several that share an index."""
     function = call.get("function")
     function = function if isinstance(function, dict) else call
-    words = (call.get("type"), call.get("id"), function.get("name"))
-    if any(isinstance(word, str) and once(word) != word for word in words):
-        return True
+    for word in (call.get("type"), call.get("id"), function.get("name")):
+        if word != "function" and isinstance(word, str) and once(word) != word:
+            return True
     arguments = function.get("arguments")
     return isinstance(arguments, str) and "}{" in arguments and read_object(arguments) is None
 

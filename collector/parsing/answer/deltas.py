@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from collector.parsing.answer.apis import message_of, reason_of
 from collector.parsing.answer.merge import ChunkMerge
-from collector.parsing.json_text.bodies import objects, read_object, text_or_none, write_json
+from collector.parsing.json_text.bodies import read_object, text_or_none, write_json
 from lake.message_parts import PartKind, part_kind, read_parts, text_of_part
 
 _LARGEST_INDEX: Final = 999
@@ -78,7 +78,7 @@ class Deltas:
             return {"index": index, **choice}
         if found.has_delta:
             delta = choice.get("delta")
-            choice["delta"] = (delta if isinstance(delta, dict) else {}) | found.taken()
+            choice["delta"] = delta | found.taken() if isinstance(delta, dict) else found.taken()
         if found.messages:
             choice["message"] = _joined(found.messages)
         message = message_of(choice)
@@ -116,8 +116,9 @@ class _Choice:
         if delta and "tool_calls" in delta:
             self._calls = self._calls or _Calls()
             calls = delta.pop("tool_calls")
-            for call in objects(calls if isinstance(calls, list) else [calls]):
-                self._calls.add(call)
+            for call in calls if isinstance(calls, list) else [calls]:
+                if isinstance(call, dict):
+                    self._calls.add(call)
         if delta and "function_call" in delta and isinstance(function := delta.pop("function_call"), dict):
             self._function = self._function or _Calls()
             self._function.add({"index": 0, "function": function})

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from collector.parsing.answer.errors import NO_MESSAGE, error_of
-from collector.parsing.json_text.bodies import BLANK, read_object, read_objects, text_or_none
+from collector.parsing.json_text.bodies import BLANK, read_array, read_object, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
 
 _FIELD: Final = "data:"
@@ -119,7 +119,7 @@ def chunks(body: str) -> Iterator[dict[str, Any] | None]:
         elif data.lstrip().startswith(_DONE):
             return
         elif data.strip():
-            yield next(filter(error_of, read_objects(data)), None)
+            yield next(filter(error_of, read_array(data)), None)
 
 
 def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any] | None:
