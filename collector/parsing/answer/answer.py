@@ -274,7 +274,9 @@ def _error_of(decoded: list[dict[str, Any]], body: str) -> object:
     """The first error of the chunks of a stream. Those that hold an answer are looked at if the body has the word."""
     looked_at: Iterable[dict[str, Any]] = decoded
     if '"error' not in body:
-        looked_at = [chunk for chunk in decoded if not chunk.get("choices") and chunk.get("type") not in _USUAL_EVENTS]
+        looked_at = [
+            chunk for chunk in decoded if chunk and not chunk.get("choices") and chunk.get("type") not in _USUAL_EVENTS
+        ]
     for chunk in looked_at:
         if chunk.get("type") not in _DELTAS and (error := error_of(chunk)):
             return error
