@@ -205,4 +205,6 @@ def _said(error: openai.APIStatusError) -> str:
 def _status_of(error: openai.APIStatusError, named: str | None) -> str:
     code = str(error.code or "")
     status = f"status {error.status_code}{f' ({code})' if _CODE.fullmatch(code) else ''}"
+    if error.status_code == 429:
+        return f"{status}; a lower concurrency, or requests_per_minute and tokens_per_minute, may help"
     return status if named is None else f"{status}, which names {named}: {_ADVICE[named]}"
