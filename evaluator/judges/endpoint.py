@@ -135,7 +135,8 @@ class Endpoint:
             return EndpointFailure(Reason.UNAVAILABLE, down=True)
         if status == 404:
             return EndpointFailure(Reason.UNAVAILABLE, down=True, other_format=True)
-        refused = None if _TOO_MUCH.search(_said(error)) else named
+        is_unknown = str(code).startswith("unsupported") or not _TOO_MUCH.search(_said(error))
+        refused = named if is_unknown else None
         other_format = status in _UNKNOWN_FORMAT and code not in _NEVER_FITS
         return EndpointFailure(Reason.FAILED, other_format=other_format, refused=refused)
 

@@ -131,8 +131,7 @@ def may_have_number_words(text: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _is_number_somewhere(word: str) -> bool:
-    languages = [name for name in _table() if name not in (*_UNSPACED, "counted")]
-    every = [(_lexicon(name), _pieces(name, word)) for name in languages]
+    every = [(_lexicon(name), _pieces(name, word)) for name in _languages()]
     return any(one.words.get(piece, 0) != 1 for one, pieces in every for piece in pieces if piece not in one.joiners)
 
 
@@ -222,12 +221,22 @@ def _runs(name: str) -> re.Pattern[str]:
 
 
 @cache
+def _languages() -> tuple[str, ...]:
+    return tuple(name for name in _table() if name not in (*_UNSPACED, "counted"))
+
+
+@cache
+def _sure() -> tuple[_Lexicon, ...]:
+    return tuple(_of_entry(_table()[name], sure=True) for name in _languages())
+
+
+@cache
 def _lexicon(language: str | None) -> _Lexicon:
     """Give the words of a language, and those of others that are sure: a short text may be taken for another one."""
     table = _table()
     if language in _UNSPACED:
         return _of_entry(table[language], sure=False, divided=True)
-    every = [_of_entry(entry, sure=True) for name, entry in table.items() if name not in (*_UNSPACED, "counted")]
+    every = list(_sure())
     # The last one counts where a word is another number in another language.
     every += [_of_entry(table[language], sure=False)] if language is not None and language in table else []
     return _Lexicon(
