@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake import SCORES, Lake, StoreUser, folder_name
+from lake import SCORES, Lake, folder_name
 from tests.servers import Bucket
 
 HOSTILE_NAMES = [
@@ -46,17 +46,6 @@ def test_names_of_deployments_come_back_from_an_object_store(bucket: Bucket) -> 
         write_to(lake, name)
     assert lake.deployments() == sorted(HOSTILE_NAMES)
     assert lake.table(SCORES, "..").read()["deployment"].to_pylist() == [".."]
-
-
-@pytest.mark.parametrize(
-    ("root", "name"),
-    [("/srv/dialwatch/lake/", "lake"), ("s3://dialwatch-staging/lake", "dialwatch-staging/lake"), ("s3://b/", "b")],
-)
-def test_a_lake_has_the_name_of_its_root(root: str, name: str) -> None:
-    """That of its folder, on a store with that of its bucket; whoever uses it, and unless another name is given."""
-    assert Lake(root).installation == Lake(root).used_by(StoreUser.MONITOR).installation == name
-    given = Lake(root, installation="production")
-    assert given.installation == given.used_by(StoreUser.MONITOR).installation == "production"
 
 
 def test_a_folder_without_a_table_is_no_deployment_of_a_long_name(tmp_path: Path) -> None:
