@@ -15,11 +15,14 @@ from dialwatch.config import Settings
 from evaluator import forget_replies, forget_shared_replies
 from lake import Lake, Receipt, Subject, erase
 
+_NOBODY = 3
+"""Exit code of an erasure of an id that no row has."""
+
 
 def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> None:
     """Erase a subject from every table, forget what judges replied, and print a receipt.
 
-    Raises SystemExit with code 1 where files are left that may hold something of either.
+    Raises SystemExit with code 1 where files are left that may hold something of either, with 3 where no row was found.
     """
     opened = open_filled(settings)
     receipts = [
@@ -30,6 +33,11 @@ def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> Non
     are_forgotten = dry_run or _forget_replies(settings, opened)
     if not are_forgotten or not all(receipt.is_complete for receipt in receipts):
         sys.exit(1)
+    if not any(table.erased or table.changed or table.files for receipt in receipts for table in receipt.tables):
+        typer.echo(
+            "No row was found: check that the id is written as in the lake (columns user_id, chat_id, response_id)"
+        )
+        sys.exit(_NOBODY)
 
 
 def _forget_replies(settings: Settings, lake: Lake) -> bool:
