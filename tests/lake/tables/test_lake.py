@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake import SCORES, Lake, folder_name
+from lake import SCORES, Lake, Storage, UnsupportedStoreError, folder_name
 from tests.servers import Bucket
 
 HOSTILE_NAMES = [
@@ -73,3 +73,14 @@ def test_any_name_keeps_its_rows_to_itself(tmp_path_factory: pytest.TempPathFact
     for name in names:
         assert lake.table(SCORES, name).read()["deployment"].to_pylist() == [name]
     assert [path.name for path in root.iterdir()] == ["root"]
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az", "abfss", "hdfs", "memory", "https", "s3n"])
+def test_a_store_that_is_not_of_s3s_kind_is_refused_in_words(scheme: str) -> None:
+    """For a lake, and for every other place that is read or written."""
+    uri = f"{scheme}://bucket/prefix"
+    for refused in (Lake, Storage().filesystem):
+        with pytest.raises(
+            UnsupportedStoreError, match=f"stores by {scheme}:// are not supported; give a folder, or s3"
+        ):
+            refused(uri)
