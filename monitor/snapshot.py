@@ -130,11 +130,12 @@ class Snapshot:
     `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. `failed_deliveries` counts the
     attempts at a webhook that did not deliver since the process began. `disabled_webhooks` says by name which receivers
     want no more messages, `failing_webhooks` for which receivers messages wait. `without_receiver` are the deployments
-    that no receiver is for, `unsent` is how many alerts that fire go to nobody for that reason. `refresh_seconds` is how long the last refresh took. `judge_budgets_left` is
-    what is left of each judge's budget of the day by the costs in rows of scores and anchors. `totals` are sums over
-    all deployments, those that have been erased since included. `silences` are those that hold back now, `silenced`
-    those of the last 90 days, and `releases` the marks that nobody took back. `unjoined` are the signals of
-    the last 7 days that are joined with no answer, by deployment, where they have been counted.
+    that no receiver is for, `unsent` is how many alerts that fire go to nobody for that reason. `refresh_seconds` is
+    how long the last refresh took. `judge_budgets_left` is what is left of each judge's budget of the day by the costs
+    in rows of scores and anchors. `totals` are sums over all deployments, those that have been erased since included.
+    `silences` are those that hold back now, `silenced` those of the last 90 days, and `releases` the marks that nobody
+    took back. `unjoined` are the signals of the last 7 days that are joined with no answer, by deployment, where they
+    have been counted.
     """
 
     taken_at: datetime
