@@ -18,7 +18,7 @@ from evaluator.metrics.language.numbers import Number, unit_after
 _WORD = re.compile(r"[^\W\d_][^\s\d.,;:!?()\[\]{}\"«»“”/|\u060c\u0964\u2010-\u2015-]*")
 _BETWEEN = re.compile(r"[ -]{1,2}")
 _AFTER_DIGITS = re.compile(r"\d[.,]?\s?$")
-_UNSPACED = ("th", "Han", "Hangul")
+_UNSPACED = ("th", "lo", "km", "my", "Han", "Hangul")
 """Entries of the table whose numbers stand in a text without spaces."""
 _NO_NUMBERS = frozenset(["千万", "千萬", "万一", "萬一", "一一", "三三", "千百", "万千", "萬千"])
 """Chinese words that are written like numbers."""
@@ -166,7 +166,7 @@ def _numbers(text: str, parts: Sequence[_Part], small: int) -> Iterator[Number]:
 
 
 def _unspaced(text: str, name: str) -> Iterator[Number]:
-    lexicon, small = _lexicon(name), 1_000_000 if name == "th" else 10_000
+    lexicon, small = _lexicon(name), 10_000 if name in ("Han", "Hangul") else 1_000_000
     (piece,) = lexicon.compounds
     for run in _runs(name).finditer(text):
         pieces = piece.findall(run[0])
