@@ -20,8 +20,10 @@ _BETWEEN = re.compile(r"[ -]{1,2}")
 _AFTER_DIGITS = re.compile(r"\d[.,]?\s?$")
 _UNSPACED = ("th", "lo", "km", "my", "Han", "Hangul")
 """Entries of the table whose numbers stand in a text without spaces."""
-_NO_NUMBERS = frozenset(["千万", "千萬", "万一", "萬一", "一一", "三三", "千百", "万千", "萬千"])
-"""Chinese words that are written like numbers."""
+_NO_NUMBERS = frozenset(
+    ["千万", "千萬", "万一", "萬一", "一一", "三三", "千百", "万千", "萬千", "만일", "천만", "만이", "이만", "일만"]
+)
+"""Words of Chinese and Korean that are written like numbers."""
 _OTHERWISE = "~"
 
 
@@ -172,7 +174,9 @@ def _unspaced(text: str, name: str) -> Iterator[Number]:
         pieces = piece.findall(run[0])
         is_long = len(pieces) > 1 and not lexicon.times.keys().isdisjoint(pieces)
         after = text[run.end() : run.end() + 12].lstrip()
-        if run[0] in _NO_NUMBERS or not (is_long or after.startswith(_counted(name))):
+        # In Korean one syllable is a part of many words, and so are several within a word.
+        is_word = name == "Hangul" and (not is_long or text[run.start() - 1 : run.start()].isalpha())
+        if is_word or run[0] in _NO_NUMBERS or not (is_long or after.startswith(_counted(name))):
             continue
         values = {_value(pieces, lexicon, small)}
         if is_long and pieces[-1] == "일":

@@ -109,6 +109,8 @@ def test_words_that_are_no_other_number_fail_no_case(answer: str, reference: str
         ("the elf is due at once, on a bus", None, []),
         ("二百三十五, 三十万, 一万两千三百", "zh", [235, 300_000, 12_300]),
         ("2 million, 3 hundred, 5万", "en", []),
+        ("two dozen, a dozen", "en", [24, 12]),
+        ("이번 사회, 만일 수백만, 이백오십 개", "ko", [250]),
         ("one of them, one day, 一個", "en", [1]),
     ],
 )
