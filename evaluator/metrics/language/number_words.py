@@ -18,10 +18,12 @@ from evaluator.metrics.language.numbers import Number, unit_after
 _WORD = re.compile(r"[^\W\d_][^\s\d.,;:!?()\[\]{}\"«»“”/|\u060c\u0964\u2010-\u2015-]*")
 _BETWEEN = re.compile(r"[ -]{1,2}")
 _AFTER_DIGITS = re.compile(r"\d[.,]?\s?$")
-_UNSPACED = ("th", "Han", "Hangul")
+_UNSPACED = ("th", "lo", "km", "my", "Han", "Hangul")
 """Entries of the table whose numbers stand in a text without spaces."""
-_NO_NUMBERS = frozenset(["千万", "千萬", "万一", "萬一", "一一", "三三", "千百", "万千", "萬千"])
-"""Chinese words that are written like numbers."""
+_NO_NUMBERS = frozenset(
+    ["千万", "千萬", "万一", "萬一", "一一", "三三", "千百", "万千", "萬千", "만일", "천만", "만이", "이만", "일만"]
+)
+"""Words of Chinese and Korean that are written like numbers."""
 _OTHERWISE = "~"
 
 
@@ -166,13 +168,15 @@ def _numbers(text: str, parts: Sequence[_Part], small: int) -> Iterator[Number]:
 
 
 def _unspaced(text: str, name: str) -> Iterator[Number]:
-    lexicon, small = _lexicon(name), 1_000_000 if name == "th" else 10_000
+    lexicon, small = _lexicon(name), 10_000 if name in ("Han", "Hangul") else 1_000_000
     (piece,) = lexicon.compounds
     for run in _runs(name).finditer(text):
         pieces = piece.findall(run[0])
         is_long = len(pieces) > 1 and not lexicon.times.keys().isdisjoint(pieces)
         after = text[run.end() : run.end() + 12].lstrip()
-        if run[0] in _NO_NUMBERS or not (is_long or after.startswith(_counted(name))):
+        # In Korean one syllable is a part of many words, and so are several within a word.
+        is_word = name == "Hangul" and (not is_long or text[run.start() - 1 : run.start()].isalpha())
+        if is_word or run[0] in _NO_NUMBERS or not (is_long or after.startswith(_counted(name))):
             continue
         values = {_value(pieces, lexicon, small)}
         if is_long and pieces[-1] == "일":
