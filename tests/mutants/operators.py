@@ -81,6 +81,7 @@ class _Finder(cst.CSTVisitor):
         self._module = module
         self._lines = lines
         self._line = 1
+        self._other_attributes: dict[cst.CSTNode, cst.CSTNode] = {}
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         self._line = self._lines.get(node, self._line)
@@ -90,7 +91,9 @@ class _Finder(cst.CSTVisitor):
             if isinstance(node, kind):
                 self.mutants += [Mutant(self._line, node, mutated) for mutated in operator(node)]
         if isinstance(node, cst.FunctionDef):
-            self.mutants += [Mutant(self._lines[old], old, new) for old, new in other_attributes(node)]
+            self._other_attributes |= dict(other_attributes(node))
+        if node in self._other_attributes:
+            self.mutants.append(Mutant(self._line, node, self._other_attributes[node]))
         if isinstance(node, cst.ClassDef):  # not its bases and options
             node.body.visit(self)
             return False

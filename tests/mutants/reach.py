@@ -58,8 +58,9 @@ def chosen(reaches: list[Reach], file: str, source: str, line: int) -> dict[str,
     """The tests that are run for a mutant in a line of a module, in their order, with their seconds."""
     seconds = {test: taken for reach in reaches for test, taken in reach.seconds.items()}
     lines = statement_lines(source, line)
-    if lines is None:  # an import runs it: whoever calls a function of the module may see it
-        tests = reaching(reaches, file, function_lines(source)) or set(seconds)
+    if lines is None:  # an import runs it: whoever calls a function of the module, or is named for it, may see it
+        named = {test for test in seconds if is_named_for(test.split("::")[0], file)}
+        tests = reaching(reaches, file, function_lines(source)) | named or set(seconds)
     else:
         tests = reaching(reaches, file, lines)
     return first_of({test: seconds[test] for test in tests}, file)
