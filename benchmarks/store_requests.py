@@ -91,7 +91,7 @@ def own_counts(metrics: str) -> Counter[str]:
     with urllib.request.urlopen(metrics, timeout=30) as answer:
         text = answer.read().decode()
     found = Counter[str]()
-    for kind, number in re.findall(r'^dialwatch_store_requests_total\{kind="(\w+)",.*\} (\S+)$', text, re.M):
+    for kind, number in re.findall(r'^dialwatch_store_requests_total\{.*kind="(\w+)",.*\} (\S+)$', text, re.M):
         found[kind.upper()] += int(float(number))
     return found
 

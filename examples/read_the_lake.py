@@ -21,12 +21,14 @@ QUALITY_BY_DAY = """
     order by date
 """
 
-# A rating carries the id of any chunk of the answer, so it is joined with the list of these ids.
+# A rating carries the id of any chunk of the answer, so it is joined with the list of these ids. Some gateways give all
+# answers one id: there the conversation tells them apart.
 WORST_ANSWERS = """
     select round(s.value, 2) as faithfulness, l.question, l.answer, r.signal
     from scores s
     join logs l using (event_id)
     left join signals r on list_contains(l.response_ids, r.response_id) and r.origin = 'explicit'
+        and r.chat_id is not distinct from l.chat_id
     where s.metric = 'faithfulness_kprecision' and s.value is not null
     order by s.value
     limit 5

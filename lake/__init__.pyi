@@ -83,6 +83,7 @@ from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
 from .runtime.labelled_registry import INSTALLATION, LabelledRegistry
 from .runtime.logs import Logs, chosen_logs, configure_logs
+from .runtime.outage_lines import OUTAGE
 from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
 from .runtime.unseen_characters import unseen_pieces, visible
 from .runtime.worker_pool import WAITING_EACH, Engine, SameProcess, WorkerDiedError, WorkerPool, local_engine
@@ -120,7 +121,7 @@ from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, Uncommi
 from .tables.positions import read_new
 from .tables.single_row import SingleRow, UnreadableTableError
 from .tables.storage import Storage, UnsupportedStoreError, check_scheme, is_remote
-from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
+from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, outage_of, without_rows
 from .tables.table import OVERLAP, Table
 from .tables.write_probe import WriteProbe, probe_writes
 from .tables.writing import BrokenWriterError
@@ -217,6 +218,7 @@ __all__ = [
     "ORIGIN_BAGGAGE",
     "ORIGIN_TITLE",
     "OTHER_CASES",
+    "OUTAGE",
     "OUTCOMES",
     "OUTRANKED_BY_CHILD",
     "OVERLAP",
@@ -397,6 +399,7 @@ __all__ = [
     "normalised_question",
     "one_of",
     "origin_headers",
+    "outage_of",
     "own_id",
     "probe_writes",
     "read_answer",

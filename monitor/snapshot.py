@@ -134,8 +134,8 @@ class Snapshot:
     how long the last refresh took. `judge_budgets_left` is what is left of each judge's budget of the day by the costs
     in rows of scores and anchors. `totals` are sums over all deployments, those that have been erased since included.
     `silences` are those that hold back now, `silenced` those of the last 90 days, and `releases` the marks that nobody
-    took back. `unjoined` are the signals of the last 7 days that are joined with no answer, by deployment, where
-    they have been counted.
+    took back. `unjoined` are the signals of the last 7 days that are joined with no answer, by deployment, where they
+    have been counted.
     """
 
     taken_at: datetime
@@ -145,6 +145,7 @@ class Snapshot:
     refresh_seconds: float
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
     failing_webhooks: Mapping[str, bool] = field(default_factory=dict)
+    """By name, whether messages wait for the receiver, as it did not take the last one."""
     without_receiver: frozenset[str] = frozenset()
     unsent: int = 0
     judge_budgets_left: Mapping[str, float] = field(default_factory=dict)

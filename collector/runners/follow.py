@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from collector.pipeline.collector import Collector
 from collector.sources.files.source import FileSource
-from lake import Backoff, LostRaceError, log_failure
+from lake import Backoff, LostRaceError, duration, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ def prepare(collector: Collector, stop: threading.Event) -> bool:
             collector.prepare()
         except Exception as error:
             wait = backoff.next_delay()
-            message = "the collector waits for the lake %s; nothing is lost, it looks again in %g s"
-            log_failure(logger, error, message, collector.lake.root, wait)
+            message = "the collector waits for the lake %s; nothing is lost, it looks again in %s"
+            log_failure(logger, error, message, collector.lake.root, duration(wait))
             if stop.wait(wait):
                 return False
         else:
@@ -54,7 +54,7 @@ def follow_files(
         try:
             before, found = found, source.read_into(collector, stop.is_set) > 0
             if before and not found:
-                logger.warning("no file matches %s; looking again every %g s", list(source.paths), poll_seconds)
+                logger.warning("no file matches %s; looking again every %s", list(source.paths), duration(poll_seconds))
             collector.flush_if_due()
         except LostRaceError as error:
             logger.error("%s. If another collector reads the same source, stop one of the two", error)
@@ -62,10 +62,10 @@ def follow_files(
         except Exception as error:
             wait = backoff.next_delay()
             message = (
-                "could not collect; nothing is lost, it is tried again in %g s: see that the lake and the logs can be "
+                "could not collect; nothing is lost, it is tried again in %s: see that the lake and the logs can be "
                 "reached and that there is space"
             )
-            log_failure(logger, error, message, wait)
+            log_failure(logger, error, message, duration(wait))
             report(error)
         else:
             backoff.reset()

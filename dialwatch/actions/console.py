@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 _UNBOUNDED = 1_000_000
+_SECONDS_BETWEEN_LINES = 60.0
 
 
 def print_grid(grid: Grid) -> None:
@@ -60,10 +62,26 @@ def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def scoring_bar() -> Iterator[Callable[[int, int], None]]:
     """Show a bar while the block runs; gives a function that takes how much is done, and of how much.
 
-    The bar goes to stderr, and only where that is a terminal: a log wants no bar.
+    The bar goes to stderr where that is a terminal. A log wants no bar, and has a line a minute.
     """
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield progress_lines()
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("scoring", total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def progress_lines(clock: Callable[[], float] = time.monotonic) -> Callable[[int, int], None]:
+    """Give a function that takes how much is done, and of how much, and writes a line to stderr once a minute."""
+    written = clock()
+
+    def write(done: int, of: int) -> None:
+        nonlocal written
+        if clock() - written >= _SECONDS_BETWEEN_LINES:
+            written = clock()
+            typer.echo(f"scored {done:,} of {of:,}", err=True)
+
+    return write

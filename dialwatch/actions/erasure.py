@@ -18,12 +18,15 @@ from dialwatch.errors import ConfigError
 from evaluator import forget_replies, forget_shared_replies
 from lake import Lake, Receipt, SeveralAnswersError, Subject, TableReceipt, erase
 
+_NOBODY = 3
+"""Exit code of an erasure of an id that no row has."""
+
 
 def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> None:
     """Erase a subject from every table, forget what judges replied, and print a receipt.
 
-    Raises SystemExit with code 1 where files are left that may hold something of either, and ConfigError for an id of
-    several answers, which are printed.
+    Raises SystemExit with code 1 where files are left that may hold something of either, with 3 where no row was found,
+    and ConfigError for an id of several answers, which are printed.
     """
     opened, receipts = open_filled(settings), []
     for one in _as_written(subject, settings.collector):
@@ -32,6 +35,11 @@ def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> Non
     are_forgotten = dry_run or _forget_replies(settings, opened)
     if not are_forgotten or not all(receipt.is_complete for receipt in receipts):
         sys.exit(1)
+    if not any(table.erased or table.changed or table.files for receipt in receipts for table in receipt.tables):
+        typer.echo(
+            "No row was found: check that the id is written as in the lake (columns user_id, chat_id, response_id)"
+        )
+        sys.exit(_NOBODY)
 
 
 def _erase(lake: Lake, subject: Subject, *, dry_run: bool) -> Receipt:

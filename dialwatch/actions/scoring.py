@@ -17,12 +17,15 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.score_page import page_of
 from dialwatch.reports.score_webhook import send
 from evaluator import JudgePool
-from evaluator.datasets import DatasetReport, must_hold, score_dataset
+from evaluator.datasets import BATCH_ROWS, DatasetReport, must_hold, score_dataset
 from evaluator.engines import engine_of
 from evaluator.judge_binding import judges_of_all
 from evaluator.judges import NOT_FOR_GOOD, Reason
 from evaluator.metrics import Metric
 from monitor.notify import DeliveryOutcome, WebhookSettings
+
+_JUDGED_ROWS = 64
+"""Rows that are scored together where judges are asked: these take seconds each, and people want to see them done."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def score_tables(
                 storage=storage,
                 engine=engine_of(evaluator.engine, evaluator.workers, evaluator.ray),
                 details=details,
+                batch_rows=_JUDGED_ROWS if judged else BATCH_ROWS,
                 on_progress=show_progress,
             )
         _print(report, with_ground_truth=tables.ground_truth is not None)

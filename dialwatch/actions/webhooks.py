@@ -16,9 +16,14 @@ def receivers_of(webhooks: Sequence[WebhookSettings], deployment: str | None) ->
     return [webhook for webhook in webhooks if deployment is None or Routing(webhook).is_for(deployment)]
 
 
-def send_tests(webhooks: Sequence[WebhookSettings], external_url: str, internal_hosts: Collection[str]) -> None:
+def send_tests(
+    webhooks: Sequence[WebhookSettings],
+    external_url: str,
+    internal_hosts: Collection[str],
+    installation: str | None = None,
+) -> None:
     """Send a test message to each receiver and print what came back; raises Exit with code 1 where one refused."""
-    accepted = [_try(webhook, external_url, internal_hosts) for webhook in webhooks]
+    accepted = [_try(webhook, external_url, internal_hosts, installation) for webhook in webhooks]
     if not all(accepted):
         raise typer.Exit(1)
 
@@ -31,11 +36,13 @@ def send_test_to(webhook: WebhookSettings) -> None:
     send_tests([webhook], "", {host})
 
 
-def _try(webhook: WebhookSettings, external_url: str, internal_hosts: Collection[str]) -> bool:
+def _try(
+    webhook: WebhookSettings, external_url: str, internal_hosts: Collection[str], installation: str | None
+) -> bool:
     # The path of the url may be a secret: it is not shown.
     where, began = f"{webhook.name} at {webhook.url.host}", time.monotonic()
     with connections(internal_hosts) as pool:
-        attempt = send_test(webhook, pool, external_url, datetime.now(UTC))
+        attempt = send_test(webhook, pool, external_url, datetime.now(UTC), installation)
     took = f"{time.monotonic() - began:.1f} s"
     if attempt.outcome is DeliveryOutcome.DELIVERED:
         typer.echo(f"{where}: accepted the message after {took} ({attempt.reason})")

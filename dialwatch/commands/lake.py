@@ -70,7 +70,7 @@ def erase(
     them.
 
     The exit code is 1 where files are left that may hold something of it, or of those replies: erase again ten minutes
-    later.
+    later. It is 3 where no row was found.
     """
     if sum(map(bool, (user, chat, response))) != 1:
         raise typer.BadParameter(

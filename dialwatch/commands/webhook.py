@@ -40,7 +40,8 @@ def send_test(
 
         send_test_to(receiver)
         return
-    settings = settings_of(config, NO_LAKE).monitor
+    whole = settings_of(config, NO_LAKE)
+    settings = whole.monitor
     if not settings.webhooks:
         raise ConfigError("monitor.webhooks is empty: give a URL, or write receivers into the file of --config")
     from dialwatch.actions.webhooks import receivers_of, send_tests
@@ -48,4 +49,4 @@ def send_test(
     receivers = receivers_of(settings.webhooks, deployment)
     if not receivers:
         raise ConfigError(f"no receiver of monitor.webhooks is for {deployment}: add it to the deployments of one")
-    send_tests(receivers, settings.external_url, settings.internal_hosts)
+    send_tests(receivers, settings.external_url, settings.internal_hosts, whole.lake.installation)

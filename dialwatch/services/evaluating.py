@@ -15,7 +15,7 @@ from dialwatch.services.probes import serving_probes
 from dialwatch.services.replaying import replaying
 from dialwatch.services.schedule import Schedule
 from evaluator import GROUP_HEARTBEAT_SECONDS, LOOK_SECONDS, Evaluator, EvaluatorGroup
-from lake import HEARTBEAT_SECONDS, Lake, ServicePart, StoreRequests, StoreUser, without_rows
+from lake import HEARTBEAT_SECONDS, Lake, ServicePart, StoreRequests, StoreUser, duration, without_rows
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def evaluating(
         replaying(settings, lake, stop, part, group.is_assigned),
         passes,
     ):
-        logger.info("evaluating every %g s", chosen.every)
+        logger.info("evaluating every %s", duration(chosen.every))
         try:
             yield
         finally:

@@ -19,6 +19,7 @@ from lake import (
     ServiceState,
     Table,
     begin_lake,
+    duration,
     log_failure,
     without_rows,
 )
@@ -235,8 +236,8 @@ class ProcessParts:
             self._problem = error
         except Exception as error:
             self._problem = error
-            message = "the lake %s cannot be written, and is tried again in %g s; what comes in meanwhile is not lost"
-            log_failure(logger, error, message, self._lake.root, retry)
+            message = "the lake %s cannot be written, and is tried again in %s; what comes in meanwhile is not lost"
+            log_failure(logger, error, message, self._lake.root, duration(retry))
         else:
             if self._problem is not None:
                 logger.info("the lake %s can be written again", self._lake.root)

@@ -48,6 +48,7 @@ def all_services(settings: Settings) -> Iterator[None]:
         lake.used_by(StoreUser.HEARTBEATS), [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)]
     )
     last_lines = LastLines()
+    of_sources = [] if sources.http or sources.metrics_listen else [last_lines]  # the collector's own address has it
     with ExitStack() as stack:
         stack.enter_context(bound(addresses_of(settings, [*collects, ServicePart.EVALUATOR, ServicePart.MONITOR])))
         log_contents(lake, settings.lake.maintenance)
@@ -56,7 +57,7 @@ def all_services(settings: Settings) -> Iterator[None]:
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
         stack.enter_context(
-            monitoring(settings, lake, stop, parts, [StoreRequests(_shown_by_the_monitor(settings)), last_lines])
+            monitoring(settings, lake, stop, parts, [StoreRequests(_shown_by_the_monitor(settings)), *of_sources])
         )
         # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
         if has_source:

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from lake import Backoff, ClockSteps, log_failure
+from lake import Backoff, ClockSteps, duration, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,8 @@ class _ClockStepScheduler(BackgroundScheduler):  # type: ignore[misc]
     def _process_jobs(self) -> float | None:
         if step := self._steps.since_last():
             logger.warning(
-                "the clock of this machine was set by %g s; the passes go on as before", step.total_seconds()
+                "the clock of this machine was set by %s; the passes go on as before",
+                f"{'-' if step < timedelta(0) else ''}{duration(abs(step))}",
             )
             for job in self.get_jobs():
                 job.modify(next_run_time=job.next_run_time + step)

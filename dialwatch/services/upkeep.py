@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
-from lake import Lake, LakeMaintenanceSettings, ServicePart, StoreUser, is_remote, maintain
+from lake import Lake, LakeMaintenanceSettings, ServicePart, StoreUser, duration, is_remote, maintain
 
 logger = logging.getLogger(__name__)
 
@@ -61,5 +61,5 @@ def maintaining(
         return f"{len(failures)} tables were not looked after" if failures else None
 
     with Schedule(part.watching("pass", maintain_tables), settings.every, stop, of="the upkeep"):
-        logger.info("looking after the tables every %g s", settings.every)
+        logger.info("looking after the tables every %s", duration(settings.every))
         yield

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
-from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS, answers_with
+from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS
 from lake import (
     IS_LABEL,
-    JOIN_COLUMNS,
     LABEL_COLUMNS,
     PARSED_LOGS,
     SCORES,
+    SIGNAL_JOIN_COLUMNS,
     USER_SIGNALS,
     Lake,
+    SignalJoin,
     fold_signals,
+    read_signaled,
     shares_of_right,
     signals_by_answer,
 )
@@ -105,7 +105,7 @@ def with_likes(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFram
 
 def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:
     signals = lake.table(USER_SIGNALS, deployment).read(OPINION_COLUMNS, IS_OPINION)
-    answers = answers_with(lake.table(PARSED_LOGS, deployment), signals["response_id"])
+    answers = read_signaled(lake.table(PARSED_LOGS, deployment), signals)
     found = []
     for number, said in signals_by_answer(answers, signals).items():
         folded = fold_signals(said)
@@ -117,9 +117,7 @@ def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:
 def _labels(lake: Lake, deployment: str) -> pd.DataFrame:
     """Give the labels of answers, also of those that people disagree on: these have none, whatever the ratings say."""
     labels = lake.table(USER_SIGNALS, deployment).read(LABEL_COLUMNS, IS_LABEL)
-    ids = labels["response_id"].drop_null().unique()
-    has_any = ds.field("event_id").isin(ids) | ds.field("response_id").isin(ids)
-    answers = lake.table(PARSED_LOGS, deployment).read(JOIN_COLUMNS, has_any) if len(ids) else PARSED_LOGS.rows([])
+    answers = read_signaled(lake.table(PARSED_LOGS, deployment), labels)
     found = [
         (answers["event_id"][number].as_py(), None if share == _UNDECIDED else share, 1.0)
         for number, share in shares_of_right(answers, labels).items()
@@ -129,14 +127,11 @@ def _labels(lake: Lake, deployment: str) -> pd.DataFrame:
 
 
 def _with_event_ids(lake: Lake, deployment: str, labels: pd.DataFrame) -> pd.DataFrame:
-    ids = pa.chunked_array([pa.array(labels["response_id"].dropna().astype(str).unique(), pa.string())])
-    answers = answers_with(lake.table(PARSED_LOGS, deployment), ids).to_pylist()
-    # An id of several answers says of none that it is labelled.
-    events_of: defaultdict[str, set[str]] = defaultdict(set)
-    for row in answers:
-        for known in (*(row["response_ids"] or ()), row["response_id"]):
-            events_of[known].add(row["event_id"])
-    events = {known: min(some) for known, some in events_of.items() if len(some) == 1}
+    """Find the rows by their ids; an id of several answers says of none that it is labelled."""
+    ids = labels["response_id"].dropna().astype(str).unique()
+    named = USER_SIGNALS.rows([{"response_id": one} for one in ids]).select(SIGNAL_JOIN_COLUMNS)
+    join = SignalJoin(read_signaled(lake.table(PARSED_LOGS, deployment), named), named.to_pylist())
+    events = {one["response_id"]: join.answer_of(one) for one in named.to_pylist()}
     return labels.assign(event_id=labels["response_id"].map(events))
 
 

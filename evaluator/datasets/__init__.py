@@ -3,10 +3,11 @@
 from evaluator.datasets.columns import DatasetError, must_hold
 from evaluator.datasets.files import open_dataset, read_column, read_dataset
 from evaluator.datasets.metadata import Dataset, Metadata
-from evaluator.datasets.scoring import DatasetReport, Summary, score_dataset
+from evaluator.datasets.scoring import BATCH_ROWS, DatasetReport, Summary, score_dataset
 from evaluator.datasets.worst_rows import details_of, read_rows, worst_places
 
 __all__ = [
+    "BATCH_ROWS",
     "Dataset",
     "DatasetError",
     "DatasetReport",

@@ -173,9 +173,11 @@ def _as_read(name: str, cell: str | None, column: str) -> object:
     if name == "reference_answers" and column not in TEXT_LISTS:
         return [cell]
     try:
-        return list_in(cell) if name in TEXT_LISTS else number_in(cell) if name in NUMBERS else cell
+        value = list_in(cell) if name in TEXT_LISTS else number_in(cell) if name in NUMBERS else cell
     except ValueError:
         return [cell] if name == "reference_answers" else cell
+    # The right answer may be the word "null".
+    return [cell] if value is None and name == "reference_answers" else value
 
 
 def _texts_in(cell: str | None) -> list[str]:

@@ -3,7 +3,7 @@
 from evaluator.ground_truth.extract import Extraction, NewFacts, extract_facts, lacking
 from evaluator.ground_truth.old_cases import renew_old_cases
 from evaluator.ground_truth.propose import propose_cases
-from evaluator.ground_truth.ratings import IS_OPINION, OPINION_COLUMNS, answers_with
+from evaluator.ground_truth.ratings import IS_OPINION, OPINION_COLUMNS
 from evaluator.ground_truth.settings import GroundTruthSettings
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Extraction",
     "GroundTruthSettings",
     "NewFacts",
-    "answers_with",
     "extract_facts",
     "lacking",
     "propose_cases",

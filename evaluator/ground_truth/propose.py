@@ -20,7 +20,6 @@ from evaluator.ground_truth.ratings import (
     IS_OPINION,
     OPINION_COLUMNS,
     RatedAnswer,
-    answers_with,
     opinions_on,
     rated_answers,
 )
@@ -40,6 +39,7 @@ from lake import (
     newest_versions,
     next_version,
     read_new,
+    read_signaled,
 )
 
 FROM_LOGS = "ground_truth:parsed_logs"
@@ -92,12 +92,12 @@ def propose_cases(
 
 def _newly_rated(tables: DeploymentTables, new: pa.Table, opinions: pa.Table) -> list[RatedAnswer]:
     """Join new answers with all signals, and those that new signals are about."""
-    rated = answers_with(tables.logs, opinions["response_id"])
+    rated = read_signaled(tables.logs, opinions)
     both = _with_new(rated, new)
     said = opinions_on(both, tables.signals)
-    # A signal that came before a new answer may be about an older one that has the same id.
-    unknown = said.filter(pc.invert(pc.is_in(said["response_id"], opinions["response_id"].combine_chunks())))
-    known = _with_new(answers_with(tables.logs, unknown["response_id"]), both) if unknown.num_rows else both
+    # An earlier signal may be about an older answer that has the same id.
+    has_others = not pc.all(pc.is_in(said["signal_id"], opinions["signal_id"].combine_chunks())).as_py()
+    known = _with_new(read_signaled(tables.logs, said), both) if has_others else both
     return rated_answers(both, said, known)
 
 
@@ -130,7 +130,8 @@ def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterat
     for one in good:
         by_day[one.date][one.event_id] = one
     for day, of_day in sorted(by_day.items()):
-        where = (ds.field("date") == pa.scalar(day)) & ds.field("event_id").isin(sorted(of_day))
+        # A signal may be about a failed call too.
+        where = IS_ANSWER & (ds.field("date") == pa.scalar(day)) & ds.field("event_id").isin(sorted(of_day))
         for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
             for answer in with_late_contexts(tables, some):
                 if answer.case_question and answer.text and answer.text.strip():

@@ -135,7 +135,8 @@ class Endpoint:
             return EndpointFailure(Reason.UNAVAILABLE, down=True)
         if status == 404:
             return EndpointFailure(Reason.UNAVAILABLE, down=True, other_format=True)
-        refused = None if _TOO_MUCH.search(_said(error)) else named
+        is_unknown = str(code).startswith("unsupported") or not _TOO_MUCH.search(_said(error))
+        refused = named if is_unknown else None
         other_format = status in _UNKNOWN_FORMAT and code not in _NEVER_FITS
         return EndpointFailure(Reason.FAILED, other_format=other_format, refused=refused)
 
@@ -205,4 +206,6 @@ def _said(error: openai.APIStatusError) -> str:
 def _status_of(error: openai.APIStatusError, named: str | None) -> str:
     code = str(error.code or "")
     status = f"status {error.status_code}{f' ({code})' if _CODE.fullmatch(code) else ''}"
+    if error.status_code == 429:
+        return f"{status}; a lower concurrency, or requests_per_minute and tokens_per_minute, may help"
     return status if named is None else f"{status}, which names {named}: {_ADVICE[named]}"

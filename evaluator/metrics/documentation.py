@@ -68,7 +68,9 @@ and nothing is trimmed or folded.
 - **Numbers by value**: 1,000, 1 000, 1'000 and 1000 are one number, and so are 3,5 and 3.5; 1.000 may be 1 or 1000.
   Read are signs, percent, currencies and units (`5 mg` is not `5 g`, `5 €` not `$5`), fractions, powers,
   magnitudes (3k, 2 million) and digits of other scripts. A hyphen in a range or a date is no sign. A number
-  without a unit agrees with one that has any; units are not converted.
+  without a unit agrees with one that has any; units are not converted. `case_passed` reads numbers in words
+  too (thirty, neunundneunzig, quatre-vingt-dix, тридцати, 九十, สามสิบ) of some forty languages: "ninety days" in the
+  place of "thirty days" fails a case. A number in words that is left out fails none.
 - **Sentences** end at no abbreviation (`z. B.`, `p. ex.`, `т. е.`), initial or ordinal (`am 3. Mai`) of English,
   German, French, Spanish, Italian, Polish, Ukrainian or Russian, and at the full stops of Chinese and Japanese.
   Headings, items, rows of tables, lines of code and lines that end in a colon are pieces of their own, wrapped lines

@@ -8,10 +8,12 @@ decide; where these do not, the signal is joined with none.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -31,6 +33,7 @@ JOIN_COLUMNS = ("event_id", "response_id", "response_ids", "chat_id", "user_id",
 SIGNAL_JOIN_COLUMNS = ("response_id", "signaled_at", "user_id", "chat_id", "origin", "details")
 """Columns of `user_signals` by which they are joined."""
 _READ = tuple(dict.fromkeys((*JOIN_COLUMNS, *RATABLE_COLUMNS)))
+_order = attrgetter("requested_at", "event_id")
 _JOINED = pa.schema([PARSED_LOGS.schema.field(name).remove_metadata() for name in JOIN_COLUMNS])
 _DAY = timedelta(days=1)
 _DAYS_BEFORE = 7
@@ -82,7 +85,7 @@ class SignalJoin:
         several = events["id"].filter(pc.invert(is_one)).combine_chunks()
         self._several: set[str | None] = set(several.to_pylist())
         shared = pairs.filter(pc.is_in(pairs["id"], several))
-        self._shared = _near_by_id(answers, shared, signals)
+        self._near = _NearAnswers(answers, shared, signals)
 
     def answer_of(self, signal: Mapping[str, Any]) -> str | None:
         """Give the `event_id` of the answer; None where it is not there, or not known which one it is."""
@@ -91,8 +94,7 @@ class SignalJoin:
             return named
         if response_id in self._unique:
             return self._unique[response_id]
-        may_be = (one for one in self._shared.get(response_id, ()) if _may_mean(signal, one))
-        latest = max(may_be, default=None)
+        latest = self._near.latest(signal)
         return None if latest is None else latest.event_id
 
     def is_unique(self, response_id: str | None) -> bool:
@@ -158,7 +160,13 @@ def read_signaled(logs: Table, signals: pa.Table) -> pa.Table:
     rows = signals.to_pylist()
     found = _read_about(DayReader(logs, first, days["max"]), rows, IS_RATABLE)
     join = SignalJoin(found, rows)
-    unjoined = [one for one in rows if join.unjoined(one) is not None]
+    # A signal that names neither conversation nor person is about none of several, however many there are.
+    unjoined = [
+        one
+        for one in rows
+        if (reason := join.unjoined(one)) is not None
+        and (reason is UnjoinedReason.UNKNOWN_ID or one["chat_id"] is not None or one["user_id"] is not None)
+    ]
     others = _read_about(DayReader(logs, date.min, date.max), unjoined, IS_RATABLE)
     until = datetime.combine(days["max"], time.max, UTC)
     return with_namesakes(logs, pa.concat_tables([found, others]), until, signals)
@@ -178,8 +186,8 @@ def with_namesakes(
     if not rows:
         return answers
     pairs = _pairs(answers, rows)
-    near = _near_by_id(answers, pairs, rows)
-    agreeing = [one for one in rows if any(_may_mean(one, answer) for answer in near.get(one["response_id"], ()))]
+    near = _NearAnswers(answers, pairs, rows)
+    agreeing = [one for one in rows if near.latest(one) is not None]
     late = [one for one in agreeing if one["signaled_at"] is not None and one["signaled_at"] >= until]
     known = [answers]
     if late:
@@ -225,30 +233,52 @@ def _without_id(answers: pa.Table) -> pa.Table:
     return pa.table({"id": pa.nulls(len(numbers), pa.string()), "number": numbers})
 
 
-def _near_by_id(
-    answers: pa.Table, pairs: pa.Table, signals: Sequence[Mapping[str, Any]]
-) -> Mapping[str | None, list[_Answer]]:
-    """Give, by their ids, those of the answers that have a conversation or a person of the signals.
+class _NearAnswers:
+    """Answers with an id of some signals that have the conversation or the person of one of them.
 
-    Where a signal has no id, those without one are given too. The others stay in Arrow.
+    Where a signal has no id, those without one are among them. The others stay in Arrow.
     """
-    near: dict[str | None, list[_Answer]] = defaultdict(list)
-    some = pairs.select(["id", "number"])
-    if any(one["response_id"] is None for one in signals):
-        some = pa.concat_tables([some, _without_id(answers)])
-    if not some.num_rows:
-        return near
-    named = some["number"].combine_chunks()
-    is_near = [
-        pc.is_in(answers[name].take(named), pa.array({one[name] for one in signals} - {None}, pa.string()))
-        for name in ("chat_id", "user_id")
-    ]
-    some = some.filter(pc.or_(*is_near))
-    rows = answers.select(["requested_at", "event_id", "chat_id", "user_id"]).take(some["number"])
-    for name, row in zip(some["id"].to_pylist(), rows.to_pylist(), strict=True):
-        if row["requested_at"] is not None:
-            near[name].append(_Answer(**row))
-    return near
+
+    def __init__(self, answers: pa.Table, pairs: pa.Table, signals: Sequence[Mapping[str, Any]]) -> None:
+        """`pairs` are ids, each with the number of an answer that has it."""
+        self._by_place: dict[tuple[str | None, str, str | None], list[_Answer]] = defaultdict(list)
+        some = pairs.select(["id", "number"])
+        if any(one["response_id"] is None for one in signals):
+            some = pa.concat_tables([some, _without_id(answers)])
+        rows = answers.select(["requested_at", *_Answer._fields[1:]]).take(some["number"])
+        rows = rows.append_column("id", some["id"]).filter(_is_near(signals) & ds.field("requested_at").is_valid())
+        for row in rows.to_pylist():
+            named, answer = row.pop("id"), _Answer(**row)
+            self._by_place[named, "chat_id", answer.chat_id].append(answer)
+            self._by_place[named, "user_id", answer.user_id].append(answer)
+
+        for some in self._by_place.values():
+            some.sort(key=_order)
+
+    def latest(self, signal: Mapping[str, Any]) -> _Answer | None:
+        """Give the latest that was asked for before a signal, and agrees with it."""
+        places = [(signal["response_id"], name, signal[name]) for name in ("chat_id", "user_id")]
+        found = (self._latest_of(self._by_place.get(place, ()), signal) for place in places if place[-1] is not None)
+        return max(filter(None, found), key=_order, default=None)
+
+    def _latest_of(self, some: Sequence[_Answer], signal: Mapping[str, Any]) -> _Answer | None:
+        at = signal["signaled_at"]
+        end = len(some) if at is None else bisect_right(some, at, key=attrgetter("requested_at"))
+        return next((one for one in (some[place] for place in range(end - 1, -1, -1)) if _agrees(one, signal)), None)
+
+
+def _is_near(signals: Sequence[Mapping[str, Any]]) -> ds.Expression:
+    """Say which answers have the conversation of a signal, or the person where one of both names no conversation."""
+    chats, people, without_chat = (
+        pa.array(some - {None}, pa.string())
+        for some in (
+            {one["chat_id"] for one in signals},
+            {one["user_id"] for one in signals},
+            {one["user_id"] for one in signals if one["chat_id"] is None},
+        )
+    )
+    chat, user = ds.field("chat_id"), ds.field("user_id")
+    return chat.isin(chats) | user.isin(without_chat) | (chat.is_null() & user.isin(people))
 
 
 def _uncertain(answers: pa.Table, until: datetime, signals: pa.Table) -> pa.Table:
@@ -284,9 +314,9 @@ def _read_about(logs: DayReader, signals: Sequence[Mapping[str, Any]], where: ds
     """
     if not signals:
         return _JOINED.empty_table()
-    ids = {one["response_id"] for one in signals} - {None}
-    chats, people = (pa.array({one[name] for one in signals} - {None}, pa.string()) for name in ("chat_id", "user_id"))
-    is_near = ds.field("chat_id").isin(chats) | ds.field("user_id").isin(people)
+    named = pa.array({_named(one) for one in signals} - {None}, pa.string())
+    ids = ({one["response_id"] for one in signals} - {None}).union(named.to_pylist())
+    is_near = _is_near(signals) | ds.field("event_id").isin(named)
     found = [_JOINED.empty_table()]
     days = logs.days()
     for some in (days[begin : begin + _DAYS_AT_ONCE] for begin in range(0, len(days), _DAYS_AT_ONCE)):
@@ -305,12 +335,6 @@ def _deciding(answers: pa.Table, signals: Sequence[Mapping[str, Any]], is_near: 
     ends = pairs.group_by("id").aggregate([("event_id", "min"), ("event_id", "max")])
     kept = pa.chunked_array([*ends["event_id_min"].chunks, *ends["event_id_max"].chunks], pa.string())
     return answers.filter(is_near | ds.field("event_id").isin(kept.combine_chunks()))
-
-
-def _may_mean(signal: Mapping[str, Any], answer: _Answer) -> bool:
-    """Whether an answer was asked for before the signal, and agrees with it."""
-    at = signal["signaled_at"]
-    return (at is None or answer.requested_at <= at) and _agrees(answer, signal)
 
 
 def _agrees(answer: _Answer, signal: Mapping[str, Any]) -> bool:

@@ -44,7 +44,8 @@ _CANNOT_KNOW = (
     "In calls of other people in a shared chat, in lines that could not be read and in comments of silences and "
     f"incidents, texts under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; a text counts "
     "as repeated only where all of it is.",
-    "Lines that could not be read do not say whose they are: one of another person with the same text or id went too.",
+    "Lines that could not be read do not say whose they are: one of another person with the same text or id went too, "
+    "but for an id that answers of others have where the line names one of these people.",
     "If an earlier erasure of this subject was cut off while the evaluator was at work: whether that made a case of "
     "ground truth in between. Look for it there.",
 )

@@ -30,5 +30,5 @@ def duration(length: timedelta | float) -> str:
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
-    whole = round(seconds)
-    return f"{whole} second{'' if whole == 1 else 's'}"
+    shown = f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
+    return f"{shown} second{'' if shown == '1' else 's'}"

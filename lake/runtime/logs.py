@@ -1,6 +1,6 @@
 """Log of a process on stderr: a line a record for people, or a JSON object a record for programs.
 
-Only the standard library is imported: commands set up their log before they load anything.
+Only the standard library is imported, also by what this imports: commands set up their log before they load anything.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Literal
 
+from lake.runtime.outage_lines import OUTAGE, OutageLines
+
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "color_message"}
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "color_message", OUTAGE}
 """Attributes of every record, and of uvicorn's; all others are fields that were given with `extra`."""
 _QUIET = {
     # A line for each request would hide what matters.
@@ -61,6 +63,7 @@ def configure_logs(logs: Logs) -> None:
     if any(not isinstance(handler, _Handler) for handler in root.handlers):
         return
     root.handlers = [_Handler(sys.stderr)]
+    root.handlers[0].addFilter(OutageLines())
     root.handlers[0].setFormatter(JsonFormatter() if logs.format == "json" else TextFormatter(_TEXT))
     root.setLevel(logs.level.upper())
     if logs.format == "json":

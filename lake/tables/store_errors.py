@@ -11,12 +11,23 @@ from typing import Any
 from deltalake import exceptions
 from deltalake.exceptions import DeltaError
 
+from lake.runtime.outage_lines import OUTAGE
+
 TableError = DeltaError
 """The errors of deltalake: of a table, or of a store that does not answer or refuses."""
 
 _HEAD, _TAIL = 250, 150
 _OF_S3_CLIENTS = frozenset({"botocore", "aiobotocore", "aiohttp"})
 """Packages whose errors s3fs lets through; by name, as their import takes long."""
+_OUTAGES = {
+    "store is away": re.compile(
+        r"connect|time[d ]*-?out|dispatch failure|error sending request|could not resolve|name resolution|"
+        r"\b50[0-4]\b|SlowDown|ServiceUnavailable|no route to",
+        re.IGNORECASE,
+    ),
+    "store is full": re.compile(r"no space left|quota exceeded", re.IGNORECASE),
+}
+"""What is wrong with a whole store, whichever part and library meets it, by words of the error."""
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 """deltalake writes for a terminal."""
 
@@ -36,6 +47,12 @@ def in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def outage_of(error: BaseException) -> dict[str, object]:
+    """Give the field of a record of this error by which what fails for one reason is one line a minute."""
+    text = in_one_line(error)
+    return next(({OUTAGE: name} for name, words in _OUTAGES.items() if words.search(text)), {})
+
+
 def without_rows(error: BaseException) -> str:
     """Give kind and text of a store's error; of any other, whose text may quote rows, the kind alone."""
     return in_one_line(error) if is_store_error(error) else f"{type(error).__name__}; the log of this part says more"
@@ -50,7 +67,7 @@ def log_failure(
 ) -> None:
     """Log an error of the store as one line, any other with its traceback."""
     if is_store_error(error):
-        logger.error(f"{message}: %s", *values, in_one_line(error), extra=extra)
+        logger.error(f"{message}: %s", *values, in_one_line(error), extra=outage_of(error) | dict(extra or {}))
     else:
         logger.error(message, *values, exc_info=error, extra=extra)
 

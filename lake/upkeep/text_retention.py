@@ -13,6 +13,7 @@ from lake.tables.lake import Lake
 TEXT_TABLES = (PARSED_LOGS, USER_SIGNALS, REJECTED)
 """Tables with texts as people and applications wrote them."""
 NEW_LAKE_AGE = timedelta(days=90)
+"""Age at which rows of these tables go in a lake that is begun by this version."""
 _NAME = "defaults of the lake"
 
 

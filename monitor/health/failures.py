@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from lake import Backoff, LostRaceError, TableReplacedError, in_one_line, is_store_error
+from lake import Backoff, LostRaceError, TableReplacedError, in_one_line, is_store_error, outage_of
 
 FLOORS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
 INCIDENTS_RECORDED, CHANGES, UNJOINED = "record_incidents", "find_changes", "count_unjoined_signals"
@@ -78,7 +78,8 @@ class Failures:
             return
         is_new, self._traced[reason] = self._traced.get(reason) != repr(error), repr(error)
         trace = error if is_new and not is_known else None
-        logger.warning("%s failed for %s; it is tried again. %s", reason, what, message, exc_info=trace)
+        outage = outage_of(error) if is_store_error(error) else {}
+        logger.warning("%s failed for %s; it is tried again. %s", reason, what, message, exc_info=trace, extra=outage)
 
     def add_lasting(self, reason: str, problem: str) -> None:
         """Note what went wrong earlier, was logged then, and is not tried again."""

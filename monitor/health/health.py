@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lake import duration
 from monitor.health.heartbeat_reader import PartState
 
 _STALE_AFTER_REFRESHES = 5
@@ -41,7 +42,7 @@ def staleness_of(age: float | None, refresh_seconds: float) -> str | None:
     limit = max(_STALE_AFTER_AT_LEAST, _STALE_AFTER_REFRESHES * refresh_seconds)
     if age is None:
         return "The lake has not been read yet."
-    return f"The last refresh was {age:.0f} s ago; more than {limit:.0f} s." if age > limit else None
+    return f"The last refresh was {duration(age)} ago; more than {duration(limit)}." if age > limit else None
 
 
 def _grouped_by_problem(parts: Sequence[PartState]) -> list[str]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pyarrow.dataset as ds
 
-from lake import SERVICES, SKEW, Heartbeat, Lake, ServicePart, ServiceState
+from lake import SERVICES, SKEW, Heartbeat, Lake, ServicePart, ServiceState, duration
 
 SILENT = "silent"
 """State of a run that neither says that it lives nor that it was stopped."""
@@ -129,15 +129,13 @@ class HeartbeatReader:
             return state
         unheard = None if heard.at is None else self._looked_at - heard.at
         if unheard is None or unheard > SILENT_AFTER.total_seconds():
-            how_long = "" if unheard is None else f" for {unheard / 60:.0f} min"
+            how_long = "" if unheard is None else f" for {duration(unheard)}"
             said = f" and said: {heartbeat.error}" if heartbeat.state is ServiceState.FAILING else ""
             problem = f"no heartbeat{how_long}; the last was at {heartbeat.heartbeat_at:%Y-%m-%d %H:%M} UTC{said}"
             return replace(state, state=SILENT, problem=problem)
         if not -(SKEW + SILENT_AFTER) <= heard.ahead <= SKEW:
             order = "ahead of" if heard.ahead > SKEW else "behind"
-            problem = (
-                f"the clock of this host is {abs(heard.ahead) / timedelta(hours=1):.1f} h {order} the monitor's: set it"
-            )
+            problem = f"the clock of this host is {duration(abs(heard.ahead))} {order} the monitor's: set it"
             return replace(state, state=ServiceState.FAILING.value, problem=problem)
         return state
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import httpcore
 import msgspec
 
-from lake import AlertEvent
+from lake import OUTAGE, AlertEvent, duration
 from monitor.alerts.change import AlertChange
 from monitor.alerts.incident_ids import in_order
 from monitor.alerts.pending import recorded_at
@@ -140,7 +140,9 @@ class AlertmanagerSender:
         try:
             self._silences.update(lately, now)
         except Exception as error:  # alerts must go out all the same
-            logger.warning("Alertmanager %s does not take silences of incidents: %s", self.settings.name, error)
+            name = self.settings.name
+            text, outage = "Alertmanager %s does not take silences of incidents: %s", {OUTAGE: f"webhook {name}"}
+            logger.warning(text, name, error, extra=outage)
 
     def _held(self, changes: Sequence[AlertChange], causes: Mapping[str, SharedCause]) -> set[str | None]:
         """Give the open incidents of which nothing was sent, and that the incident of what causes them tells."""
@@ -168,7 +170,8 @@ class AlertmanagerSender:
         self.failed_attempts += 1
         self.problem = f"Alertmanager {self.settings.name}: {reason}"
         self._paused_until = now + _RETRY
-        logger.warning("Alertmanager %s is tried again in %s: %s", self.settings.name, _RETRY, reason)
+        text, name = "Alertmanager %s is tried again in %s: %s", self.settings.name
+        logger.warning(text, name, duration(_RETRY), reason, extra={OUTAGE: f"webhook {name}"})
         return self._paused_until
 
 

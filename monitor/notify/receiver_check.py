@@ -19,20 +19,27 @@ from monitor.regression import StreamKey
 _LASTS = timedelta(minutes=5)
 
 
-def send_test(webhook: WebhookSettings, pool: httpcore.ConnectionPool, external_url: str, now: datetime) -> Attempt:
+def send_test(
+    webhook: WebhookSettings,
+    pool: httpcore.ConnectionPool,
+    external_url: str,
+    now: datetime,
+    installation: str | None = None,
+) -> Attempt:
     """Send an alert of the deployment `dialwatch-webhook-test` once, formed and signed as the real ones.
 
+    With `installation` as its label, by which an Alertmanager may route it.
     Nothing is recorded or tried again. To Alertmanager it is over after five minutes. Never raises for what a network
     or receiver does.
     """
-    change = _alert(now)
+    change = _alert(now, installation)
     if webhook.format == "alertmanager":
         return post_alerts([[change]], webhook, pool, external_url, now, _LASTS)
     body = FORMATS[webhook.format]([change], webhook.name, external_url)
     return deliver(pool, str(webhook.url), body, signed_headers(change.change_id, now, body, webhook.secret), now)
 
 
-def _alert(now: datetime) -> AlertChange:
+def _alert(now: datetime, installation: str | None) -> AlertChange:
     number = uuid.uuid4().hex
     return AlertChange(
         change_id=f"test-{number}",
@@ -53,5 +60,6 @@ def _alert(now: datetime) -> AlertChange:
             false_alarm_every_seconds=timedelta(days=30).total_seconds(),
             observations=100,
             worst=(WorstAnswer("no-real-answer", 0.0),),
+            installation=installation,
         ),
     )

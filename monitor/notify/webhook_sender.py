@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpcore
 
-from lake import AlertEvent
+from lake import OUTAGE, AlertEvent, duration
 from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import held_back
 from monitor.alerts.store import AlertStore
@@ -128,7 +128,9 @@ class WebhookSender:
         except Exception as error:
             self._fail(str(error))
             self._paused_until = now + LONGEST_PAUSE
-            logger.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_PAUSE, error)
+            name = self.settings.name
+            text, pause = "Webhook %s is tried again in %s: %s", duration(LONGEST_PAUSE)
+            logger.warning(text, name, pause, error, extra={OUTAGE: f"webhook {name}"})
             return self._paused_until
 
     def _run_due(self, silences: Sequence[Silence], now: datetime) -> datetime | None:
@@ -266,7 +268,10 @@ class WebhookSender:
         self._retries[message.message_id] = _Retry(attempts, now + delay)
         self._paused_until = now + (delay if attempt.retry_after else min(delay, LONGEST_PAUSE))
         name = self.settings.name
-        logger.warning("Webhook %s for %s: %s; next attempt in %s", name, message.message_id, attempt.reason, delay)
+        text = "Webhook %s for %s: %s; next attempt in %s"
+        logger.warning(
+            text, name, message.message_id, attempt.reason, duration(delay), extra={OUTAGE: f"webhook {name}"}
+        )
         return now + delay
 
     def _give_up(self, message: WebhookMessage, reason: str, now: datetime) -> datetime | None:
@@ -289,7 +294,8 @@ class WebhookSender:
             self._retries[message.message_id] = _Retry(0, due)
             logger.warning(
                 "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
-                message.message_id, settled.outcome, name, LONGEST_PAUSE, error,
+                message.message_id, settled.outcome, name, duration(LONGEST_PAUSE), error,
+                extra={OUTAGE: f"webhook {name}"},
             )  # fmt: skip
             return due
         del self._unrecorded[message.message_id]

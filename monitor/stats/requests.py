@@ -26,9 +26,6 @@ LOG_COLUMNS = (
     "origin",
 )
 
-REQUEST_SUMS = ("requests", "answers", "tokens", "own_cost", "entry_cost")
-"""Of `RequestStats.by_time`: all requests, whole answers to people, tokens, and costs in 1 / ROUGH_PER_UNIT."""
-
 NO_WHOLE_ANSWER = "no whole answer"
 """Reason of a failed request that has no status of 400 or more."""
 _OTHER_STATUS = "other status"
@@ -44,8 +41,9 @@ class RequestStats:
     answer, `answers` the whole answers to people, and `calls` all that no person asked for. Tokens and costs are those
     that DIAL logged for these requests.
 
-    Sums over periods: `by_time` of the quantities of REQUEST_SUMS, `failed_by_time` of failed requests, by reason (a
-    status, or NO_WHOLE_ANSWER), `rated_by_time` of likes and of dislikes.
+    Sums over periods: `by_time` of all requests, whole answers to people, tokens, and own and entry costs in
+    1 / ROUGH_PER_UNIT, `failed_by_time` of failed requests, by reason (a status, or NO_WHOLE_ANSWER), `rated_by_time`
+    of likes and of dislikes.
     """
 
     responses: dict[str, int] = field(default_factory=dict)
@@ -128,7 +126,7 @@ class RequestStats:
 
 
 def _quantities(rows: pa.Table, is_answer: NDArray[np.bool_]) -> tuple[NDArray[np.float64], ...]:
-    """Give of each row the quantities of REQUEST_SUMS."""
+    """Give of each row the quantities of `RequestStats.by_time`."""
     tokens = np.nan_to_num(floats(rows["prompt_tokens"])) + np.nan_to_num(floats(rows["completion_tokens"]))
     is_entry = np.asarray(pc.fill_null(rows["is_entry"], False))
     entry_prices = np.where(is_entry, floats(pc.coalesce(rows["price"], rows["deployment_price"])), 0.0)

@@ -121,7 +121,9 @@ def test_a_regression_has_one_severity(promtool: str, tmp_path: Path) -> None:
 def test_the_texts_have_values_times_and_an_address(promtool: str, tmp_path: Path, alert: str) -> None:
     """As Prometheus fills them in, and without what is not known; another installation's are no matter."""
     text = TEXTS[alert]
-    elsewhere = of_installation(STAGING, {**PAGES_ELSEWHERE, **dict.fromkeys(text.more, "7")})
+    elsewhere = of_installation(
+        STAGING, {**PAGES_ELSEWHERE, **dict.fromkeys(text.least, "0"), **dict.fromkeys(text.more, "7")}
+    )
     known = {**PAGES, **text.series}
     for series, summary, link in ((known, text.summary, text.link), (text.least, text.least_summary, "/" + text.page)):
         rule = next(one for one in rules() if one["alert"] == alert and one["labels"]["severity"] == text.severity)

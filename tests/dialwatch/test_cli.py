@@ -19,6 +19,7 @@ from dialwatch import cli
 from lake import PARSED_LOGS, SCORES, Lake
 from tests import commands
 from tests.collector.lines import chat_line, rating_line
+from tests.exposition import without_installation
 from tests.servers import free_port
 
 
@@ -222,7 +223,7 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
 
         def metrics() -> str:
             try:
-                return httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
+                return without_installation(httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text)
             except httpx.TransportError:
                 return ""
 

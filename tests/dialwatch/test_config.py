@@ -86,6 +86,17 @@ def test_the_environment_wins_over_the_file_and_flags_over_both(config: Path, mo
     assert settings.collector.files.paths == ["/logs"]
 
 
+def test_an_installation_has_a_name(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of its lake, or the one that is given; what is no name is refused."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "s3://dialwatch-staging/lake")
+    assert load_settings(None).lake.open().installation == "dialwatch-staging/lake"
+    monkeypatch.setenv("DIALWATCH_LAKE__INSTALLATION", "production")
+    assert load_settings(None).lake.open().installation == "production"
+    for name in ("", " ", "production ", "a\tb"):
+        monkeypatch.setenv("DIALWATCH_LAKE__INSTALLATION", name)
+        assert "lake.installation" in explained(None)
+
+
 def test_no_file_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment alone can say all that must be said."""
     monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "s3://bucket/lake")
@@ -107,6 +118,9 @@ def test_no_file_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
             ["monitor.webhooks[0].secret_file", "/nowhere"],
         ),
         ("lake: {root: 'a%20b'}", ["lake.root", "%"]),
+        ("lake: {root: 'gs://bucket/lake'}", ["lake.root", "gs:// are not supported", "s3://bucket/prefix"]),
+        ("lake: {root: 'abfss://c@a.dfs.core.windows.net/l'}", ["lake.root", "abfss:// are not supported"]),
+        ("lake: {root: x}\ncollector: {files: {paths: ['gs://logs/*.log']}}", ["collector.files.paths", "gs://"]),
         ("lake: {root: x}\ncollector: {leave_out: [embeddings]}", ["collector.leave_out", "embeddings", "tokenize"]),
         ("lake: [", ["no YAML"]),
         ("just text", ["sections"]),
@@ -302,17 +316,6 @@ def test_a_lake_on_a_store_is_paced_for_its_bill(config: Path) -> None:
     assert paces(config) == (30.0, 60.0, None)
     config.write_text("lake: {root: /data/lake}\n")
     assert paces(config) == (30.0, 60.0, 3600.0)
-
-
-def test_an_installation_has_a_name(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of its lake, or the one that is given; what is no name is refused."""
-    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "s3://dialwatch-staging/lake")
-    assert load_settings(None).lake.open().installation == "dialwatch-staging/lake"
-    monkeypatch.setenv("DIALWATCH_LAKE__INSTALLATION", "production")
-    assert load_settings(None).lake.open().installation == "production"
-    for name in ("", " ", "production ", "a\tb"):
-        monkeypatch.setenv("DIALWATCH_LAKE__INSTALLATION", name)
-        assert "lake.installation" in explained(None)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_every_line_is_json_where_that_is_chosen(tmp_path: Path) -> None:
     """Of a service, and the error that ends a command."""
     found = records(run_service(tmp_path, format="json"))
     assert {"info", "warning"} <= {record["level"] for record in found}
-    assert any("evaluating every 60 s" in record["message"] for record in found)
+    assert any("evaluating every 60 seconds" in record["message"] for record in found)
     code, text = run(tmp_path, ["-m", "dialwatch"], "monitor", "--lake", "lake", "--listen", "nowhere", format="json")
     assert code == 2
     (error,) = records(text)
@@ -81,8 +81,9 @@ def test_every_line_is_json_where_that_is_chosen(tmp_path: Path) -> None:
 
 def test_the_level_hides_what_is_below_it(tmp_path: Path) -> None:
     """A warning stays, and what was only said does not; text for people without a choice."""
-    (line,) = run_service(tmp_path, level="warning").splitlines()
-    assert " WARNING dialwatch.services.running: the collector has no source" in line
+    empty, source = run_service(tmp_path, level="warning").splitlines()
+    assert " WARNING dialwatch.services.lake_contents: the lake " in empty
+    assert " WARNING dialwatch.services.running: the collector has no source" in source
 
 
 def test_an_error_that_nobody_expected_is_one_record(tmp_path: Path) -> None:

@@ -31,21 +31,22 @@ def test_a_frame_is_scored(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_the_lake_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Quality by day, and the worst answer with the rating that carries one of its ids."""
+    """Quality by day, and the worst answer with the rating that has an id of it, and of another answer."""
     lake = Lake(str(tmp_path))
     for number, value in enumerate((0.25, 1.0)):
         ids = {"event_id": f"e-{number}", "response_id": f"r-{number}", "date": NOW.date(), "requested_at": NOW}
-        answer = {"question": "How long?", "answer": f"Answer {number}", "response_ids": [f"x-{number}", f"r-{number}"]}
+        answer = {"question": "How long?", "answer": f"Answer {number}", "response_ids": ["x", f"r-{number}"]}
+        answer |= {"chat_id": f"c-{number}"}
         score = {"metric": "faithfulness_kprecision", "value": value}
         lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows([ids | answer]))
         lake.table(SCORES, "rag").append(SCORES.rows([ids | score]))
-    rating = {"signal_id": "s", "response_id": "x-0", "date": NOW.date(), "signal": "dislike", "origin": "explicit"}
-    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([rating | {"signaled_at": NOW}]))
+    rating = {"signal_id": "s", "response_id": "x", "date": NOW.date(), "signal": "dislike", "origin": "explicit"}
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([rating | {"signaled_at": NOW, "chat_id": "c-0"}]))
     run(monkeypatch, "read_the_lake.py", str(tmp_path), "rag")
     printed = capsys.readouterr().out
     assert "2026-11-20" in printed
     assert printed.index("Answer 0") < printed.index("Answer 1")
-    assert "dislike" in printed
+    assert printed.count("dislike") == 1
 
 
 def test_a_metric_and_an_aspect_of_ones_own(

@@ -237,7 +237,7 @@ def test_health_says_why(monitor: Monitor, clock: Any, rows: Any):
     clock.advance(seconds=2)
     health = monitor.health()
     assert not health.healthy
-    assert "61 s ago" in health.problems[0]
+    assert "61 seconds ago" in health.problems[0]
 
 
 def test_a_lake_that_cannot_be_listed_is_unhealthy(

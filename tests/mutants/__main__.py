@@ -7,12 +7,13 @@ drawn, each as likely as the others, then one of the mutants that begin on it (s
 
 A mutant is tested in a copy of the tree by tests of its module's folder alone: `lake/tables/news.py` by those in
 `tests/lake/tables` that `make test` runs. Of these run the tests that reach the statement with the mutant, as
-coverage.py measured it, first those of `test_news.py`, then the quickest, as many as take a minute in all. For a line
-that runs when its module is imported these are the tests that call a function of the module. Where no such test reaches
-it, those of `test_news.py` have their chance that start processes (marked `integration`), for five minutes; else it
-counts as not found, as does a mutant that only a test finds which also fails without it. So the share is at most what
-the tests of the folders find. What was measured, and what came of each mutant, is kept in `.cache/mutants`: a run
-that was broken off goes on where it was, and after a change of some tests only these are run again.
+coverage.py measured it, first those of `test_news.py`, then the quickest, as many as take a minute of the processor in
+all. For a line that runs when its module is imported these are the tests of `test_news.py` and those that call a
+function of the module. Where no such test reaches it, those of `test_news.py` have their chance that start processes
+(marked `integration`), for five minutes; else it counts as not found, as does a mutant that only a test finds which
+also fails without it. So the share is at most what the tests of the folders find. What was measured, and what came of
+each mutant, is kept in `.cache/mutants`: a run that was broken off goes on where it was, and after a change of some
+tests only these are run again.
 
 Mutants that survive are printed: they need a test, or their line goes if it changes nothing. It fails where less than
 85 % are found.

@@ -60,7 +60,7 @@ class Bench:
                 reaches = reaches_of(copy, file, lambda files: measure(copy, file, files))
                 self._known |= {test for reach in reaches if reach.tree == self._tree for test in reach.seconds}
             chosen_tests = chosen(reaches, file, source, line)
-            tests, seconds = list(chosen_tests), 60 + 5 * sum(chosen_tests.values())
+            tests, seconds = list(chosen_tests), 120 + 5 * sum(chosen_tests.values())
             files = sorted({test.split("::")[0] for test in tests})
             if not tests:
                 files, seconds = [path for path in tests_of(copy, file) if is_named_for(path, file)], 300

@@ -1,8 +1,9 @@
 """The small bugs that `make mutants` plants: mutmut's operators, and more of those that people make.
 
-Not planted is what no test should repeat: words of logs, errors and help (a text with a space in it), annotations,
-decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any call of the
-line finds, such as None in the place of an argument.
+Not planted is what no test should repeat: what is logged, words of errors and help (a text with a space in it),
+annotations, decorators and options of classes, imports, `encoding=`, `daemon=` and `strict=`. Nor is planted what any
+call of the line finds, such as None in the place of an argument, and what changes nothing, such as the order of the
+arguments of `max`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ OTHER_UNITS = {
     "seconds": "minutes",
     "milliseconds": "seconds",
 }
+SYMMETRIC_FUNCTIONS = {"min", "max", "minimum", "maximum", "equal", "not_equal", "and_", "or_", "isclose"}
 LEFT_OUT_METHODS = {"strip", "lstrip", "rstrip", "lower", "casefold", "upper", "copy", "removeprefix", "removesuffix"}
 LEFT_OUT_FUNCTIONS = {"abs", "round", "reversed", "sorted", "set"}
 UNSEEN_ARGUMENTS = {
@@ -41,7 +43,7 @@ UNSEEN_ARGUMENTS = {
 }
 # Statements, by their code, of which nothing is planted: words for people, and what is for type checkers.
 UNSEEN = re.compile(
-    r"_?log(ger)?\.|__all__\b|__version__\b|message = |raise \w+\(|assert |from |import |if TYPE_CHECKING"
+    r"_?log(ger)?\.|log_failure\(|__all__\b|__version__\b|message = |raise \w+\(|assert |from |import |if TYPE_CHECKING"
 )
 UNSEEN_NODES = (cst.Annotation, cst.Decorator, cst.Import, cst.ImportFrom, cst.FormattedString, cst.ConcatenatedString)
 
@@ -79,6 +81,7 @@ class _Finder(cst.CSTVisitor):
         self._module = module
         self._lines = lines
         self._line = 1
+        self._other_attributes: dict[cst.CSTNode, cst.CSTNode] = {}
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         self._line = self._lines.get(node, self._line)
@@ -88,7 +91,9 @@ class _Finder(cst.CSTVisitor):
             if isinstance(node, kind):
                 self.mutants += [Mutant(self._line, node, mutated) for mutated in operator(node)]
         if isinstance(node, cst.FunctionDef):
-            self.mutants += [Mutant(self._lines[old], old, new) for old, new in other_attributes(node)]
+            self._other_attributes |= dict(other_attributes(node))
+        if node in self._other_attributes:
+            self.mutants.append(Mutant(self._line, node, self._other_attributes[node]))
         if isinstance(node, cst.ClassDef):  # not its bases and options
             node.body.visit(self)
             return False
@@ -128,13 +133,14 @@ def wrong_key(node: cst.SimpleString) -> Iterator[cst.CSTNode]:
 
 def other_number(node: cst.BaseNumber) -> Iterator[cst.CSTNode]:
     """`3`: `4`, or `2`; `50`: `100`, or `25`, as one more or less of a size is seen by nobody."""
-    if not isinstance(node, cst.Integer) or node.evaluated_value < 10:
+    value = node.evaluated_value if isinstance(node, cst.Integer | cst.Float) else 0
+    if value < 10:
         yield from mutators.operator_number(node)
-    if isinstance(node, cst.Integer) and 1 < node.evaluated_value < 10:
-        yield node.with_changes(value=repr(node.evaluated_value - 1))
-    if isinstance(node, cst.Integer) and node.evaluated_value >= 10:
-        yield node.with_changes(value=repr(node.evaluated_value * 2))
-        yield node.with_changes(value=repr(node.evaluated_value // 2))
+    if isinstance(node, cst.Integer) and 1 < value < 10:
+        yield node.with_changes(value=repr(value - 1))
+    if value >= 10:
+        yield node.with_changes(value=repr(value * 2))
+        yield node.with_changes(value=repr(value // 2))
 
 
 def left_out_statement(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
@@ -183,7 +189,7 @@ def other_call(node: cst.Call) -> Iterator[cst.CSTNode]:
         if keyword in OTHER_UNITS and name == "timedelta":
             yield node.with_deep_changes(argument.keyword, value=OTHER_UNITS[keyword])
     if (
-        name != "isinstance"
+        name not in {"isinstance", *SYMMETRIC_FUNCTIONS}
         and len(node.args) >= 2
         and all(m.matches(a, m.Arg(keyword=None, star="")) for a in node.args[:2])
     ):

@@ -10,6 +10,7 @@ counts for every test that uses it, not only for the first. Threads count for th
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
@@ -27,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Files that tell the plugin what to do, and that it writes."""
     parser.addoption("--chosen", type=Path, help="JSON: the ids of the tests to run, in their order")
     parser.addoption("--failed", type=Path, help="JSON, written: the id of the test that failed")
-    parser.addoption("--reach", type=Path, help="JSON, written: seconds of each test, lines that it reached")
+    parser.addoption("--reach", type=Path, help="JSON, written: processor seconds of each test, lines that it reached")
     parser.addoption("--reach-in", action="append", help="a package whose lines are measured")
 
 
@@ -74,7 +75,7 @@ class Reach:
         self._written = written
         self._coverage = measured(packages)
         self._context = ""
-        self._seconds: dict[str, float] = defaultdict(float)
+        self._seconds: dict[str, float] = {}
         self._failed: set[str] = set()
         self._of_fixture: dict[str, set[str]] = defaultdict(set)
 
@@ -84,10 +85,14 @@ class Reach:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Measure one test."""
+        """Measure one test, and the time of the processor, which does not depend on what else the machine does."""
         for name in getattr(item, "fixturenames", ()):
             self._of_fixture[FIXTURE + name].add(item.nodeid)
-        return (yield from self._within(item.nodeid))
+        began = time.process_time()
+        try:
+            return (yield from self._within(item.nodeid))
+        finally:
+            self._seconds[item.nodeid] = time.process_time() - began
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
@@ -106,8 +111,7 @@ class Reach:
             self._coverage.switch_context(before)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add up a test's seconds."""
-        self._seconds[report.nodeid] += report.duration
+        """Keep what failed."""
         if report.failed:
             self._failed.add(report.nodeid)
 

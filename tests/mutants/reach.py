@@ -19,7 +19,7 @@ PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
 KEPT = ROOT / ".cache" / "mutants" / "reach"
 # Folders without tests of their own: the commands are the door to the actions.
 TESTED_BY = {"dialwatch/actions": "dialwatch/commands"}
-LONGEST = 60.0  # seconds of tests, as they were measured, that are run for one mutant
+LONGEST = 60.0  # processor seconds of the tests that are run for one mutant
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Reach:
     version: str  # of the file of tests
     tree: str  # version of all packages
     modules: dict[str, str]  # modules of the package, each with its version
-    seconds: dict[str, float] = field(default_factory=dict)  # of each test that passes
+    seconds: dict[str, float] = field(default_factory=dict)  # of the processor, of each test that passes
     reached: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # by module and line: tests
 
 
@@ -58,8 +58,9 @@ def chosen(reaches: list[Reach], file: str, source: str, line: int) -> dict[str,
     """The tests that are run for a mutant in a line of a module, in their order, with their seconds."""
     seconds = {test: taken for reach in reaches for test, taken in reach.seconds.items()}
     lines = statement_lines(source, line)
-    if lines is None:  # an import runs it: whoever calls a function of the module may see it
-        tests = reaching(reaches, file, function_lines(source)) or set(seconds)
+    if lines is None:  # an import runs it: whoever calls a function of the module, or is named for it, may see it
+        named = {test for test in seconds if is_named_for(test.split("::")[0], file)}
+        tests = reaching(reaches, file, function_lines(source)) | named or set(seconds)
     else:
         tests = reaching(reaches, file, lines)
     return first_of({test: seconds[test] for test in tests}, file)

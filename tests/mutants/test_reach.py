@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mutants.reach import LONGEST, Reach, first_of, function_lines, of_tests, reaching, statement_lines
+from tests.mutants.reach import LONGEST, Reach, chosen, first_of, function_lines, of_tests, reaching, statement_lines
 
 SOURCE = """\
 LIMIT = 3
@@ -89,3 +89,13 @@ def test_tests_that_reach_one_of_some_lines_are_those_of_all_files() -> None:
         Reach("2", "", {}, {}, {"lake/a.py": {"4": ["two"]}, "lake/b.py": {"3": ["three"]}}),
     ]
     assert reaching(reaches, "lake/a.py", {3, 4}) == {"one", "two"}
+
+
+def test_a_line_of_a_module_is_tested_by_its_named_file_and_by_callers_of_its_functions() -> None:
+    """Where there are neither by all of the folder; a line of a function by those that reach it alone."""
+    seconds = dict.fromkeys(["t/test_a.py::named", "t/test_b.py::calls", "t/test_b.py::other"], 1.0)
+    reaches = [Reach("1", "", {}, seconds, {"lake/a.py": {"11": ["t/test_b.py::calls"]}})]
+    assert list(chosen(reaches, "lake/a.py", SOURCE, 1)) == ["t/test_a.py::named", "t/test_b.py::calls"]
+    assert list(chosen(reaches, "lake/a.py", SOURCE, 12)) == ["t/test_b.py::calls"]
+    assert list(chosen(reaches, "lake/a.py", SOURCE, 18)) == []
+    assert list(chosen(reaches, "lake/c.py", "LIMIT = 3\n", 1)) == list(seconds)

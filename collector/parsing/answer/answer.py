@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -21,9 +21,9 @@ from collector.parsing.answer.sse import (
 from collector.parsing.answer.streams import assemble, repeats_message
 from collector.parsing.json_text.bodies import (
     CUT_MARK,
+    read_array,
     read_cut_object,
     read_object,
-    read_objects,
     text_or_none,
     write_json,
 )
@@ -36,6 +36,13 @@ _OK: Final = 200
 _FILTERED: Final = FinishReason.CONTENT_FILTER
 _FAILED: Final = FinishReason.ERROR
 _DELTAS: Final = ("response.output_text.delta", "content_block_delta")
+_USUAL_EVENTS: Final = (
+    *_DELTAS,
+    *("content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "ping"),
+    *("response.created", "response.in_progress", "response.output_item.added", "response.output_item.done"),
+    *("response.content_part.added", "response.content_part.done", "response.output_text.done", "response.completed"),
+)
+"""Types of events that have an error only in a member of this name."""
 _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
 _TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
 _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
@@ -188,7 +195,7 @@ def _read_stream(body: str) -> _Reading:
 def _read_plain(body: str) -> _Reading:
     value = read_object(body)
     reading = _Reading(stored=body)
-    if value is None and (error := _error_of(read_objects(body), body)):
+    if value is None and (error := _error_of(read_array(body), body)):
         return _Reading(upstream_error=error)
     if value is None:
         value = read_cut_object(body)
@@ -259,16 +266,18 @@ def _id_of(body: Body) -> tuple[str, ...]:
 
 
 def _ids_of(decoded: list[dict[str, Any]], body: Body | None) -> tuple[str, ...]:
-    found = [*map(chunk_id, decoded), body.response_id if body is not None else None]
-    return tuple(dict.fromkeys(found_id for found_id in found if found_id))
+    found = dict.fromkeys([*map(chunk_id, decoded), body.response_id if body is not None else None])
+    return tuple(found_id for found_id in found if found_id)
 
 
 def _error_of(decoded: list[dict[str, Any]], body: str) -> object:
     """The first error of the chunks of a stream. Those that hold an answer are looked at if the body has the word."""
-    has_word = '"error' in body
-    for chunk in decoded:
-        if chunk.get("type") in _DELTAS or (chunk.get("choices") and not has_word):
-            continue
-        if error := error_of(chunk):
+    looked_at: Iterable[dict[str, Any]] = decoded
+    if '"error' not in body:
+        looked_at = [
+            chunk for chunk in decoded if chunk and not chunk.get("choices") and chunk.get("type") not in _USUAL_EVENTS
+        ]
+    for chunk in looked_at:
+        if chunk.get("type") not in _DELTAS and (error := error_of(chunk)):
             return error
     return None

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from collector.parsing.json_text.bodies import objects, read_object, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
 from lake import NO_ID, FinishReason
-from lake.message_parts import apart, once, read_parts, thoughts_of
+from lake.message_parts import MessageParts, apart, once, read_parts, thoughts_of
 
 _CALLS = (
     "function_call",
@@ -25,6 +25,8 @@ _CALLS = (
     "mcp_approval_request",
 )
 """Items of the Responses API that ask the client for something; `mcp_call` and `web_search_call` ran on the server."""
+_PLAIN = frozenset(("role", "content", "custom_content", "refusal"))
+"""Members of a message that is a text or a refusal, and what DIAL adds to it."""
 _FINAL_PHASES = ("final_answer", "final")
 _USUAL_REASONS = ("stop", "completed", "end_turn")
 _NO_REASON = re.compile("(?:null|none)+", re.IGNORECASE)
@@ -179,31 +181,39 @@ def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
     message = message_of(choice)
     custom_content = message.get("custom_content")
     finish_reason = choice.get("finish_reason", UNSET)
-    missing = []
-    if not text_or_none(value.get("id")):
-        missing.append(NO_ID)
-    if not choice or choice.keys() == {"index"}:
-        missing.append("choice 0 is missing")
+    response_id, model = text_or_none(value.get("id")), value.get("model")
+    missing: tuple[str, ...] = () if response_id else (NO_ID,)
+    if not choice or (len(choice) == 1 and "index" in choice):
+        missing += ("choice 0 is missing",)
     elif finish_reason is not None and not isinstance(finish_reason, str):
-        missing.append("choice 0 has no finish_reason")
+        missing += ("choice 0 has no finish_reason",)
     content = message.get("content")
     parts = read_parts(content)
     text = parts.text or text_or_none(choice.get("text"))
-    calls = objects(message.get("tool_calls")) or objects([message.get("function_call")])
-    model = value.get("model")
-    return Body(
+    body = Body(
         text=text,
-        response_id=text_or_none(value.get("id")),
+        response_id=response_id,
         finish_reason=reason_of(finish_reason),
         model=model if isinstance(model, str) else None,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
-        missing=tuple(missing),
+        missing=missing,
         empty_text=text is None and content == "",
-        calls_tool=bool(message.get("tool_calls") or message.get("function_call")) or parts.calls_tool,
-        has_attachment=_has_attachment(custom_content)
-        or bool(message.get("audio") or message.get("images"))
-        or parts.has_attachment,
-        refusal=text_or_none(message.get("refusal")) or parts.refusal,
+        has_attachment=custom_content is not None and _has_attachment(custom_content),
+        refusal=text_or_none(message.get("refusal")),
+    )
+    return body if isinstance(content, str) and message.keys() <= _PLAIN else _with_more(body, message, parts)
+
+
+def _with_more(body: Body, message: Mapping[str, Any], parts: MessageParts) -> Body:
+    """The body with what a message has beside its text."""
+    called, function = message.get("tool_calls"), message.get("function_call")
+    calls = objects(called) or objects([function])
+    shows = body.has_attachment or bool(message.get("audio") or message.get("images")) or parts.has_attachment
+    return msgspec.structs.replace(
+        body,
+        calls_tool=bool(called or function) or parts.calls_tool,
+        has_attachment=shows,
+        refusal=body.refusal or parts.refusal,
         reasoning=thoughts_of(message) or parts.thoughts,
         is_glued=any(map(_is_glued, calls)),
     )
@@ -213,18 +223,20 @@ def _is_glued(call: Mapping[str, Any]) -> bool:
     """Whether DIAL Core has joined a call of a tool that came whole in each chunk, or several that share an index."""
     function = call.get("function")
     function = function if isinstance(function, dict) else call
-    words = (call.get("type"), call.get("id"), function.get("name"))
-    if any(isinstance(word, str) and once(word) != word for word in words):
-        return True
+    for word in (call.get("type"), call.get("id"), function.get("name")):
+        if word != "function" and isinstance(word, str) and once(word) != word:
+            return True
     arguments = function.get("arguments")
     return isinstance(arguments, str) and "}{" in arguments and read_object(arguments) is None
 
 
 def _first_choice(choices: list[Any]) -> dict[str, Any]:
+    first = choices[0]
+    if isinstance(first, dict) and first.get("index") == 0:
+        return first
     for choice in objects(choices):
         if choice.get("index") == 0:
             return choice
-    first = choices[0]
     # Without an index the position counts (Core before 0.22.1 takes the index away).
     return first if isinstance(first, dict) and not isinstance(first.get("index"), int) else {}
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from collector.parsing.answer.apis import message_of, reason_of
 from collector.parsing.answer.merge import ChunkMerge
-from collector.parsing.json_text.bodies import objects, read_object, text_or_none, write_json
+from collector.parsing.json_text.bodies import read_object, text_or_none, write_json
 from lake.message_parts import PartKind, part_kind, read_parts, text_of_part
 
 _LARGEST_INDEX: Final = 999
@@ -59,16 +59,18 @@ class Deltas:
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason != "stop" and reason_of(reason) is None:
             choice["finish_reason"] = None
-        message = choice.get("message")
-        if isinstance(message, dict):
+        if isinstance(choice.get("message"), dict):
             found.messages.append(choice.pop("message"))
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self.misfits += found.take(delta)
             if not delta:
                 del choice["delta"]
-        if is_new or any(value is not None for key, value in choice.items() if key != "index"):
+        if is_new:
             return choice
+        for key, value in choice.items():
+            if value is not None and key != "index":
+                return choice
         return None
 
     def _whole(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class Deltas:
             return {"index": index, **choice}
         if found.has_delta:
             delta = choice.get("delta")
-            choice["delta"] = (delta if isinstance(delta, dict) else {}) | found.taken()
+            choice["delta"] = delta | found.taken() if isinstance(delta, dict) else found.taken()
         if found.messages:
             choice["message"] = _joined(found.messages)
         message = message_of(choice)
@@ -87,14 +89,16 @@ class Deltas:
 class _Choice:
     """What was taken out of the deltas of one choice."""
 
+    __slots__ = ("_calls", "_contents", "_function", "_has_content", "_has_parts", "has_delta", "messages")
+
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.has_delta = False
         self._contents: list[Any] = []
         self._has_content = False
         self._has_parts = False
-        self._calls = _Calls()
-        self._function = _Calls()
+        self._calls: _Calls | None = None
+        self._function: _Calls | None = None
 
     def take(self, delta: dict[str, Any]) -> int:
         """Take what is ours of a delta; gives the number of values that fit nowhere."""
@@ -109,11 +113,14 @@ class _Choice:
                 self._has_parts = True
             elif content is not None:
                 return 1
-        if "tool_calls" in delta:
+        if delta and "tool_calls" in delta:
+            self._calls = self._calls or _Calls()
             calls = delta.pop("tool_calls")
-            for call in objects(calls if isinstance(calls, list) else [calls]):
-                self._calls.add(call)
-        if "function_call" in delta and isinstance(function := delta.pop("function_call"), dict):
+            for call in calls if isinstance(calls, list) else [calls]:
+                if isinstance(call, dict):
+                    self._calls.add(call)
+        if delta and "function_call" in delta and isinstance(function := delta.pop("function_call"), dict):
+            self._function = self._function or _Calls()
             self._function.add({"index": 0, "function": function})
         return 0
 
@@ -124,10 +131,10 @@ class _Choice:
             found["content"] = _parts(self._contents)
         elif self._has_content:
             found["content"] = "".join(self._contents) if self._contents else None
-        if calls := self._calls.result():
+        if self._calls is not None and (calls := self._calls.result()):
             found["tool_calls"] = calls
-        if function := self._function.result():
-            found["function_call"] = function[0]["function"]
+        if self._function is not None:
+            found["function_call"] = self._function.result()[0]["function"]
         return found
 
 
@@ -203,12 +210,15 @@ class _Calls:
         name, call_id = text_or_none(function.get("name")), text_or_none(piece.get("id"))
         call = self._call(piece, call_id, name)
         known = call["function"]
-        if name is not None:
-            known["name"] = _name(known["name"], name)
-        known["arguments"].add(function.get("arguments"))
-        known.update({key: value for key, value in function.items() if key not in ("name", "arguments")})
+        for key, value in function.items():
+            if key == "arguments":
+                known[key].add(value)
+            elif key != "name":
+                known[key] = value
+            elif name is not None:
+                known[key] = _name(known[key], name)
         for key, value in piece.items():
-            if value is not None and key not in ("index", "function") and (key != "id" or not call.get("id")):
+            if key != "index" and key != "function" and value is not None and (key != "id" or not call.get("id")):
                 call[key] = value
 
     def result(self) -> list[dict[str, Any]]:
@@ -226,20 +236,20 @@ class _Calls:
             call = self._by_id.get(call_id)
         else:
             call = self._calls[-1] if self._calls else None
-        if call is None or _is_another(call, call_id, name):
+        if call is None or (name is not None and _is_another(call, call_id, name)):
             call = {"function": {"name": "", "arguments": _Arguments()}}
             self._calls.append(call)
-        if type(index) is int:
-            self._by_index[index] = call
+            if type(index) is int:
+                self._by_index[index] = call
         if call_id is not None:
             self._by_id[call_id] = call
         return call
 
 
-def _is_another(call: dict[str, Any], call_id: str | None, name: str | None) -> bool:
-    """Whether a piece begins another call at the place of this one."""
+def _is_another(call: dict[str, Any], call_id: str | None, name: str) -> bool:
+    """Whether a piece with this name begins another call at the place of this one."""
     known = call["function"]
-    if name is None or not known["name"]:
+    if not known["name"]:
         return False
     if call_id is None or not call.get("id"):
         return call_id is None and name != known["name"] and known["arguments"].is_whole()

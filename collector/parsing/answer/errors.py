@@ -16,6 +16,9 @@ _TYPED: Final = ("response.", "message_", "content_block_")
 _ANSWERS: Final = ("choices", "output", "content", "candidates", "delta", "result")
 """Members of an answer: beside one of them a message or a status is no error."""
 
+_USUAL: Final = frozenset(("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "type"))
+"""Members of each chunk of an answer: none of them alone says that it failed."""
+
 _MESSAGES: Final = (
     *("message", "display_message", "msg", "error_msg", "error_message", "errorMessage", "status_msg"),
     *("error_description", "detail", "error", "faultstring", "reason", "description", "title", "data"),
@@ -61,7 +64,7 @@ def _described(error: object) -> str:
     inner = error["error"] if isinstance(error, dict) and isinstance(error.get("error"), dict) else error
     if not isinstance(inner, dict):
         return message
-    found = dict.fromkeys(_text(inner.get(key))[:_LONGEST_KIND] for key in _KINDS)
+    found = dict.fromkeys([_text(inner[key])[:_LONGEST_KIND] for key in _KINDS if key in inner])
     kinds = [kind for kind in found if kind not in ("", "0", *_WORDS_OF_ERROR, message)]
     return message + (f" ({', '.join(kinds)})" if kinds else "")
 
@@ -95,6 +98,8 @@ def _of_choice(choices: object) -> object:
 
 def _flat(value: Mapping[str, Any]) -> object:
     """An error whose members stand in the answer's own place."""
+    if value.keys() <= _USUAL:
+        return None
     if _has_code(value, _ERROR_CODES):
         return value
     if any(value.get(key) for key in _ANSWERS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Final
 
 import msgspec
@@ -12,11 +12,12 @@ import numpy as np
 import orjson
 
 from collector.parsing.answer.errors import NO_MESSAGE, error_of
-from collector.parsing.json_text.bodies import BLANK, read_object, read_objects, text_or_none
+from collector.parsing.json_text.bodies import BLANK, read_array, read_object, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
 
 _FIELD: Final = "data:"
 _DATA: Final = f"\n{_FIELD}"
+_SPACED: Final = "data: "
 _NAME: Final = "event: "
 _DONE: Final = "[DONE]"
 _BEGINNINGS: Final = (_FIELD, ":", "event:", "id:", "retry:", "error:")
@@ -26,7 +27,7 @@ _HOLDERS: Final = ("response", "message")
 _TYPED: Final = ("response.", "message_", "content_block_")
 _END: Final = "\n\n"
 _NEXT: Final = f"}}{_END}{_FIELD}"
-_LAST: Final = f"{_FIELD} {_DONE}{_END}"
+_LAST: Final = f"{_END}{_FIELD} {_DONE}{_END}"
 _NO_ID: Final = '"id":""'
 _NO_CHOICES: Final = '"choices":[]'
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
@@ -36,7 +37,9 @@ _NO_FIELD: Final = re.compile(r"\n(?!event:|id:|retry:|error:|:|\n|\Z)")
 _TAIL: Final = 64
 _LONGEST_END: Final = 1_024
 _MOST_LINES: Final = 64
+_SHORT: Final = 6_000
 _LONGEST_SPLIT: Final = 8_000_000
+_NAMED: Final = re.compile(r"^event: (.*)\ndata: (.*)\n\n", re.MULTILINE)
 _FIRST_EVENTS: Final = 2
 
 
@@ -63,6 +66,22 @@ def events(body: str) -> Iterable[tuple[str, str]]:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(text) > _LONGEST_SPLIT:
         return _odd_events("\n" + text)
+    return _usual_events(text) or _mixed_events(text)
+
+
+def _usual_events(text: str) -> Iterable[tuple[str, str]] | None:
+    """Events of which each is a line of data, or a name and a line of data, as most senders write them; else None."""
+    if not text.endswith(_END):
+        return None
+    count = text.count("\n")
+    if text.startswith(_SPACED):
+        found = text[len(_SPACED) : -len(_END)].split(_END + _SPACED)
+        return zip(repeat(""), found, strict=False) if count == 2 * len(found) else None
+    named = _NAMED.findall(text) if text.startswith(_NAME) else []
+    return named if count == 3 * len(named) else None
+
+
+def _mixed_events(text: str) -> Iterable[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     blocks, last = text.split(_END), 0
     for number, block in enumerate(blocks):
@@ -90,6 +109,8 @@ def chunks(body: str) -> Iterator[dict[str, Any] | None]:
     Where events of the Responses and Messages APIs have no `type`, it is their name.
     """
     for name, data in events(body):
+        if not name and data.startswith(_DONE):
+            return
         chunk = read_object(data)
         if name and (chunk is None or chunk.get("type") != name):
             chunk = _named(name, chunk, data)
@@ -98,7 +119,7 @@ def chunks(body: str) -> Iterator[dict[str, Any] | None]:
         elif data.lstrip().startswith(_DONE):
             return
         elif data.strip():
-            yield next(filter(error_of, read_objects(data)), None)
+            yield next(filter(error_of, read_array(data)), None)
 
 
 def _named(name: str, chunk: dict[str, Any] | None, data: str) -> dict[str, Any] | None:
@@ -241,14 +262,13 @@ def all_chunks_have(body: str, response_id: str) -> bool:
     Found by counting, without decoding: True only where each `data:` is followed by just what follows the first, up to
     and with the id. A first event with an empty id and no choices is passed over: Azure begins with its prompt's filter
     results. False also where counting does not decide: odd ids, other members before the id, a text with `data:` in it,
-    a cut end.
+    a cut end, events without a blank line between them.
     """
     if not body.startswith(_FIELD) or not body.endswith(_END) or not _PLAIN_ID.fullmatch(response_id):
         return False
-    start, without_id = 0, int(body.endswith(_LAST))
-    end = body.find("\n")
+    start, end = 0, body.find("\n")
     if body.find(_NO_ID, start, end) != -1 and body.find(_NO_CHOICES, start, end) != -1:
-        start, without_id = end + len(_END), without_id + 1
+        start = end + len(_END)
         end = body.find("\n", start)
     needle = f'"id":"{response_id}"'
     found = body.find(needle, start, end)
@@ -258,10 +278,11 @@ def all_chunks_have(body: str, response_id: str) -> bool:
     if found == -1:
         return False
     beginning = body[start : found + len(needle)]
-    if not beginning.startswith(_FIELD):
+    if beginning.rfind(_FIELD) != 0:
         return False
-    expected = body.count(beginning) + without_id
-    return expected == _most_events(body) or expected == body.count(_FIELD)
+    expected = 1 + body.count(_END + beginning) + body.endswith(_LAST)
+    # Of a short text the word is counted faster.
+    return (len(body) > _SHORT and _holds_just(body, expected)) or expected == body.count(_FIELD)
 
 
 def may_end_in_error(body: str) -> bool:
@@ -292,10 +313,16 @@ def _model_in(body: str) -> str | None:
     return next((model for chunk in chunks(body) if (model := text_or_none((chunk or {}).get("model")))), None)
 
 
-def _most_events(body: str) -> int:
-    """Upper bound of the number of `data:`: counts what has three of its characters, much faster than the word."""
+def _holds_just(body: str, events: int) -> bool:
+    """Whether a body has no events but these, of which each ends with a blank line; False where that is not sure.
+
+    It counts single characters, much faster than words: either all line ends are those of the events, or what has three
+    characters of `data:` is no more than they are.
+    """
     codes = np.frombuffer(body.encode("utf-8", "replace"), np.uint8)
+    if np.count_nonzero(codes == ord("\n")) == len(_END) * events and "\r" not in body:
+        return True
     found = codes[:-4] == ord("d")
     found &= codes[2:-2] == ord("t")
     found &= codes[4:] == ord(":")
-    return int(np.count_nonzero(found))
+    return int(np.count_nonzero(found)) == events

@@ -13,6 +13,7 @@ from collector.parsing.json_text.bodies import text_or_none
 _FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _MESSAGE: Final = '"message":'
 _BEGINNING: Final = 1_000
+_ABSENT: Final = object()
 _BLOCK_DELTAS: Final = ("text", "thinking", "partial_json", "signature")
 
 
@@ -45,14 +46,19 @@ def _assemble_completion(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, An
         nested = {}
         for key, value in chunk.items():
             if key == "choices":
-                nested[key] = deltas.take(value)
+                left = deltas.take(value)
+                if left is not None or not isinstance(value, list):
+                    nested[key] = left
+            elif (known := whole.get(key, _ABSENT)) == value and type(known) is type(value):
+                continue  # most members: each chunk repeats them
             elif isinstance(value, (dict, list)):
                 nested[key] = value
             elif key not in ("id", "model", "error"):
                 whole[key] = whole.get(key) if value is None else value
             elif key != "error" and text_or_none(value) and not (key == "model" and whole[key]):
                 whole[key] = value
-        merge.add(nested)
+        if nested:
+            merge.add(nested)
     merged = merge.result()
     merged.pop("error", None)
     if isinstance(choices := merged.get("choices"), list):

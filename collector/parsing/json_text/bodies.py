@@ -39,8 +39,11 @@ def read_object(text: object) -> dict[str, Any] | None:
 def read_objects(text: str) -> list[dict[str, Any]]:
     """Decode a JSON object, or the objects of an array; [] for anything else. The limits are those of `read_object`."""
     value = read_object(text)
-    if value is not None:
-        return [value]
+    return [value] if value is not None else read_array(text)
+
+
+def read_array(text: str) -> list[dict[str, Any]]:
+    """Decode the objects of a JSON array; [] for anything else. The limits are those of `read_object`."""
     listed = text.lstrip(BLANK)
     if not listed.startswith("[") or holds_more_values(text):
         return []

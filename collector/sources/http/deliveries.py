@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from collector.commit.position import Partition, Piece
 from collector.parsing import Rejection, SignalRecord
 from collector.pipeline.collector import Collector
-from lake import Backoff, SourceKind, log_failure
+from lake import Backoff, SourceKind, duration, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Deliveries:
                 self._waiting.remove(delivery)
             else:
                 self._hold_until(done, held)
-            raise OverloadedError(f"the lake did not take the rows within {self.answer_seconds:g} s") from None
+            raise OverloadedError(f"the lake did not take the rows within {duration(self.answer_seconds)}") from None
 
     def _hold_until(self, done: asyncio.Future[list[Item]], held: Held) -> None:
         """Count the bytes of a request that was answered until its commit, which is under way, is over."""
@@ -146,9 +146,9 @@ class Deliveries:
             # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
             message = (
                 "lines that came over HTTP could not be stored; senders are asked to send them again, and what is "
-                "held of them is tried again in %g s"
+                "held of them is tried again in %s"
             )
-            log_failure(logger, error, message, retry)
+            log_failure(logger, error, message, duration(retry))
             return error
         judged = iter(rejections)
         return [[_judged(item, next(judged)) for item in items] for _, items in taken]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -41,9 +42,24 @@ def check_judges(settings: EvaluatorSettings) -> list[Finding]:
     found = [
         finding
         for name, judge in settings.judges.items()
-        for finding in guarded("judges", partial(_judge, name, judge), f"check evaluator.judges.{name}.base_url")
+        for finding in (
+            *_small_budgets(name, judge),
+            *guarded("judges", partial(_judge, name, judge), f"check evaluator.judges.{name}.base_url"),
+        )
     ]
     return found or [skipped("judges", "none is configured")]
+
+
+def _small_budgets(name: str, judge: JudgeSettings) -> Iterator[Finding]:
+    """Name budgets that a call of this judge may exceed alone, so that none is ever made."""
+    least = judge.cost(0, judge.max_tokens)
+    for setting, budget in (("budget_per_hour", judge.budget_per_hour), ("budget_per_day", judge.budget_per_day)):
+        if budget is not None and budget < least:
+            yield failed(
+                "judges",
+                f"{name} is never asked: a reply of max_tokens may cost {least:g}, and {setting} is {budget:g}: raise "
+                f"evaluator.judges.{name}.{setting}, or lower max_tokens",
+            )
 
 
 def _judge(name: str, judge: JudgeSettings) -> list[Finding]:

@@ -18,7 +18,7 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
-from evaluator.ground_truth import IS_OPINION, answers_with
+from evaluator.ground_truth import IS_OPINION
 from lake import (
     FOLD_COLUMNS,
     IS_ANSWER,
@@ -31,6 +31,7 @@ from lake import (
     Signal,
     fold_signals,
     json_values,
+    read_signaled,
     shares_of_right,
     signals_by_answer,
 )
@@ -86,7 +87,7 @@ def bad_answers(lake: Lake, deployment: str, since: datetime) -> list[BadAnswer]
     if not signals.num_rows:
         return []
     logs = lake.table(PARSED_LOGS, deployment)
-    known = answers_with(logs, signals["response_id"])
+    known = read_signaled(logs, signals)
     rated = sorted(set(known["event_id"].to_pylist()))
     where = IS_ANSWER & recent & (ds.field("requested_at") >= since) & ds.field("event_id").isin(rated)
     answers = logs.read(_ANSWER_COLUMNS, where)

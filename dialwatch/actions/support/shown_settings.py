@@ -15,7 +15,7 @@ _SHOWN = frozenset(
         *("root", "region", "paths", "bootstrap_servers", "topics", "group_id", "group_instance_id", "listen"),
         *("metrics_listen", "metrics", "judge", "judges", "deployment", "model", "metric", "api_version", "segment_by"),
         *("time_zone", "question_likelihood", "answer_reward", "sentence_encoder", "entailment", "toxicity", "device"),
-        *("judge_calls", "leave_out", "sasl_mechanism", "limit_parameter"),
+        *("judge_calls", "leave_out", "sasl_mechanism", "limit_parameter", "installation"),
     }
 )
 """Keys whose texts name a place, a metric or a model."""

@@ -9,12 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
+
+from rapidfuzz.distance import Prefix
 
 from evaluator.metrics.cells import context_texts, ids, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
+from evaluator.metrics.language.detection import language_of
+from evaluator.metrics.language.number_words import may_have_number_words, number_words_in
 from evaluator.metrics.language.numbers import Number, missing_numbers, numbers_in
+from evaluator.metrics.language.scripts import has_unspaced
 from evaluator.metrics.language.tokens import shared_tokens, token_counter
 from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.language.words import without_citation_marks
@@ -36,6 +42,9 @@ _LEAST_NUMBERS = 0.5
 _NEAR = 40
 """Characters before and after a number in which its neighbours are looked for."""
 _WORD = re.compile(r"[^\W\d_]+")
+_FOLLOWING = re.compile(r"[\s-]{0,2}([^\W\d_][^\s\d.,;:!?()\[\]]*)")
+_LEAST_COMMON, _MOST_ENDING = 3, 2
+"""Letters in which forms of a word, such as page and pages, agree at least and differ at most."""
 _COUNT = token_counter("any_script")
 
 
@@ -46,8 +55,10 @@ class CasePassed:
     An answer agrees with a reference if it has half of its tokens (as `answer_correctness_token_recall`, in one Unicode
     form and without citation marks) and half of its numbers, has no other number in the place of one, and does not
     refuse. Numbers are compared by value and unit; in the place of another stands a number with the same unit, or with
-    the same word before or after it. Where every reference refuses, a refusal passes. This is coarse: an answer in
-    other words may fail, and one with a wrong name may pass.
+    the same word before or after it. A number in words (thirty, dreißig, 三十) is one too; another number in its place
+    is one with the same unit or the same word after it. Where every reference refuses, a refusal passes.
+
+    This is coarse: an answer in other words may fail, and one with a wrong name may pass.
 
     The details have `failed_part` (`lake.FailedPart`) where it is 0.0. With the columns `context_ids` and
     `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`.
@@ -60,7 +71,7 @@ class CasePassed:
         default=None, metadata=option(f"facts must stand in the first k contexts; None for {FIRST_CHUNKS}")
     )
 
-    version = "2"
+    version = "3"
     needs = ("answer", "reference_answers", "facts", "contexts")
     judge = ScoredBy.LEXICAL
     about = Description(
@@ -155,10 +166,37 @@ def agrees(answer: str, reference: str) -> bool:
 
 def _has_the_numbers(said: str, expected: str) -> bool:
     wanted, there = numbers_in(expected), numbers_in(said)
-    missing, others = missing_numbers(wanted, there), missing_numbers(there, wanted)
+    wanted_words, words_there = list[Number](), list[Number]()
+    if wanted or there or may_have_number_words(expected) or may_have_number_words(said):
+        language = language_of(f"{expected}\n{said}").code
+        wanted_words, words_there = number_words_in(expected, language), number_words_in(said, language)
+    missing, others = missing_numbers(wanted, [*there, *words_there]), missing_numbers(there, [*wanted, *wanted_words])
     if len(wanted) - len(missing) < _LEAST_NUMBERS * len(wanted):
         return False
-    return not any(_is_in_its_place(one, expected, other, said) for one in missing for other in others)
+    if any(_is_in_its_place(one, expected, other, said) for one in missing for other in others):
+        return False
+    missing_words = missing_numbers(wanted_words, [*there, *words_there])
+    other_words = missing_numbers(words_there, [*wanted, *wanted_words])
+    pairs = chain(product(missing_words, [*others, *other_words]), product(missing, other_words))
+    return not any(_counts_the_same(one, expected, other, said) for one, other in pairs)
+
+
+def _counts_the_same(one: Number, text: str, other: Number, other_text: str) -> bool:
+    """Whether the same unit or word follows two numbers; what stands before says too little of a number in words."""
+    if one.unit is not None and one.unit == other.unit:
+        return True
+    word, other_word = (_counted_by(*pair) for pair in ((one, text), (other, other_text)))
+    if not word or has_unspaced(word):
+        return bool(word) and word == other_word
+    common = Prefix.similarity(word, other_word)
+    return word == other_word or (common >= _LEAST_COMMON and max(len(word), len(other_word)) - common <= _MOST_ENDING)
+
+
+def _counted_by(number: Number, text: str) -> str:
+    """Give the word that follows a number, of a text without spaces a letter or two."""
+    found = _FOLLOWING.match(text, number.end)
+    word = found[1].lower() if found else ""
+    return word[: 1 if word[0] >= "\u2e80" else 2] if has_unspaced(word[:1]) else word
 
 
 def _is_in_its_place(one: Number, text: str, other: Number, other_text: str) -> bool:

@@ -77,6 +77,11 @@ def numbers_in(text: str) -> list[Number]:
     return numbers
 
 
+def unit_after(text: str, end: int) -> tuple[str | None, Sequence[int]]:
+    """Give the unit that stands after a number that ends there, and the factors of its magnitude, mostly (1,)."""
+    return _unit("", text, end)
+
+
 def missing_numbers(expected: Iterable[Number], said: Sequence[Number]) -> list[Number]:
     """Give the expected numbers with which none of the said ones agrees."""
     return [one for one in expected if not any(one.agrees_with(other) for other in said)]

@@ -17,6 +17,7 @@ from monitor.pages.deployment.metrics import BAND, MetricView
 from monitor.pages.deployment.view import DeploymentView, Totals
 from monitor.regression import Reading, SegmentChange, Status
 from monitor.stats.client_traffic import Burst
+from monitor.stats.unjoined_signals import UnjoinedCounts
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ class DeploymentData:
     judges: JudgesData
     limits: Mapping[str, FloorReading]
     signals_since_the_lake_began: Mapping[str, int]
+    unjoined_signals: UnjoinedCounts | None
     silences: Sequence[SilenceData]
     alerts: Sequence[AlertData]
     bursts: Sequence[Burst]
@@ -174,6 +176,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         judges=_judges(view.judges),
         limits={floor.value: reading for floor, reading in state.floors.items()},
         signals_since_the_lake_began=state.requests.signals,
+        unjoined_signals=view.unjoined,
         silences=[SilenceData(one.deployment, one.metric, one.until, one.comment) for one in view.silences],
         alerts=[_alert(change) for change in state.changes],
         bursts=view.bursts,

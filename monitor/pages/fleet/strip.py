@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lake import ServicePart, ServiceState
+from lake import duration as length
 from monitor.health.health import Health
 from monitor.health.heartbeat_reader import PartState
 from monitor.pages.filters import duration, money
@@ -66,7 +67,7 @@ def _collector(parts: Sequence[PartState], snapshot: Snapshot | None, times: Tim
     if stats.unaccounted:
         light, details = Light.FAILS, (*details, f"{stats.unaccounted:,} lines are unaccounted for: please report it")
     ago = duration(snapshot.taken_at - snapshot.collector_stats.last_commit)
-    lag = [] if stats.lag_seconds is None else [f"the newest request was {stats.lag_seconds:,.0f} s old then"]
+    lag = [] if stats.lag_seconds is None else [f"the newest request was {length(stats.lag_seconds)} old then"]
     return Item("Collector", light, (*details, f"last commit {times.brief_moment(stats.last_commit)}, {ago} ago", *lag))
 
 
@@ -81,7 +82,7 @@ def _evaluator(parts: Sequence[PartState], snapshot: Snapshot | None, times: Tim
 
 def _budget(left: Mapping[str, float], *, sees_all: bool) -> Item:
     if not left:
-        return Item("Judge budget", Light.UNUSED, ("judges have no daily limit",))
+        return Item("Judge budget", Light.UNUSED, ("no judge has a daily limit",))
     spent = [name for name, amount in left.items() if amount <= 0]
     if spent:
         return Item("Judge budget", Light.SPENT, (f"for today (UTC): {', '.join(spent)}",))

@@ -34,7 +34,8 @@ def names_with_worst_class(partition: SegmentPartition, after: Observations, mea
         sizes[name] += int(mine.sum())
     whole = max(0.0, sum(lost.values()))
     worst = max(lost, key=lambda name: lost[name], default=None)
-    if worst is None or worst == OTHER or sizes[worst] < _LEAST or lost[worst] <= _MOST_OF * whole:
+    # Without attributes that divide the traffic a class has no name.
+    if not worst or worst == OTHER or sizes[worst] < _LEAST or lost[worst] <= _MOST_OF * whole:
         return names
     return (*names[:-1], f"{_MOSTLY}{worst}")
 

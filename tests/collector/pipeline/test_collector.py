@@ -68,6 +68,21 @@ def test_a_line_that_is_sent_again_is_counted_and_not_stored(lake: Lake) -> None
     assert answers(lake) == ["Answer 1.", "Answer 2."]
 
 
+def test_a_source_moves_on_where_the_lines_before_are_known_from_another(lake: Lake) -> None:
+    """A file that was renamed or copied begins where the other one was read to; what was begun is not moved."""
+    collector, copy = Collector(lake, CollectorSettings()), Partition("file", "/logs/a.log.1", "b")
+    collector.add(Piece(FILE, chat_line(1), 10))
+    with pytest.raises(LostRaceError, match=r"lines of /logs/a\.log was given up"):
+        collector.move(copy, 11, FILE)
+    collector.move(copy, 10, FILE)
+    assert (collector.offset(copy), collector.offset(FILE)) == (10, 10)
+    with pytest.raises(LostRaceError, match="it is read again"):
+        collector.move(copy, 20, None)
+    collector.flush()
+    assert Collector(lake, CollectorSettings()).offset(copy) == 10
+    assert answers(lake) == ["Answer 1."]
+
+
 def test_a_duplicate_outside_the_window_is_a_row(lake: Lake) -> None:
     """The window is by arrival and can be set."""
     clock = iter([NOW] * 20).__next__

@@ -108,6 +108,8 @@ evaluator:
   judges:
     strict: {{base_url: "http://127.0.0.1:{endpoint.server_port}", deployment: gpt, allow_unpriced: true}}
     away: {{base_url: "http://127.0.0.1:{free_port()}", model: gpt, allow_unpriced: true}}
+    poor: {{base_url: "http://127.0.0.1:{free_port()}", model: gpt, prompt_price: 1, completion_price: 10,
+            budget_per_hour: 0.01}}
 monitor:
   listen: "127.0.0.1:{free_port()}"
   webhooks: [{{name: team, url: "https://127.0.0.1/a-secret-path", format: slack}}]
@@ -116,10 +118,11 @@ monitor:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     wrong = lines(done, Verdict.FAILED)
-    assert [line.split()[1] for line in wrong] == ["files", "judges", "judges", "receivers"]
+    assert [line.split()[1] for line in wrong] == ["files", "judges", "judges", "judges", "judges", "receivers"]
     assert "refuses the key (401): check evaluator.judges.strict.api_key_file" in wrong[1]
     assert "does not answer" in wrong[2]
-    assert "monitor.internal_hosts" in wrong[3]
+    assert "poor is never asked: a reply of max_tokens may cost 0.04096, and budget_per_hour is 0.01" in wrong[3]
+    assert "monitor.internal_hosts" in wrong[5]
     assert "a-secret-path" not in done.stdout
     assert endpoint.asked == [("GET", "/openai/deployments/gpt?api-version=2024-10-21", None)]
 

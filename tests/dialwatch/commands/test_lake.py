@@ -71,7 +71,11 @@ def test_erase_prints_a_receipt(lake: Lake) -> None:
     assert "rag-app parsed_logs" in done.stdout
     assert "What this cannot know" in done.stdout
     assert count(lake) == 0
-    assert "nothing of it was found" in run(lake, "erase", "--user", "ann").stdout
+    for given in ([], ["--dry-run"]):
+        nobody = run(lake, "erase", "--user", "ann", *given)
+        assert nobody.exit_code == 3
+        assert "nothing of it was found" in nobody.stdout
+        assert "No row was found: check that the id is written as in the lake" in nobody.stdout
 
 
 def test_erase_wants_one_subject(lake: Lake) -> None:
@@ -208,7 +212,7 @@ def test_erase_says_that_replies_are_still_on_the_disk(
         monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 30)
         threading.Timer(0.3, reader.rollback).start()
         again = run(lake, "erase", "--user", "ann")
-    assert (again.exit_code, "their bytes" in again.stdout) == (0, False)
+    assert (again.exit_code, "their bytes" in again.stdout) == (3, False)
     assert not bytes_left()
 
 

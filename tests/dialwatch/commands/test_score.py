@@ -300,6 +300,29 @@ def test_a_judge_that_answers_nothing_is_reported_at_once_and_is_no_success(
     assert pq.read_table(folder / "out.parquet")["answer_length"].null_count == 0
 
 
+def test_rows_about_which_a_judge_may_say_more_later_are_said(folder: Path) -> None:
+    """How many, why, and what helps; the table has what the judge said."""
+    rows = [{"question": f"{name}?", "context": ["So."], "answer": "It is so."} for name in ("good", "bad")]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "answers.parquet")
+
+    async def judge(request: Request, send: Send) -> None:
+        busy = "bad?" in prompt(request)
+        await (fails(429, retry_after="7200") if busy else says(answered([[([1], "S")]])))(request, send)
+
+    with serving() as stage:
+        stage.fresh().always = judge
+        configure_judge(folder, stage.playing.url)
+        ended = score(
+            folder, "answers.parquet", "-o", "out.parquet", "-c", "c.yaml", "--metrics", "faithfulness_claims"
+        )
+    assert ended.returncode == 0, ended.stderr
+    says_so = (
+        "faithfulness_claims has no value in 1 of 2 rows: 1 judge_unavailable. The log says why, and docs/judges.md"
+    )
+    assert says_so in ended.stderr
+    assert pq.read_table(folder / "out.parquet")["faithfulness_claims"].to_pylist() == [1.0, None]
+
+
 def test_a_table_without_a_single_score_is_no_success(folder: Path) -> None:
     """Whatever the reason: no row has what the metric reads, or there is no row."""
     table = pq.read_table(folder / "answers.parquet")

@@ -120,6 +120,18 @@ def test_without_a_url_all_receivers_of_the_settings_are_tried(
     assert "blocks" in json.loads(receiver.requests[1][2])
 
 
+def test_a_test_message_is_of_the_installation(receiver: Receiver, tmp_path: Path) -> None:
+    """As an Alertmanager may route by it; no lake is made for it."""
+    webhook = {"url": receiver.url, "format": "alertmanager"}
+    monitor = {"webhooks": [webhook], "internal_hosts": ["127.0.0.1"]}
+    lake = {"root": str(tmp_path / "lake"), "installation": "staging"}
+    (tmp_path / "dialwatch.yaml").write_text(json.dumps({"monitor": monitor, "lake": lake}))
+    assert run("-c", str(tmp_path / "dialwatch.yaml")).exit_code == 0
+    (alert,) = json.loads(receiver.requests[0][2])
+    assert alert["labels"]["installation"] == "staging"
+    assert not (tmp_path / "lake").exists()
+
+
 def test_the_receivers_of_a_deployment_can_be_tried_alone(receiver: Receiver, tmp_path: Path) -> None:
     """Those whose globs match it; that there is none is an error."""
     webhook = {"url": receiver.url, "format": "slack"}

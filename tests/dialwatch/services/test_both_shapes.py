@@ -28,7 +28,6 @@ SHAPES = {
     "split": [running.only_collector, running.only_evaluator, running.only_monitor],
 }
 OF_KAFKA = {"dialwatch_collector_lag_messages", "dialwatch_collector_missed_messages_total"}
-OF_SOURCES = {"dialwatch_source_last_line_timestamp_seconds"}
 PARTS = ("collector", "evaluator", "monitor")
 
 
@@ -69,7 +68,7 @@ def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str, monkey
     for text in texts.values():
         unlabelled = [line for line in text.splitlines() if line[:1] != "#" and 'installation="staging"' not in line]
         assert unlabelled == []
-    assert asked_by_rules() - OF_KAFKA - OF_SOURCES <= set().union(*shown.values())
+    assert asked_by_rules() - OF_KAFKA <= set().union(*shown.values())
 
 
 def answers(url: str) -> bool:

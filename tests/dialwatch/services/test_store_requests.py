@@ -22,7 +22,7 @@ from tests.servers import free_port, wait_for, wait_for_url
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-_SERIES = re.compile(r'^dialwatch_store_requests_total\{kind="(\w+)",part="(\w+)"\} (\S+)$', re.MULTILINE)
+_SERIES = re.compile(r'^dialwatch_store_requests_total\{.*kind="(\w+)",part="(\w+)"\} (\S+)$', re.MULTILINE)
 _LINES = 8
 
 

@@ -159,7 +159,7 @@ def test_hosts_that_no_request_can_name_are_refused(hosts: object, says: str) ->
         assert "hosts" in error["loc"]
 
 
-@pytest.mark.parametrize("path", ["/metrics", "/healthz"])
+@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz"])
 def test_programs_may_ask_under_any_name(url: str, pages: str, path: str) -> None:
     """Metrics and health hold nobody's text, and are asked for through any name."""
     for server in (url, pages):

@@ -159,6 +159,13 @@ def test_a_scored_table_is_scored_again(tmp_path: Path) -> None:
     assert values == [1.0, 0.0]
 
 
+@pytest.mark.parametrize("reference", ["null", "NaN", "[1", "7"])
+def test_a_reference_answer_may_be_any_text(reference: str, tmp_path: Path) -> None:
+    """One that looks like JSON and is no list is the answer itself."""
+    for path in files_of(tmp_path, [{"answer": reference, "reference": reference}]):
+        assert scored(path, ["exact_match"])[1][0]["exact_match"] == 1.0
+
+
 def test_documents_may_stand_in_a_text(tmp_path: Path) -> None:
     """As JSON they are the same key as the list, in any order; a bare text is one document."""
     for documents in ('["b", "a"]', ["a", "b"]):

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -130,16 +130,16 @@ def test_two_evaluators_with_different_news_make_one_case(step: str, evaluator: 
     signals_before = one.signals.read_since(one.signals.version(), OPINION_COLUMNS)
     traffic.rate(traffic.signal("like", "new"))
 
-    one_signals, two_logs = Mock(wraps=one.signals), Mock(wraps=two.logs)
+    one_signals = Mock(wraps=one.signals)
     one_signals.read_since.return_value = signals_before
-    two_logs.read_since.return_value = logs_before
     name, method = step.split(".")
     overtaken = Mock(wraps=getattr(one, name))
 
     def after_two(*args: Any, **kwargs: Any) -> Any:
         # Of the reads of cases it is the one that shows which are known.
         if method == "append" or args == (KNOWN_COLUMNS,):
-            assert propose_cases(replace(two, logs=two_logs), NOW) == 1
+            with patch.object(two.logs, "read_since", return_value=logs_before):
+                assert propose_cases(two, NOW) == 1
         return getattr(getattr(one, name), method)(*args, **kwargs)
 
     getattr(overtaken, method).side_effect = after_two

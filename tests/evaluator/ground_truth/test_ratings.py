@@ -196,3 +196,14 @@ def test_answers_are_compared_with_a_case_whose_id_they_have_too(lake: Lake, tra
     traffic.log(of_gateway(traffic, "b", 2, **same))
     evaluator.run_once()
     assert traffic.values("facts_recall") == {"b": 1.0}
+
+
+def test_a_new_like_changes_nothing_of_what_others_with_the_id_said_before(evaluator: Evaluator, traffic: Any) -> None:
+    """What is read of the log for the new one does not say of which answer the earlier one was."""
+    turns = [of_gateway(traffic, name, number, chat_id="x", user_id="x") for number, name in enumerate(("a", "m"))]
+    traffic.log(*turns, of_gateway(traffic, "y", 2), of_gateway(traffic, "z", 3))
+    for name in ("x", "y"):
+        said = {"response_id": "chat", "chat_id": name, "user_id": name}
+        traffic.rate(traffic.signal("like", name, 5, user=name) | said)
+        evaluator.run_once()
+    assert questions(traffic) == ["m", "y"]

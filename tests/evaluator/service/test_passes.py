@@ -36,7 +36,7 @@ def test_an_answer_gets_one_row_a_metric_with_all_that_the_monitor_needs(evaluat
     assert len(row["score_id"]) == 32
     asked = traffic.answer("a")
     expected = {name: asked.get(name) for name in ("response_id", "event_id", "deployment", "date", "requested_at")}
-    expected |= {"chat_id": "chat-1", "metric": KPRECISION, "metric_version": "3", "value": 1.0, "judge": "lexical"}
+    expected |= {"chat_id": "chat-1", "metric": KPRECISION, "metric_version": "4", "value": 1.0, "judge": "lexical"}
     expected |= {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0, "sampling_probability": 1.0}
     expected |= {"reason": None, "details": None, "segment": SEGMENT, "scored_at": NOW, "score_id": row["score_id"]}
     expected |= {"is_backfill": False, "direction": "up", "low": 0.0, "high": 1.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -168,10 +169,11 @@ def test_unjoined_signals_are_counted_by_reason(tmp_path: Any) -> None:
 
 def test_of_one_word_for_all_answers_two_others_are_read(tmp_path: Any) -> None:
     """A gateway's word may be the id of millions of answers: those that nobody can mean stay in the lake."""
-    said = USER_SIGNALS.rows([like(30.5, "chat", chat_id="c-d", user_id="u-d")])
+    label = like(30.6, "chat") | {"origin": "label", "details": json.dumps({"event_id": "c"})}
+    said = USER_SIGNALS.rows([like(30.5, "chat", chat_id="c-d", user_id="u-d"), label])
     lake = written(str(tmp_path), GATEWAY, said.to_pylist())
     found = read_signaled(lake.table(PARSED_LOGS, "rag"), said)["event_id"].to_pylist()
-    assert set(found) == {"a", "d", "f"}
+    assert set(found) == {"a", "c", "d", "f"}
 
 
 def test_a_failed_call_without_an_id_has_no_signal_of_the_conversation(tmp_path: Any) -> None:

@@ -40,6 +40,12 @@ def test_any_text_is_a_host_or_an_error_that_shows_it(text: str) -> None:
         assert repr(text) in message
 
 
+@pytest.mark.parametrize("host", ["*.example.com", "app*", ".example.com"])
+def test_what_stands_for_many_hosts_says_so(host: str) -> None:
+    with pytest.raises(ValueError, match="stands for many hosts"):
+        reads_hosts(host)
+
+
 @pytest.mark.parametrize("value", [None, 7, {"a": 1}])
 def test_what_is_no_text_is_for_the_settings(value: object) -> None:
     """It comes back as it is."""

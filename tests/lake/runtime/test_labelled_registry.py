@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
-from lake import LabelledRegistry
+from lake import LabelledRegistry, Lake, StoreUser
 
 Labels = dict[str, str]
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -53,3 +54,14 @@ def test_metrics_of_the_process_have_it_too() -> None:
     found = samples(registry)
     assert found
     assert {labels["installation"] for _, labels, _, _ in found} == {"production"}
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [("/srv/dialwatch/lake/", "lake"), ("s3://dialwatch-staging/lake", "dialwatch-staging/lake"), ("s3://b/", "b")],
+)
+def test_a_lake_has_the_name_of_its_root(root: str, name: str) -> None:
+    """That of its folder, on a store with that of its bucket; whoever uses it, and unless another name is given."""
+    assert Lake(root).installation == Lake(root).used_by(StoreUser.MONITOR).installation == name
+    given = Lake(root, installation="production")
+    assert given.installation == given.used_by(StoreUser.MONITOR).installation == "production"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lake import AlertVerdict
-from lake.runtime.logs import JsonFormatter, TextFormatter
+from lake.runtime.logs import JsonFormatter, Logs, TextFormatter, chosen_logs, configure_logs
 
 
 @dataclass
@@ -81,3 +81,19 @@ def test_a_traceback_is_a_member_of_the_object() -> None:
     line = JsonFormatter().format(made)
     assert "\n" not in line
     assert "ValueError: odd" in json.loads(line)["traceback"]
+
+
+def test_what_other_packages_repeat_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line for each request, and what dialwatch says itself; with handlers of somebody else nothing else is set."""
+    chosen = chosen_logs()
+    levels = {name: logging.getLogger(name).level for name in ("httpx", "botocore", "apscheduler", "kafka")}
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.NullHandler()])
+    try:
+        configure_logs(Logs("warning", "json"))
+        assert chosen_logs() == Logs("warning", "json")
+        found = {name: logging.getLogger(name).level for name in levels}
+        assert found == {"httpx": 30, "botocore": 30, "apscheduler": 40, "kafka": 50}
+    finally:
+        configure_logs(chosen)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake import SCORES, Lake, StoreUser, folder_name
+from lake import SCORES, Lake, Storage, UnsupportedStoreError, folder_name
 from tests.servers import Bucket
 
 HOSTILE_NAMES = [
@@ -48,17 +48,6 @@ def test_names_of_deployments_come_back_from_an_object_store(bucket: Bucket) -> 
     assert lake.table(SCORES, "..").read()["deployment"].to_pylist() == [".."]
 
 
-@pytest.mark.parametrize(
-    ("root", "name"),
-    [("/srv/dialwatch/lake/", "lake"), ("s3://dialwatch-staging/lake", "dialwatch-staging/lake"), ("s3://b/", "b")],
-)
-def test_a_lake_has_the_name_of_its_root(root: str, name: str) -> None:
-    """That of its folder, on a store with that of its bucket; whoever uses it, and unless another name is given."""
-    assert Lake(root).installation == Lake(root).used_by(StoreUser.MONITOR).installation == name
-    given = Lake(root, installation="production")
-    assert given.installation == given.used_by(StoreUser.MONITOR).installation == "production"
-
-
 def test_a_folder_without_a_table_is_no_deployment_of_a_long_name(tmp_path: Path) -> None:
     """A writer that was killed before its first commit, or a broken table, hides no other deployment."""
     lake = Lake(str(tmp_path))
@@ -84,3 +73,14 @@ def test_any_name_keeps_its_rows_to_itself(tmp_path_factory: pytest.TempPathFact
     for name in names:
         assert lake.table(SCORES, name).read()["deployment"].to_pylist() == [name]
     assert [path.name for path in root.iterdir()] == ["root"]
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az", "abfss", "hdfs", "memory", "https", "s3n"])
+def test_a_store_that_is_not_of_s3s_kind_is_refused_in_words(scheme: str) -> None:
+    """For a lake, and for every other place that is read or written."""
+    uri = f"{scheme}://bucket/prefix"
+    for refused in (Lake, Storage().filesystem):
+        with pytest.raises(
+            UnsupportedStoreError, match=f"stores by {scheme}:// are not supported; give a folder, or s3"
+        ):
+            refused(uri)

@@ -59,3 +59,18 @@ def test_the_log_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.Monkey
     again = Lake(str(tmp_path)).table(SCORES, "app")
     assert again.progress([*(f"new {number}" for number in range(1000)), "first"]) == {"first": commits}
     assert len(looks) == 1
+
+
+def test_all_are_read_again_once_for_a_later_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of an earlier version says nothing of it."""
+    table = Lake(str(tmp_path)).table(SCORES, "app")
+    table.append(SCORES.rows([]), {"first": 1})
+    looks: list[object] = []
+    monkeypatch.setattr(snapshots, "transactions_at", lambda *args: looks.append(args) or transactions_at(*args))
+    snapshot = LocalLogFiles(table.uri).open()
+    assert snapshot is not None
+    assert [snapshot.transaction(name) for name in ("first", "second", "first")] == [1, None, 1]
+    table.append(SCORES.rows([]), {"second": 2})
+    later = snapshot.at(snapshot.version + 1)
+    assert [later.transaction(name) for name in ("first", "second", "third")] == [1, 2, None]
+    assert len(looks) == 2

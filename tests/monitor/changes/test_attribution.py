@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from monitor.changes import FoundChange, LoggedAnswer, Onset, changes_around, words_of
-from monitor.changes.features import Feature
+from monitor.changes.features import SPECS, Feature
 from monitor.changes.logged_answer import FeatureKey, Value
 
 ONSET = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
@@ -138,3 +138,11 @@ def test_the_order_in_which_answers_are_read_does_not_matter() -> None:
 
     answers = _answers(values)
     assert changes_around(answers[::-1], AROUND, UNTIL) == changes_around(answers, AROUND, UNTIL)
+
+
+def test_features_are_listed_from_the_likeliest_cause_on_with_weights_of_at_most_one() -> None:
+    """A later one of two alike is said first only where it is much clearer."""
+    weights = [spec.weight for spec in SPECS.values()]
+    assert weights == sorted(weights, reverse=True)
+    assert all(0 < weight <= 1 for weight in weights)
+    assert SPECS.keys() == set(Feature)

@@ -377,21 +377,6 @@ def test_any_name_survives_the_exposition(name: str):
         assert found == [name]
 
 
-def test_a_receiver_that_wants_no_more_is_shown():
-    """Each receiver has a series, 1 once it answered 410; and one that is 1 while messages wait for it."""
-    snapshot = Snapshot(
-        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(),
-        failed_deliveries=0,
-        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
-        failing_webhooks={"team": False, "pager": True},
-    )  # fmt: skip
-    text = without_installation(generate_latest(registry_of(lambda: snapshot, "production")).decode())
-    assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
-    assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
-    assert 'dialwatch_webhook_failing{receiver="team"} 0.0' in text
-    assert 'dialwatch_webhook_failing{receiver="pager"} 1.0' in text
-
-
 @pytest.mark.integration
 @pytest.mark.usefixtures("three_deployments")
 def test_promtool_has_nothing_to_say(monitor: Monitor, program: Callable[[str], str]):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 from starlette.testclient import TestClient
 
 from lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.exporter.registry import registry_of
+from monitor.snapshot import Snapshot
+from monitor.stats.collector_stats import CollectorStats
+from tests.exposition import without_installation
 from tests.monitor.exporter.test_exporter import samples
 
 HOOK = {"name": "team", "url": "https://example.com/hook", "format": "slack"}
@@ -63,3 +68,18 @@ def test_what_no_receiver_gets_is_counted_and_on_the_overview(built: Callable[..
     )
     nobody = {name for name, _ in samples(built(webhooks=[]))}
     assert not nobody & {"dialwatch_deployments_without_receiver", "dialwatch_alerts_without_receiver"}
+
+
+def test_a_receiver_that_wants_no_more_is_shown() -> None:
+    """Each receiver has a series, 1 once it answered 410; and one that is 1 while messages wait for it."""
+    snapshot = Snapshot(
+        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(),
+        failed_deliveries=0,
+        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
+        failing_webhooks={"team": False, "pager": True},
+    )  # fmt: skip
+    text = without_installation(generate_latest(registry_of(lambda: snapshot, "production")).decode())
+    assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
+    assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
+    assert 'dialwatch_webhook_failing{receiver="team"} 0.0' in text
+    assert 'dialwatch_webhook_failing{receiver="pager"} 1.0' in text

@@ -85,7 +85,7 @@ def test_a_part_that_gives_no_sign_of_life_is_silent(story: Story) -> None:
     assert not health.healthy
     assert health.is_fresh
     (problem,) = health.problems
-    assert "evaluator on host-a: no heartbeat for 6 min; the last was at 2026-11-20 12:00 UTC" in problem
+    assert "evaluator on host-a: no heartbeat for 6 minutes; the last was at 2026-11-20 12:00 UTC" in problem
     story.heartbeat(EVALUATOR)
     story.monitor.refresh()
     assert story.monitor.health().healthy
@@ -195,7 +195,7 @@ def test_the_clock_of_another_host_may_be_an_hour_off(story: Story, minutes: int
     assert story.states() == {("evaluator", "host-a"): "silent"}
 
 
-@pytest.mark.parametrize(("minutes", "words"), [(-70, "1.2 h behind"), (75, "1.2 h ahead of")])
+@pytest.mark.parametrize(("minutes", "words"), [(-70, "70 minutes behind"), (75, "75 minutes ahead of")])
 def test_a_clock_that_is_more_than_an_hour_off_is_a_problem(story: Story, minutes: int, words: str) -> None:
     """Then what readers of the tables are promised does not hold, in either direction."""
     story.heartbeat(COLLECTOR)

@@ -157,7 +157,7 @@ def test_a_test_message_is_signed_and_says_that_it_is_one(receiver: Any) -> None
     with connections(["127.0.0.1"]) as pool:
         send_test(receiver.settings(), pool, "", NOW)
         by_format = {"url": f"{receiver.url}/", "format": "alertmanager"}
-        send_test(WebhookSettings.model_validate(by_format), pool, "", NOW)
+        send_test(WebhookSettings.model_validate(by_format), pool, "", NOW, "staging")
     signed, posted = receiver.requests
     body = json.loads(signed.body)
     assert signed.headers["webhook-id"] == body["data"][0]["change_id"]
@@ -169,6 +169,7 @@ def test_a_test_message_is_signed_and_says_that_it_is_one(receiver: Any) -> None
     }  # fmt: skip
     (alert,) = json.loads(posted.body)
     assert alert["endsAt"] == "2026-11-20T12:05:00Z"
+    assert alert["labels"] == body["commonLabels"] | {"installation": "staging"}
     assert posted.path == "/hook/api/v2/alerts"
     assert (EXPIRES_AFTER, RESOLVED_FOR, RESEND_EVERY, LONGEST_PAUSE) == (HOUR, 15 * MINUTE, MINUTE, MINUTE)
 

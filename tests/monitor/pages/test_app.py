@@ -55,7 +55,7 @@ def test_health_is_503_until_the_lake_was_read(open_page: Open, monitor: Monitor
     clock.advance(minutes=5)
     stale = open_page("/healthz")
     assert stale.status_code == 503
-    assert "303 s ago" in stale.json()["problems"][0]
+    assert "5 minutes ago" in stale.json()["problems"][0]
 
 
 @pytest.mark.usefixtures("three_deployments")

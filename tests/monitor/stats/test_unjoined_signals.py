@@ -49,6 +49,8 @@ def test_unjoined_signals_are_counted_by_reason(monitor: Monitor, rows: ScoreCol
     assert counted(monitor) == {"unknown_id": 1, "shared_id": 1, "no_id": 1}
     with TestClient(create_app(monitor)) as client:
         page = client.get("/deployment", params={"name": "rag"}).text
+        data = client.get("/deployment.json", params={"name": "rag"}).json()
+    assert data["unjoined_signals"] == {"by_reason": {"unknown_id": 1, "shared_id": 1, "no_id": 1}, "of_all": 4}
     assert "Of 4 signals of the last 7 days 3 count for no answer" in page
     assert "1 as several answers have the id, and none of them is of the conversation or person" in page
 

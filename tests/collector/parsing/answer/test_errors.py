@@ -9,6 +9,7 @@ import pytest
 
 from collector.parsing import LogRecord, parse_entry
 from collector.parsing.answer.answer import Answer, read_answer
+from collector.parsing.answer.errors import error_of
 from tests.collector.parsing.core_lines import core_line
 
 DONE = "data: [DONE]\n\n"
@@ -119,6 +120,14 @@ def test_events_that_are_errors(event: str) -> None:
         assert (answer.error or "").startswith("upstream error: boom"), answer.error
         assert answer.kind == "failed"
         assert answer.text == ("Hel" if "Hel" in body else None)
+
+
+@pytest.mark.parametrize("member", ["choices", "output", "content", "candidates", "delta", "result"])
+def test_a_message_beside_an_answer_is_no_error(member: str) -> None:
+    """Nor is a code of HTTP; an own code of errors is one beside anything."""
+    assert error_of({member: "text", "message": "fine", "code": 500}) is None
+    assert error_of({member: "", "message": "boom", "code": 500}) is not None
+    assert error_of({member: "text", "error_code": 5, "error_msg": "boom"}) is not None
 
 
 def test_an_event_of_the_name_error_without_data() -> None:

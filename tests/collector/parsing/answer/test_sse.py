@@ -1,3 +1,5 @@
+import itertools
+
 import orjson
 import pytest
 from hypothesis import given
@@ -64,21 +66,34 @@ def test_other_bodies_are_no_stream(body: str) -> None:
         (f'data: {A}\n\ndata: {{"t":"\\"id\\":\\"1\\""}}\n\n', False),
         (f'data: {{"id":"2","choices":[{{"delta":{{"tool_calls":[{{"id":""}}]}}}}]}}\n\ndata: {B}\n\n', False),
         (f'data: {A}\n\ndata: {B[:-1]},"t":"d is: bad:"}}\n\ndata: [DONE]\n\n', True),
+        (f'data: {{"id":"2"}}data: {B}\n\n', False),
+        (f'data: {A}\n\ndata: {B}\rdata: {{"id":"2"}}\r\r: ping\n\n', False),
+        (f'data: {B}\n\ndata: {{"id":"2"}}data: [DONE]\n\n', False),
     ],
 )
-def test_counting_ids(body: str, same: bool) -> None:
-    """Counting says yes only where every event has the id; a doubt is a no."""
+@pytest.mark.parametrize("length", [1, 10_000])
+def test_counting_ids(body: str, same: bool, length: int) -> None:
+    """Counting says yes only where every event has the id; a doubt is a no, in short and in long answers."""
+    body = body.replace('"b":2', f'"b":"{"x" * length}"')
     assert all_chunks_have(body, "1") is same
 
 
 IDS = st.sampled_from(["1", "2", "", None])
 
 
-@given(ids=st.lists(IDS, min_size=1, max_size=6), done=st.booleans())
-def test_counting_agrees_with_decoding(ids: list[str | None], done: bool) -> None:
-    """Whenever counting says yes, decoding finds no other id."""
-    sent = ['{"id":"' + one + '"}' if one is not None else '{"x":"\\"id\\":\\"1\\""}' for one in ids]
-    body = "".join(f"data: {event}\n\n" for event in sent) + ("data: [DONE]\n\n" if done else "")
+ENDS = st.sampled_from(
+    ["\n\n", "\n\n", "\n\n", "\n", "\r\n\r\n", "\r", "", "\n\n: data\n\n", "\n\n\n\n", "\n: d?t?:\n"]
+)
+
+
+@given(st.lists(st.tuples(IDS, ENDS), min_size=1, max_size=6), st.booleans(), st.sampled_from([1, 7_000]))
+def test_counting_agrees_with_decoding(sent: list[tuple[str | None, str]], done: bool, length: int) -> None:
+    """Whenever counting says yes, decoding finds no other id, whatever stands between the events."""
+    text = "x" * length
+    body = "".join(
+        ('data: {"id":"' + one + f'","t":"{text}"}}' if one is not None else 'data: {"x":"\\"id\\":\\"1\\""}') + end
+        for one, end in sent
+    ) + ("data: [DONE]\n\n" if done else "")
     if all_chunks_have(body, "1"):
         assert {chunk_id(chunk or {}) for chunk in chunks(body)} - {None} <= {"1"}
     assert is_ended(body) is done
@@ -139,6 +154,15 @@ def written_events(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]]]:
     text = draw(st.sampled_from(["\n", "\n\n"])).join(blocks) + draw(st.sampled_from(["", "\n", "\n: end"]))
     end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     return draw(st.sampled_from(["", "\ufeff"])) + text.replace("\n", end), expected
+
+
+def test_events_with_and_without_a_name_stand_beside_each_other() -> None:
+    """An event among events of another layout is read as it is where it stands alone."""
+    named, bare, split = "event: a\ndata: 1\n\n", "data: 2\n\n", "event: b\ndata: [\ndata: 3]\n\n"
+    alone = {block: list(events(block)) for block in (named, bare, split)}
+    assert list(alone.values()) == [[("a", "1")], [("", "2")], [("b", "[\n3]")]]
+    for blocks in itertools.product(alone, repeat=3):
+        assert list(events("".join(blocks))) == [event for block in blocks for event in alone[block]]
 
 
 @given(written_events())

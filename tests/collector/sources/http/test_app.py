@@ -216,7 +216,7 @@ def test_a_slow_lake_is_reported_to_the_sender(lake: Lake, monkeypatch: pytest.M
         first = post(f"{server.url}/data", envelopes(chat_line(1)))
         second = post(f"{server.url}/data", envelopes(chat_line(2, noise="x" * 40_000)))
         assert (first.status_code, second.status_code) == (503, 503)
-        assert "within 0.5 s" in first.json()["detail"]
+        assert "within 0.5 seconds" in first.json()["detail"]
         assert "bytes wait" in second.json()["detail"]
         assert first.headers["Retry-After"] == "5"
         free.set()

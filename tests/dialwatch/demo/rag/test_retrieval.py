@@ -41,6 +41,7 @@ def test_texts_lie_on_pages_in_passages_of_several_sentences() -> None:
         ("b.pdf", 1),
         ("b.pdf", 2),
     ]
+    assert [(passage.document, passage.chunk) for passage in passages] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert passages[1].reference == "files/b/a.pdf#page=2"
     shipped = shipped_passages()
     assert len({(passage.document, passage.chunk) for passage in shipped}) == len(shipped)

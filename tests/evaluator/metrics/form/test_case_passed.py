@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.metrics import compute
+from evaluator.metrics.form.case_passed import CasePassed, agrees
 from lake import FailedPart
 
 FACT = "India has 28 states and 8 union territories"
@@ -128,3 +129,28 @@ def test_it_passes_or_names_a_part_or_says_why_not(
         assert part(found) in {None, *FailedPart}
     else:
         assert found["case_passed_reason"] in {"no_ground_truth", "no_facts", "no_text_contexts"}
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 1.5])
+def test_a_cut_is_a_whole_number_of_contexts(k: Any) -> None:
+    with pytest.raises(ValueError, match="k is a whole number of 1 or more"):
+        CasePassed(k=k)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "agree"),
+    [
+        ("Delhi is the seat", "The seat is Delhi.", True),
+        ("Delhi", "", False),
+        ("Delhi", "?!", False),
+        ("", "Delhi", False),
+        ("30 days", "30 days of leave", True),
+        ("20 days of leave", "30 days of leave", False),
+        ("days of leave: 20 after 5 years", "days of leave: 30 after 5 years", False),
+        ("28 states and 8 territories", "28 states", True),
+    ],
+)
+def test_an_answer_agrees_with_half_of_the_words_and_numbers_of_a_reference_that_has_some(
+    answer: str, reference: str, agree: bool
+) -> None:
+    assert agrees(answer, reference) is agree

@@ -150,3 +150,16 @@ def test_numbers_that_are_not_read_agree_with_no_wanted_one(text: str, wanted_te
     """A text is searched for some numbers in less time than it takes to read all of its own."""
     wanted = numbers_in(wanted_text)
     assert missing_numbers(wanted, numbers_like(wanted, text)) == missing_numbers(wanted, numbers_in(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("see 1.2.34,567.8", ["1", "2", "34", "567.8"]),
+        ("x 1,23.4,5", ["1", "23.4", "5"]),
+        ("v 1,2.3.4", ["1", "2", "3", "4"]),
+        ("v 1.2.3,4 or 5", ["1", "2", "3", "4", "5"]),
+    ],
+)
+def test_digits_with_marks_that_are_no_number_are_several_at_their_places(text: str, places: list[str]) -> None:
+    assert [text[one.start : one.end] for one in numbers_in(text)] == places

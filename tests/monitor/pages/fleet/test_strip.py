@@ -65,7 +65,7 @@ def test_where_all_parts_are_well_it_is_green(strip: Strip) -> None:
     found = strip(beats(), budgets={"strict": 5.0})
     assert found["works"] is True
     assert "last commit 20 Nov, 12:00 UTC" in found["details"]
-    assert "the newest request was 0 s old then" in found["details"]
+    assert "the newest request was 0 seconds old then" in found["details"]
     assert "strict: 3.00 left today (UTC)" in found["details"]
     found = strip(beats(webhooks=None), hooks=False)
     assert (found["works"], found["Webhooks"], found["Judge budget"]) == (True, "not set up", "not set up")

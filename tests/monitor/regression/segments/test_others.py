@@ -47,6 +47,11 @@ def test_the_class_that_lost_most_is_named(found: Observations, mean_before: flo
     assert not is_of(last, "language en")
 
 
+def test_traffic_that_nothing_divides_has_no_class_to_name() -> None:
+    """Then all of it is the others, and a class of it would be without a word."""
+    assert names_with_worst_class(SegmentPartition(), conversations(uk=[0.1] * 20), 0.8) == ("other",)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_fall_of_a_class_that_is_too_small_for_a_segment_names_it(seed: int) -> None:
     """Five languages have 4.8 % each, and one of them falls by .5: the alert says which."""

@@ -1,0 +1,60 @@
+"""The times of an incident."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lake import AlertEvent
+from monitor.pages.incidents.moments import moments_of
+from tests.monitor.conftest import NOW
+
+HOUR = timedelta(hours=1)
+
+
+def words(
+    fired_at: datetime = NOW, onset: datetime | None = None, **more: Any
+) -> list[tuple[datetime, str, str | None]]:
+    """The moments of an incident that began now."""
+    fired = SimpleNamespace(fired_at=fired_at, is_floor=more.get("is_floor", False), alert_id="a")
+    incident = SimpleNamespace(opened_at=NOW, recovering_since=more.get("recovering_since"))
+    changes = [SimpleNamespace(alert_id=alert, changed_at=at, pages=True) for alert, at in more.get("pages", ())]
+    found = SimpleNamespace(incident=incident, state=SimpleNamespace(changes=changes))
+    chosen = SimpleNamespace(fired=fired, onset=onset, metric="m")
+    moments = moments_of(found, chosen, more.get("received", ()))  # type: ignore[arg-type]
+    return [(one.at, one.text, one.metric) for one in moments]
+
+
+BEGAN = (NOW, "first alert fired: the incident began", None)
+
+
+def test_the_fall_comes_before_the_alert_and_recovery_after_it() -> None:
+    """An alert that a limit fired has no time at which quality fell."""
+    fell = (NOW - HOUR, "quality most likely began to fall, by", "m")
+    recovers = (NOW + HOUR, "most of the fall is gone: it recovers", None)
+    assert words(onset=NOW - HOUR, recovering_since=NOW + HOUR) == [fell, BEGAN, recovers]
+    assert words(onset=NOW - HOUR, is_floor=True) == [BEGAN]
+
+
+def test_an_alert_that_fired_later_and_one_that_became_a_page_have_times_of_their_own() -> None:
+    """The alert that is looked at; a page that it was from its beginning is no other time."""
+    assert words(NOW + HOUR) == [BEGAN, (NOW + HOUR, "alert fired, on", "m")]
+    assert words(pages=[("a", NOW), ("b", NOW + HOUR)]) == [BEGAN]
+    page = (NOW + 2 * HOUR, "alert became a page, on", "m")
+    assert words(pages=[("a", NOW + 3 * HOUR), ("a", NOW + 2 * HOUR)]) == [BEGAN, page]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        (AlertEvent.DELIVERED, "latest message sent to pager"),
+        (AlertEvent.SUMMARIZED, "latest message sent to pager"),
+        (AlertEvent.SILENCED, "latest message to pager was held back by a silence"),
+    ],
+)
+def test_messages_say_what_came_of_them(outcome: AlertEvent, text: str) -> None:
+    told = SimpleNamespace(at=NOW + HOUR, receiver="pager", outcome=outcome)
+    assert words(received=[told]) == [BEGAN, (NOW + HOUR, text, None)]
