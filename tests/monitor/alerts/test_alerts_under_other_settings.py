@@ -11,6 +11,7 @@ from monitor.pages.app import create_app
 from monitor.regression import RegressionSettings, Status
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
+from tests.exposition import without_installation
 
 
 def well_again(rows: Any, clock: Any, hours: int) -> None:
@@ -61,7 +62,7 @@ def test_settings_that_say_nothing_of_what_is_worse_end_no_alert(
     assert 'REGRESSED</span> <span class="quiet">since 20 Nov, 0' in page
     assert "; its alert is still open, but with the present settings this drop would not be found" in page
     assert "fell from 0.8" in page
-    metrics = get(create_app(again), "/metrics").text
+    metrics = without_installation(get(create_app(again), "/metrics").text)
     stream = '{deployment="rag-search",metric="faithfulness_kprecision"} 1.0'
     assert f"dialwatch_regression_active{stream}" in metrics
     assert f"dialwatch_regression_page{stream}" in metrics

@@ -15,6 +15,7 @@ import pytest
 from lake import ALERTS, SCORES, Lake, drop_before
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.regression import Detector, Status
+from tests.exposition import without_installation
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,10 @@ def fallen(rows: Any) -> None:
     rows.hours("rag", 48, lambda _: 0.8, "other", seed=2)
 
 
+def metrics_of(get: Callable[..., Any], monitor: Monitor) -> str:
+    return without_installation(text_of(get, monitor, "/metrics"))
+
+
 def text_of(get: Callable[..., Any], monitor: Monitor, path: str = "/deployment?name=rag") -> str:
     return " ".join(get(create_app(monitor), path).text.split())
 
@@ -59,7 +64,7 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
         monitor = make_monitor() if restarts else monitor
         monitor.refresh()
         assert changes(lake) == ["firing"]
-        assert f"{ACTIVE} 1.0" in text_of(get, monitor, "/metrics")
+        assert f"{ACTIVE} 1.0" in metrics_of(get, monitor)
         assert "no score since" not in text_of(get, monitor)
     clock.advance(days=0.2)
     for _ in range(2):
@@ -69,8 +74,8 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
     _, reason = ends(lake)[-1]
     assert reason.startswith("no longer watched: no score of this metric since 2026-11-20 11:57 UTC")
     assert monitor.health().problems == ()
-    assert ACTIVE not in text_of(get, monitor, "/metrics")
-    assert 'regression_active{deployment="rag",metric="other"} 0.0' in text_of(get, monitor, "/metrics")
+    assert ACTIVE not in metrics_of(get, monitor)
+    assert 'regression_active{deployment="rag",metric="other"} 0.0' in metrics_of(get, monitor)
     page = text_of(get, monitor)
     assert "alert is over; no longer watched: no score of this metric since" in page
     assert '<span class="state">resolved</span>' in page
@@ -208,7 +213,7 @@ def test_a_stream_that_has_stopped_says_so_on_the_pages(
     assert "no score to watch" not in page
     assert "faithfulness_kprecision stopped by an error" in overview.replace("<wbr>", "")
     assert "1 stopped by an error" in overview
-    assert 'dialwatch_monitor_failures_total{reason="stopped_streams"} 1.0' in text_of(get, monitor, "/metrics")
+    assert 'dialwatch_monitor_failures_total{reason="stopped_streams"} 1.0' in metrics_of(get, monitor)
     clock.advance(days=27)
     monitor.refresh()
     assert changes(lake) == ["firing"]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from monitor import Monitor, create_app
+from tests.exposition import without_installation
 
 
 def test_a_metric_without_a_better_end_is_shown_as_not_watched(
@@ -28,7 +29,7 @@ def test_a_rise_of_what_should_be_low_is_shown_as_a_rise(monitor: Monitor, rows:
     rows.hours("rag", 48, lambda left: 0.2 if left > 10 else 0.7, "repeats")
     monitor.refresh()
     app = create_app(monitor)
-    page, metrics = get(app, "/").text, get(app, "/metrics").text
+    page, metrics = get(app, "/").text, without_installation(get(app, "/metrics").text)
     assert "rose from 0.2" in " ".join(page.split())
     assert 'dialwatch_regression_active{deployment="rag",metric="repeats"} 1.0' in metrics
     assert 'dialwatch_regression_page{deployment="rag",metric="repeats"} 1.0' in metrics
