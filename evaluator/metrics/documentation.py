@@ -14,6 +14,7 @@ from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import Form, forms_of, options_of
 from evaluator.metrics.registry import FAMILIES
 from evaluator.models import Role
+from lake.metric_names import metric_name
 
 _HEAD = """\
 # Metrics
@@ -210,8 +211,8 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _section(metric: Metric) -> Iterator[str]:
-    about = metric.about
-    yield from ("", f"### {metric.name}", "", about.asks, "")
+    about, name = metric.about, metric_name(metric.name)
+    yield from ("", f"### {metric.name}", "", f"**{name[0].upper()}{name[1:]}.** {about.asks}", "")
     yield f"- Formula: {about.formula}"
     yield f"- Source: {about.source}"
     yield f"- Version {metric.version}; judge: {metric.judge}; reads {_columns(metric)}"
