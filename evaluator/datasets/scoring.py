@@ -25,6 +25,7 @@ from evaluator.metrics import Metric, Models
 from lake import Engine, SameProcess, Storage
 
 BATCH_ROWS = 256
+"""Rows that are read, scored and written together where nothing else is asked for."""
 _BEFORE_REASONS = len(("mean", "scored", "not_scored"))
 
 Progress = Callable[[int, int], None]

@@ -108,7 +108,7 @@ def test_a_combination_can_be_scored_like_another_metric() -> None:
     (chosen,) = EvaluatorSettings(combinations=quality, metrics=["quality"]).chosen_metrics("rag")
     assert (chosen.name, chosen.version) == (
         "quality",
-        "1-arithmetic-2*faithfulness_kprecision:3+1*context_present:2",
+        "1-arithmetic-2*faithfulness_kprecision:4+1*context_present:2",
     )
 
 
