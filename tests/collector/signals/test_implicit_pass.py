@@ -211,6 +211,18 @@ def test_a_program_with_one_chat_id_makes_no_storm(ask: Any, at_once: int, chats
     assert len(chats.signals()) <= (14 if at_once == 1 else 0)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "later", "kinds"),
+    [("p", "p", {"regenerate"}), (None, "p", {"regenerate"}), ("p", None, {"regenerate"}), ("p", "q", set())],
+)
+def test_a_second_try_comes_from_the_same_project(
+    earlier: str | None, later: str | None, kinds: set[str], chats: Any
+) -> None:
+    """As far as both are known."""
+    chats.log(chats.request("a", 0, [WHO], project_id=earlier), chats.request("b", 2, [WHO], project_id=later))
+    assert set(passes(chats.lake).run_once().signals) == kinds
+
+
 @pytest.mark.parametrize(("requests", "kinds"), [(8, {"regenerate", "correction"}), (9, set())])
 def test_a_person_continues_a_history_at_most_eight_times(requests: int, kinds: set[str], chats: Any) -> None:
     """More requests that continue one history are a program's."""

@@ -89,3 +89,12 @@ def test_an_onset_is_stored_and_sent_with_its_kind(firing: AlertChange) -> None:
     old = from_row(row | {"details": json.dumps(details)})
     assert old.details.onset is None
     assert summary(old).endswith(" since 2026-03-03 14:00 UTC")
+
+
+@pytest.mark.parametrize("known", [{"since_earliest": AT}, {"since_latest": AT}, {}])
+def test_an_interval_of_which_an_end_is_not_known_is_not_told(firing: AlertChange, known: dict[str, datetime]) -> None:
+    """Rows of earlier versions have none."""
+    details = structs.replace(firing.details, **({"since_earliest": None, "since_latest": None, "onset": None} | known))
+    alert = replace(firing, since=AT, details=details)
+    assert "since 2026-03-03 14:00 UTC" in summary(alert)
+    assert "between" not in description(alert, "")

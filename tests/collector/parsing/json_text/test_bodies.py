@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing.json_text.bodies import read_cut_object, read_object, text_of, write_json
+from collector.parsing.json_text.bodies import read_cut_object, read_object, read_objects, text_of, write_json
 
 JSON = st.recursive(
     st.none()
@@ -85,3 +85,19 @@ def test_cut_object_never_raises(text: str) -> None:
 def test_text_of(content: object, text: str | None) -> None:
     """A string is its own text; text parts are joined by a newline; other parts have none."""
     assert text_of(content) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "objects"),
+    [
+        ('{"a":1}', [{"a": 1}]),
+        ('\ufeff [{"a":1}, 2, {"b":[3]}]', [{"a": 1}, {"b": [3]}]),
+        ("[]", []),
+        ('[{"a":1}', []),
+        ('"[{}]"', []),
+        ("3", []),
+        ("", []),
+    ],
+)
+def test_objects_are_one_or_those_of_an_array(text: str, objects: list[Any]) -> None:
+    assert read_objects(text) == objects
