@@ -34,7 +34,7 @@ Chosen = Callable[[pa.RecordBatch], pa.Array]
 
 
 class SeveralAnswersError(ValueError):
-    """The id that was given is one of several answers: `answers`, or more, where these are over 20.
+    """The id that was given is one of several answers: of `answers`, and where these are 20 of more than these.
 
     Nothing was erased.
     """
@@ -43,7 +43,7 @@ class SeveralAnswersError(ValueError):
         super().__init__(
             f"several answers have the id {response_id!r}: name one by its event id, or erase its user or its chat"
         )
-        self.answers = answers
+        self.answers = answers[:_MOST_NAMED]
 
 
 def find_erasure_scope(lake: Lake, subject: Subject) -> ErasureScope:
