@@ -26,9 +26,7 @@ from lake import (
 TOOK_ANY_QUESTION = "sentences/1"
 """`ground_truth.extractor` of cases whose question may be a follow-up."""
 
-_GONE = (
-    "its answer is no longer in the log, or others have its id: whether its question stood by itself is unknown"
-)
+_GONE = "its answer is no longer in the log, or others have its id: whether its question stood by itself is unknown"
 _UNKNOWN = "its question continues a conversation that is not known"
 _RENEWED = "its question was a follow-up: it has the question that was meant, or is compared in its conversation alone"
 _CHECKED = "its question stands by itself"

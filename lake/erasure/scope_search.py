@@ -34,10 +34,7 @@ Chosen = Callable[[pa.RecordBatch], pa.Array]
 
 
 class SeveralAnswersError(ValueError):
-    """The id that was given is one of several answers: of `answers`, and where these are 20 of more than these.
-
-    Nothing was erased.
-    """
+    """The id that was given is one of several answers, and nothing was erased; `answers` are the first 20 of them."""
 
     def __init__(self, response_id: str, answers: list[AnswerAddress]) -> None:
         super().__init__(
