@@ -26,6 +26,7 @@ from .answers.answer_rows import (
 )
 from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, find_answers
 from .answers.case_citations import FactPlace, citations_of, statements_of
+from .answers.case_sources import case_id_of, source_rows
 from .answers.case_versions import (
     EVALUATOR,
     CaseChangedError,
@@ -43,6 +44,7 @@ from .answers.cases import Case, CaseBook, Reference, SimilarQuestions
 from .answers.child_contexts import ChildContexts
 from .answers.failures import AnswerStatus
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
+from .answers.identity import identity
 from .answers.json_values import json_values
 from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
 from .answers.metric_scores import metric_scores, texts_of_answers
@@ -352,6 +354,7 @@ __all__ = [
     "callers",
     "can_drift",
     "case_history",
+    "case_id_of",
     "case_question",
     "cases_in",
     "cell_of_text",
@@ -378,6 +381,7 @@ __all__ = [
     "ground_truth_frame",
     "has_known_contexts",
     "history_in",
+    "identity",
     "in_one_line",
     "is_remote",
     "is_store_error",
@@ -414,6 +418,7 @@ __all__ = [
     "sampled_answers",
     "shares_of_right",
     "signals_by_answer",
+    "source_rows",
     "statements_of",
     "store_requests",
     "text_age",

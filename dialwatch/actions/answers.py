@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import typer
@@ -19,6 +19,7 @@ from lake import AnswerAddress, AnswerDetails, Lake, Signal, json_values, locate
 from monitor.controls.labels import Label, write_label
 
 _RECENT = timedelta(days=7)
+_MOST_LISTED = 20
 
 
 def show(
@@ -29,7 +30,7 @@ def show(
     Without a `day`, the last week is searched first, and all days where it has none.
     """
     opened = open_filled(settings)
-    address = _address(opened, response_id, deployment, day, now)
+    address = _address(opened, response_id, deployment, day, since=now - _RECENT)
     details = read_answer(opened, address.deployment, address.date, address.event_id, opened.deployments())
     if details is None:
         raise ConfigError(f"the answer {response_id!r} was removed a moment ago")
@@ -39,9 +40,9 @@ def show(
 def label(
     settings: Settings, response_id: str, deployment: str | None, day: date | None, said: Label, now: datetime
 ) -> None:
-    """Write a label; raises ConfigError where there is no answer of this id, or several."""
+    """Write a label; raises ConfigError where there is no answer of this id, or several, of any age."""
     opened = open_filled(settings)
-    address = _address(opened, response_id, deployment, day, now)
+    address = _address(opened, response_id, deployment, day)
     row = read_answer_row(opened, address.deployment, address.date, address.event_id)
     if row is None:
         raise ConfigError(f"the answer {response_id!r} was removed a moment ago")
@@ -50,17 +51,21 @@ def label(
     typer.echo(f"labelled {word}: the answer {in_one_line(response_id)} of {of}")
 
 
-def print_addresses(answers: Iterable[AnswerAddress]) -> None:
-    """Print which answers have an id, so that one can be named."""
-    print_list(("deployment", "date", "requested", "event id"), map(_cells, answers))
+def print_addresses(answers: Sequence[AnswerAddress]) -> None:
+    """Print which answers have an id, the first 20 of them, so that one can be named."""
+    print_list(("deployment", "date", "requested", "event id"), map(_cells, answers[:_MOST_LISTED]))
+    if len(answers) > _MOST_LISTED:
+        typer.echo(f"... and {len(answers) - _MOST_LISTED:,} more")
 
 
-def _address(lake: Lake, response_id: str, deployment: str | None, day: date | None, now: datetime) -> AnswerAddress:
-    """Find the one answer of an id; raises ConfigError."""
+def _address(
+    lake: Lake, response_id: str, deployment: str | None, day: date | None, *, since: datetime | None = None
+) -> AnswerAddress:
+    """Find the one answer of an id; raises ConfigError. One that was asked for `since` then comes before older ones."""
     everybody = lake.deployments()
     if deployment is not None and deployment not in everybody:
         raise ConfigError(f"there is no deployment {deployment!r} in {lake.root}; `dialwatch lake ls` lists them")
-    found = _found(lake, response_id, everybody if deployment is None else [deployment], day, now)
+    found = _found(lake, response_id, everybody if deployment is None else [deployment], day, since)
     if not found:
         raise ConfigError(f"no answer has the id {response_id!r}: is the deployment or the date another one?")
     if len(found) > 1:
@@ -70,13 +75,15 @@ def _address(lake: Lake, response_id: str, deployment: str | None, day: date | N
 
 
 def _found(
-    lake: Lake, response_id: str, deployments: Sequence[str | None], day: date | None, now: datetime
+    lake: Lake, response_id: str, deployments: Sequence[str | None], day: date | None, since: datetime | None
 ) -> list[AnswerAddress]:
     """Find the calls with an id; of those that people made, where there are some, these alone."""
     if day is not None:
         found = locate_response(lake, response_id, deployments, day, day)
+    elif since is None:
+        found = locate_response(lake, response_id, deployments)
     else:
-        recent = (now - _RECENT).astimezone(UTC).date()
+        recent = since.astimezone(UTC).date()
         found = locate_response(lake, response_id, deployments, recent)
         found = found or locate_response(lake, response_id, deployments, last=recent - timedelta(days=1))
     return [one for one in found if one.is_entry] or found

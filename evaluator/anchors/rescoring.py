@@ -18,11 +18,11 @@ from evaluator.anchors.selection import (
     select_of_last_day,
 )
 from evaluator.anchors.settings import AnchorSettings
-from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
-from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, PassTransaction, can_drift
+from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, PassTransaction, can_drift, identity
 
 _AT_ONCE = 50
 _PORTION, _MOST_PORTIONS = 66, 24

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import identity
 from evaluator.metrics import Metric
-from lake import Draw, Table
+from lake import Draw, Table, identity
 
 _DAY = timedelta(days=1)
 _SCORED = ("event_id", "date", "chat_id", "requested_at")

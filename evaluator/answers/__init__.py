@@ -2,7 +2,6 @@
 
 from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, LoggedAnswer, answers
 from evaluator.answers.case_matching import CaseMatching, SimilarByEncoder
-from evaluator.answers.identity import identity
 from evaluator.answers.late_contexts import GracePeriod, wait_behind_interceptor, with_late_contexts
 from evaluator.answers.new import new_answers
 from evaluator.answers.old import BackfillPass, Period, answers_a_day, old_answers
@@ -20,7 +19,6 @@ __all__ = [
     "SimilarByEncoder",
     "answers",
     "answers_a_day",
-    "identity",
     "new_answers",
     "old_answers",
     "wait_behind_interceptor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,8 +22,9 @@ KEYS = ("documents", "question")
 WHY = "by which answers and ground truth are joined"
 
 
-CASE, SOURCE, ANSWER = "case_id", "source_response_id", "response_id"
-"""Columns that say which case an answer is compared with, and which answer a case was made of."""
+CASE, SOURCE, ANSWER, TEXT = "case_id", "source_response_id", "response_id", "answer"
+"""Columns that say which case an answer is compared with, and which answer a case was made of: where several cases name
+the id of an answer, its text decides."""
 
 
 @dataclass
@@ -64,16 +65,31 @@ class GroundTruth:
     def _partners(self, answers: pa.RecordBatch) -> Iterator[Sequence[int]]:
         names_case = CASE in answers.schema.names and CASE in self.table.schema.names
         named = _ids(answers, CASE) if names_case else repeat(None)
-        for key, own, case in zip(_keys(answers), _ids(answers, ANSWER), named, strict=False):
-            by_key = [] if key is None else [self._best(row, own) for row in self.rows.get(key, ())]
+        told = zip(_keys(answers), _ids(answers, ANSWER), _cells(answers, TEXT), named, strict=False)
+        for key, own, text, case in told:
+            by_key = [] if key is None else [self._best(row, own, text) for row in self.rows.get(key, ())]
             found = [partner for partner in by_key if partner is not None]
             if names_case:
                 found = [partner for partner in found if self._cases[partner] is None]
                 found += [self._by_case[case]] if case is not None and case in self._by_case else []
             yield found
 
-    def _best(self, cases: Sequence[int], own: str | None) -> int | None:
-        return next((case for case in cases if own is None or self._sources[case] != own), None)
+    def _best(self, cases: Sequence[int], own: str | None, text: str | None) -> int | None:
+        return next((case for case in cases if not self._is_made_of(case, own, text)), None)
+
+    def _is_made_of(self, case: int, own: str | None, text: str | None) -> bool:
+        if own is None or self._sources[case] != own:
+            return False
+        return own not in self._shared or self._texts[case] == text
+
+    @cached_property
+    def _shared(self) -> frozenset[str | None]:
+        """Ids that several cases name as that of their answer: some gateways send one id for all."""
+        return frozenset(source for source, cases in Counter(self._sources).items() if cases > 1)
+
+    @cached_property
+    def _texts(self) -> Sequence[str | None]:
+        return list(_cells(self.table, TEXT))
 
     @cached_property
     def _sources(self) -> Sequence[str | None]:

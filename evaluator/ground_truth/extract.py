@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,10 +14,9 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.ground_truth.judged_facts import Good, JudgedFacts, extractor_of, judged_facts
-from evaluator.ground_truth.sources import source_of
 from evaluator.ground_truth.standalone import standalone_questions
 from evaluator.judges.exchange import TRANSIENT, Spend
-from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, next_version, read_cases
+from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, next_version, read_cases, source_rows
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -47,7 +45,7 @@ class Extraction:
     spend: Spend = field(default_factory=Spend)
 
 
-NO_ANSWER_LEFT = "its answer is no longer in the log"
+NO_ANSWER_LEFT = "its answer is no longer in the log, or others have its id"
 NO_CONTEXTS = "its answer has no contexts"
 NO_FACTS = "the judge named no fact that stands in its contexts"
 
@@ -130,7 +128,7 @@ def _extracted(
     sources = _sources(tables, cases)
     asked: list[tuple[Mapping[str, Any], LoggedAnswer]] = []
     for case in cases:
-        source = source_of(case, sources.get(case["source_response_id"], ()), attrgetter("event_id"))
+        source = sources.get(case["case_id"])
         if source is None or not source.contexts:
             made.left[NO_ANSWER_LEFT if source is None else NO_CONTEXTS] += 1
             continue
@@ -190,18 +188,17 @@ def _columns(source: LoggedAnswer, found: JudgedFacts, judge: BoundJudge) -> dic
     }
 
 
-def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[LoggedAnswer]]:
-    """Read the answers that cases were made of, with contexts that came late, by their ids, the earliest first."""
-    ids = sorted({case["source_response_id"] for case in cases} - {None})
-    if not ids:
+def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> dict[str, LoggedAnswer]:
+    """Read the answers that cases were made of, with contexts that came late, by `case_id`."""
+    rows = source_rows(tables.logs, cases)
+    if not rows:
         return {}
-    where = IS_ANSWER & (ds.field("response_id").isin(ids) | ds.field("event_id").isin(ids))
-    dates = sorted({case["source_date"] for case in cases if case["source_date"] is not None})
-    if len(dates) and all(case["source_date"] is not None for case in cases):
-        where = where & ds.field("date").isin([pa.scalar(date) for date in dates])
-    found: dict[str, list[LoggedAnswer]] = defaultdict(list)
-    for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
-        for answer in with_late_contexts(tables, some):
-            for known in {answer.response_id or answer.event_id, answer.event_id}:
-                found[known].append(answer)
-    return {known: sorted(some, key=attrgetter("requested_at")) for known, some in found.items()}
+    events = sorted({row["event_id"] for row in rows.values()})
+    days = pa.array({row["date"] for row in rows.values()}, pa.date32())
+    where = IS_ANSWER & ds.field("date").isin(days) & ds.field("event_id").isin(events)
+    found = {
+        answer.event_id: answer
+        for some in answers(tables.logs.read(ANSWER_COLUMNS, where))
+        for answer in with_late_contexts(tables, some)
+    }
+    return {case_id: found[row["event_id"]] for case_id, row in rows.items() if row["event_id"] in found}

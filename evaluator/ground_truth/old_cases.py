@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from operator import itemgetter
 from typing import Any
 
 import pyarrow.dataset as ds
 
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth.facts import EXTRACTOR
-from evaluator.ground_truth.sources import source_of
 from lake import (
     CASE_QUESTION_COLUMNS,
     EVALUATOR,
     GROUND_TRUTH,
-    IS_ANSWER,
     USABLE_STATUS,
     CaseStatus,
     PassTransaction,
     case_question,
     newest_versions,
     next_version,
+    source_rows,
 )
 
 TOOK_ANY_QUESTION = "sentences/1"
 """`ground_truth.extractor` of cases whose question may be a follow-up."""
 
-_GONE = "its answer is no longer in the log, so it is not known whether its question stood by itself"
+_GONE = "its answer is no longer in the log, or others have its id: whether its question stood by itself is unknown"
 _UNKNOWN = "its question continues a conversation that is not known"
 _RENEWED = "its question was a follow-up: it has the question that was meant, or is compared in its conversation alone"
 _CHECKED = "its question stands by itself"
@@ -46,7 +43,7 @@ def renew_old_cases(tables: DeploymentTables, now: datetime) -> int:
     if not old:
         return 0
     cases = newest_versions(tables.truth.read(where=ds.field("case_id").isin(old))).to_pylist()
-    asked = _questions_of(tables, cases)
+    asked = source_rows(tables.logs, cases, CASE_QUESTION_COLUMNS)
     renewed = [next_version(case, _changes(case, asked.get(case["case_id"])), EVALUATOR, now) for case in cases]
     transaction.append(GROUND_TRUTH.rows(renewed))
     return sum(case["status"] == CaseStatus.STALE for case in renewed)
@@ -65,20 +62,3 @@ def _changes(case: Mapping[str, Any], source: Mapping[str, Any] | None) -> dict[
     note = _CHECKED if is_same else _RENEWED
     question = {"question": meant.text, "conversation_hash": meant.conversation_hash}
     return {**question, "source_date": source["date"], "extractor": EXTRACTOR, "note": note}
-
-
-def _questions_of(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any] | None]:
-    """Read what the answers that cases were made of were asked, by case; of several with one id the earliest."""
-    wanted = sorted({case["source_response_id"] for case in cases} - {None})
-    if not wanted:
-        return {}
-    where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
-    rows = tables.logs.read(["event_id", "response_id", "requested_at", "date", *CASE_QUESTION_COLUMNS], where)
-    by_id: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in sorted(rows.to_pylist(), key=lambda row: row["requested_at"]):
-        for known in {row["response_id"], row["event_id"]} - {None}:
-            by_id[known].append(row)
-    event_id_of = itemgetter("event_id")
-    return {
-        case["case_id"]: source_of(case, by_id.get(case["source_response_id"] or "", ()), event_id_of) for case in cases
-    }

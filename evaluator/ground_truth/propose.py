@@ -27,7 +27,6 @@ from evaluator.ground_truth.selection import KNOWN_COLUMNS, Candidate, Selection
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
 from evaluator.ground_truth.similar_sentences import SimilarSentences
-from evaluator.ground_truth.sources import case_id_of
 from evaluator.metrics import ABSENT, fact_ranks
 from lake import (
     EVALUATOR,
@@ -36,6 +35,7 @@ from lake import (
     IS_RATABLE,
     CaseStatus,
     PassTransaction,
+    case_id_of,
     newest_versions,
     next_version,
     read_new,

@@ -6,14 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.dataset as ds
-
 from evaluator.answers import DeploymentTables
 from evaluator.judges.exchange import JudgeError, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, Prompt, object_of
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in
-from lake import IS_ANSWER
+from lake import source_rows
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -30,8 +28,9 @@ def standalone_questions(
     The judge sees the last ten messages before the question. A question with a number that nobody said is dropped; so
     is one of more than 500 characters.
     """
-    bodies = _bodies(tables, [case["source_response_id"] for case in cases])
-    asked = [(case, earlier) for case in cases if (earlier := _before(bodies.get(case["source_response_id"])))]
+    sources = source_rows(tables.logs, cases, ["request_body"])
+    bodies = {case_id: row["request_body"] for case_id, row in sources.items()}
+    asked = [(case, earlier) for case in cases if (earlier := _before(bodies.get(case["case_id"])))]
     requests = (
         _PROMPT.request(fenced("message", *earlier), fenced("question", case["question"])) for case, earlier in asked
     )
@@ -43,13 +42,6 @@ def standalone_questions(
         if question and len(question) <= _LONGEST and not missing_numbers(numbers_in(question), said):
             found[case["case_id"]] = question
     return found, spend
-
-
-def _bodies(tables: DeploymentTables, ids: Sequence[str]) -> dict[str, str | None]:
-    wanted = sorted(set(ids))
-    where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
-    rows = tables.logs.read(["response_id", "event_id", "request_body"], where).to_pylist() if ids else []
-    return {row[name]: row["request_body"] for name in ("response_id", "event_id") for row in rows}
 
 
 def _before(body: str | None) -> list[str]:

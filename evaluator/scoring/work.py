@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import AT_ONCE, LoggedAnswer, identity
+from evaluator.answers import AT_ONCE, LoggedAnswer
 from evaluator.metrics import Metric, needs_ground_truth
-from lake import CaseBook, JudgeKind, Reference, Table
+from lake import CaseBook, JudgeKind, Reference, Table, identity
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,12 +11,12 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.judge_binding import asks_judge
 from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, SCORES, PassTransaction, Table
+from lake import IS_ANSWER, SCORES, PassTransaction, Table, identity
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+import pyarrow.dataset as ds
+
+from lake.answers.case_sources import source_rows
 from lake.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader
 from lake.tables.lake import Lake
@@ -52,14 +55,11 @@ def locate_response(
 def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> AnswerAddress | None:
     """Find the answer that a row of `ground_truth` was made of; None where it is no longer in the log.
 
-    Of several answers with one id it is the earliest that a person asked for, of the day that the case names.
+    None too where several answers have its id, and it is not known which of them it was (`source_rows`).
     """
-    if case["source_response_id"] is None:
-        return None
-    day = case["source_date"]
-    first, last = (date.min, date.max) if day is None else (day, day)
-    found = locate_response(lake, case["source_response_id"], [deployment], first, last)
-    return next(reversed([one for one in found if one.is_entry] or found), None)
+    logs = lake.table(PARSED_LOGS, deployment)
+    row = source_rows(logs, [case], ["requested_at"], ds.field("is_entry")).get(case["case_id"])
+    return None if row is None else AnswerAddress(deployment, row["date"], row["event_id"], row["requested_at"], True)
 
 
 def own_id(lake: Lake, row: Mapping[str, Any]) -> str:

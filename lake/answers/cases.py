@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-import pyarrow.dataset as ds
-
-from lake.answers.answer_rows import IS_ANSWER, CaseQuestion
+from lake.answers.answer_rows import CaseQuestion
+from lake.answers.case_sources import possible_sources
 from lake.answers.case_versions import newest_versions
 from lake.answers.question_text import normalised_question
 from lake.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
 from lake.tables.table import Table
 
 _COLUMNS = (
-    "case_id", "version", "question", "conversation_hash", "documents", "facts",
-    "answer", "context_ids", "source_response_id", "confidence", "status",
+    "case_id", "deployment", "version", "question", "conversation_hash", "documents", "facts",
+    "answer", "context_ids", "source_response_id", "source_date", "confidence", "status",
 )  # fmt: skip
-
-_NAMES = ("response_id", "event_id")
-"""Columns of `parsed_logs`, one of which `source_response_id` is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +39,8 @@ class Case:
     status: CaseStatus
     context_ids: tuple[str, ...] = ()
     version: int = 1
+    source_date: date | None = None
+    deployment: str | None = None
 
     @property
     def accepted(self) -> bool:
@@ -71,10 +69,10 @@ class SimilarQuestions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The answer that a case was made from."""
+    """The answer that a case was made from, or those of which it may have been; the time is that of the earliest."""
 
-    event_id: str
     requested_at: datetime
+    event_ids: frozenset[str]
 
 
 class ComparableAnswer(Protocol):
@@ -147,6 +145,8 @@ class CaseBook:
                 status=CaseStatus(row["status"]),
                 context_ids=tuple(one for one in row["context_ids"] or () if one),
                 version=row["version"] or 1,
+                source_date=row["source_date"],
+                deployment=row["deployment"],
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status
@@ -230,20 +230,27 @@ class CaseBook:
         self, some: Sequence[ComparableAnswer], found: Sequence[Sequence[Reference]]
     ) -> list[Reference | None]:
         """Give of each answer's cases the first that is not its own and was there before it."""
-        sources = self._sources_of({one.case.source_response_id for about in found for one in about})
+        sources = self._sources_of({one.case.case_id: one.case for about in found for one in about}.values())
         return [_first_earlier(answer, about, sources) for answer, about in zip(some, found, strict=True)]
 
-    def _sources_of(self, ids: Iterable[str | None]) -> Mapping[str, _Source | None]:
-        """Give the answers that cases were made from; None for those that are no longer in the log."""
-        wanted = sorted({one for one in ids if one is not None} - self._sources.keys())
-        if wanted:
-            where = IS_ANSWER & (ds.field("response_id").isin(wanted) | ds.field("event_id").isin(wanted))
-            rows = self._logs.read([*_NAMES, "requested_at"], where).to_pylist()
-            # The latest first, so that of several rows with one id the earliest stays.
-            ordered = sorted(rows, key=lambda row: row["requested_at"], reverse=True)
-            found = {row[name]: _Source(row["event_id"], row["requested_at"]) for row in ordered for name in _NAMES}
-            self._sources |= {one: found.get(one) for one in wanted}
+    def _sources_of(self, cases: Iterable[Case]) -> Mapping[str, _Source | None]:
+        """Give by case the answers that cases were made from; None for those that are no longer in the log."""
+        new = {case.case_id: case for case in cases if case.case_id not in self._sources}
+        if new:
+            found = possible_sources(self._logs, [_as_row(case) for case in new.values()])
+            self._sources |= {name: _source(found.get(name, ())) for name in new}
         return self._sources
+
+
+def _as_row(case: Case) -> dict[str, Any]:
+    names = ("case_id", "deployment", "source_response_id", "source_date", "answer")
+    return {name: getattr(case, name) for name in names} | {"question": case.question.text}
+
+
+def _source(rows: Sequence[Mapping[str, Any]]) -> _Source | None:
+    if not rows:
+        return None
+    return _Source(min(row["requested_at"] for row in rows), frozenset(row["event_id"] for row in rows))
 
 
 def _index(cases: Iterable[tuple[Case, str]]) -> _Index:
@@ -256,14 +263,11 @@ def _index(cases: Iterable[tuple[Case, str]]) -> _Index:
 def _first_earlier(
     answer: ComparableAnswer, found: Iterable[Reference], sources: Mapping[str, _Source | None]
 ) -> Reference | None:
-    own = {answer.event_id, answer.response_id, *answer.response_ids} - {None}
+    """Give the first case that was not made from the answer itself, and whose own answer was there before it."""
+    names = {answer.event_id, answer.response_id, *answer.response_ids} - {None}
     for one in found:
-        source = sources.get(one.case.source_response_id or "")
-        # Other answers may have the id of a source that is in the log: there the rows are compared.
-        if source is None:
-            is_earlier = one.case.source_response_id not in own
-        else:
-            is_earlier = source.event_id != answer.event_id and source.requested_at < answer.requested_at
-        if is_earlier:
+        source = sources[one.case.case_id]
+        is_own = one.case.source_response_id in names if source is None else answer.event_id in source.event_ids
+        if not is_own and (source is None or source.requested_at < answer.requested_at):
             return one
     return None

@@ -34,16 +34,13 @@ Chosen = Callable[[pa.RecordBatch], pa.Array]
 
 
 class SeveralAnswersError(ValueError):
-    """The id that was given is one of several answers: `answers`, or more, where these are over 20.
-
-    Nothing was erased.
-    """
+    """The id that was given is one of several answers, and nothing was erased; `answers` are the first 20 of them."""
 
     def __init__(self, response_id: str, answers: list[AnswerAddress]) -> None:
         super().__init__(
             f"several answers have the id {response_id!r}: name one by its event id, or erase its user or its chat"
         )
-        self.answers = answers
+        self.answers = answers[:_MOST_NAMED]
 
 
 def find_erasure_scope(lake: Lake, subject: Subject) -> ErasureScope:

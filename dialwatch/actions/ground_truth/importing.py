@@ -23,8 +23,7 @@ from dialwatch.actions.ground_truth.imported_values import (
 )
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
-from evaluator.answers import identity
-from lake import CaseStatus, next_version, write_cases
+from lake import CaseStatus, identity, next_version, write_cases
 
 _MOST_PROBLEMS = 50
 _SHOWN = 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -62,4 +62,22 @@ def test_what_cannot_be_labelled_is_an_error(lake: Lake, arguments: list[str], m
     done = dialwatch("label", *arguments, "--lake", lake.root)
     assert done.returncode == 2
     assert message in done.stdout + done.stderr
+    assert labels_in(lake, "rag") == labels_in(lake, "gpt") == []
+
+
+def test_an_id_of_answers_of_any_age_names_none(lake: Lake) -> None:
+    """An alert may be about the older one: nothing is labelled. Of many answers twenty are listed."""
+    now = datetime.now(UTC)
+    seen = {"is_entry": True, "date": now.date(), "requested_at": now}
+    rows = [seen | {"event_id": f"e-{number}", "response_id": "chat"} for number in range(25)]
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(rows))
+    old = now - timedelta(days=90)
+    twice = [{"event_id": "g-new"}, {"event_id": "g-old", "date": old.date(), "requested_at": old}]
+    rows = [seen | {"response_id": "twice"} | one for one in twice]
+    lake.table(PARSED_LOGS, "gpt").append(PARSED_LOGS.rows(rows))
+    done = dialwatch("label", "twice", "--right", "--by", "ann", "--lake", lake.root)
+    assert (done.returncode, "several answers have this id" in done.stderr) == (2, True)
+    assert done.stdout.count("g-") == 2
+    many = dialwatch("label", "chat", "--right", "--by", "ann", "--lake", lake.root).stdout
+    assert (many.count("e-"), "... and 5 more" in many) == (20, True)
     assert labels_in(lake, "rag") == labels_in(lake, "gpt") == []

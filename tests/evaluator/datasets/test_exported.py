@@ -154,6 +154,21 @@ def test_an_answer_that_names_no_case_is_never_joined_with_its_own(tmp_path: Pat
     assert "other_cases" not in rows[0]
 
 
+def test_an_answer_is_joined_with_cases_of_other_answers_that_have_its_id(tmp_path: Path) -> None:
+    """Where several cases name one id, the case that was made of an answer is that with its text."""
+    same = {"question": "Q?", "documents": ["a"], "context": ["x"], "response_id": "chat"}
+    case = {"question": "Q?", "documents": ["a"], "facts": ["x"], "source_response_id": "chat"}
+    answers = [same | {"answer": text} for text in ("blue", "red", "green")]
+    truth = [
+        case | {"case_id": text, "answer": text, "question": asked} for text, asked in (("blue", "Q?"), ("red", "R?"))
+    ]
+    for name, rows in (("a", answers), ("gt", truth)):
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{name}.parquet")
+    paths = [str(tmp_path / name) for name in ("a.parquet", "gt.parquet", "out.parquet")]
+    score_dataset(paths[0], paths[1], paths[2], ["facts_recall"])
+    assert pq.read_table(paths[2])["answer"].to_pylist() == ["red", "green"]
+
+
 def test_rows_that_are_no_case_are_joined_by_their_question(tmp_path: Path) -> None:
     """Ground truth that a person added to an export meets the answers to its question, whatever case these name."""
     answer = {"question": "Q?", "documents": ["a"], "context": ["x"], "answer": "blue", "case_id": "1"}

@@ -12,8 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import Evaluator, EvaluatorSettings
-from evaluator.answers import identity
-from lake import GROUND_TRUTH, Lake, Table, case_history, read_cases
+from lake import GROUND_TRUTH, Lake, Table, case_history, identity, read_cases
 from tests.evaluator.conftest import NOON
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
 from tests.killing import KILLED, Moment, die, run

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
-from evaluator.answers import DeploymentTables, identity
+from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import renew_old_cases
 from lake import (
     GROUND_TRUTH,
@@ -21,12 +21,16 @@ from lake import (
     change_case,
     erase,
     ground_truth_frame,
+    identity,
     read_cases,
 )
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
 FOLLOWS = {"message_count": 3, "parent_history_hash": "h"}
+
+
+GONE = "its answer is no longer in the log, or others have its id: whether its question stood by itself is unknown"
 
 
 @pytest.fixture
@@ -272,26 +276,30 @@ def test_a_case_is_renewed_by_its_own_answer_where_others_have_the_id_or_where_i
 
 
 def test_a_renewed_case_has_the_day_of_its_answer_and_says_what_became_of_it(lake: Lake, traffic: Any) -> None:
-    """Of several answers with one id it was made of the earliest; only cases that are stale now are counted."""
+    """Of several answers with one id it was made of that with its question and answer, where these are one person's in
+    one conversation; only cases that are stale now are counted."""
     cases = [
         old_case("chatcmpl-twice", case_id="twice"),
         old_case("chatcmpl-first", case_id="first", question="Where?"),
         old_case("chatcmpl-alone", case_id="alone"),
         old_case("chatcmpl-gone", case_id="gone"),
         old_case("chatcmpl-unknown", case_id="unknown"),
+        old_case("chatcmpl-shared", case_id="shared"),
     ]
     lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
-    twice = {"response_id": "chatcmpl-twice"}
+    twice, shared = ({"response_id": f"chatcmpl-{name}"} for name in ("twice", "shared"))
     traffic.log(
-        follow_up(traffic, "late", 9) | twice,
-        follow_up(traffic, "early", -1500) | twice,
-        follow_up(traffic, "middle", 5) | twice,
+        follow_up(traffic, "late", 9, "No") | twice,
+        follow_up(traffic, "early", -2900) | twice | {"answer": "Mumbai"},
+        follow_up(traffic, "middle", -1500) | twice | {"answer": "Delhi"},
+        follow_up(traffic, "one") | shared,
+        follow_up(traffic, "another") | shared,
         traffic.answer("first", question="Where?"),
         follow_up(traffic, "alone", standalone_question="Yes"),
         follow_up(traffic, "unknown", prefix_hash=None),
     )
     tables = DeploymentTables.of(lake, "rag")
-    assert renew_old_cases(tables, NOW) == 2
+    assert renew_old_cases(tables, NOW) == 3
     assert renew_old_cases(tables, NOW) == 0
     found = {case["case_id"]: case for case in read_cases(lake.table(GROUND_TRUTH, "rag"))}
     assert {name: (case["status"], case["note"]) for name, case in found.items()} == {
@@ -302,11 +310,10 @@ def test_a_renewed_case_has_the_day_of_its_answer_and_says_what_became_of_it(lak
         ),
         "first": ("proposed", "its question stands by itself"),
         "alone": ("proposed", "its question stands by itself"),
-        "gone": (
-            "stale", "its answer is no longer in the log, so it is not known whether its question stood by itself",
-        ),
+        "gone": ("stale", GONE),
+        "shared": ("stale", GONE),
         "unknown": ("stale", "its question continues a conversation that is not known"),
     }  # fmt: skip
-    assert found["twice"]["conversation_hash"] == "conversation of early"
+    assert found["twice"]["conversation_hash"] == "conversation of middle"
     assert found["twice"]["source_date"] == date(2026, 11, 19)
     assert {case["updated_by"] for case in found.values()} == {"evaluator"}

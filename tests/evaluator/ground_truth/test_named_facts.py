@@ -243,7 +243,10 @@ def test_by_command_each_case_is_asked_about_by_its_answers_ids(traffic: Any, ta
     traffic.log(*(traffic.answer(str(number), contexts=[{"text": "No fact.", "id": "x"}, seat]) for number in range(3)))
     judge: Any = Judge(*[named((2, ""))] * 3)
     made = extract_facts(tables, judge, [*cases[:2], cases[3]], "ann", NOW)
-    assert (made.cases, dict(made.left)) == (2, {"its answer is no longer in the log": 1})
+    assert (made.cases, dict(made.left)) == (
+        2,
+        {"its answer is no longer in the log, or others have its id": 1},
+    )
     assert {case["case_id"]: case["updated_by"] for case in read_cases(truth) if case["version"] == 2} == {
         "c0": "ann", "c1": "ann",
     }  # fmt: skip
@@ -276,6 +279,31 @@ def test_a_question_is_written_from_the_ten_messages_before_it(traffic: Any, tab
     silent: Any = Judge(Reason.UNAVAILABLE)
     assert standalone_questions(tables, silent, cases) == ({}, Spend(calls=1))
     assert standalone_questions(tables, silent, []) == ({}, Spend())
+
+
+def test_a_judge_reads_the_answer_and_the_conversation_of_the_case_alone(
+    traffic: Any, tables: DeploymentTables
+) -> None:
+    """Where answers of other people have the same id, their conversations and contexts are sent nowhere."""
+    for number, person in enumerate(("bob", "ann", "eve")):
+        body = json.dumps(
+            {"messages": [{"role": "user", "content": f"I am {person}."}, {"role": "user", "content": "x"}]}
+        )
+        said = {
+            "answer": f"There, {person}.",
+            "request_body": body,
+            "chat_id": person,
+            "chunks": [f"Papers of {person}."],
+        }
+        traffic.log(traffic.answer(person, number, response_id="chat", question="Where?", **said))
+    made = proposed(0, source_response_id="chat", answer="There, ann.", conversation_hash="h")
+    tables.truth.append(GROUND_TRUTH.rows([made]))
+    judge: Any = Judge({"question": "Where is it?"}, named((1, "")))
+    extract_facts(tables, judge, [made], "ann", NOW)
+    sent = "".join(message.content for request in judge.asked for message in request.messages)
+    assert "I am ann." in sent
+    assert "Papers of ann." in sent
+    assert not any(f"{words} {other}." in sent for words in ("I am", "Papers of") for other in ("bob", "eve"))
 
 
 def test_what_signals_come_to_stands_in_the_notes() -> None:
