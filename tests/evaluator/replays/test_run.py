@@ -162,7 +162,7 @@ def test_each_run_after_a_baseline_needs_more_evidence(lake: Lake) -> None:
         made = run(lake, right)
         assert made.comparison is not None
         levels += [one.level for one in made.comparison.metrics if one.metric == "case_passed"]
-    assert levels == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
+    assert levels == pytest.approx([0.05 * (one / 3 + 2 / 3 / 50) for one in (1 / 2, 1 / 6, 1 / 12)])
 
 
 def test_a_run_without_answers_concludes_nothing_and_is_no_baseline(lake: Lake) -> None:
