@@ -29,9 +29,13 @@ DROPS = ((0.1, 1), (0.1, 8), (0.3, 1), (0.3, 8), (PASS_RATE, 1), (PASS_RATE, 8))
 
 _WITHIN = (1, 5, 15)
 Values = NDArray[np.float64]
-"""Cases by metrics of a night: `case_passed`, `facts_recall`, and one that never changes."""
+"""Cases by metrics of a run: `case_passed`, `facts_recall`, and one that never changes."""
 
-Rule = Callable[[Sequence[Values], int], bool]
+Night = tuple[Values, Values]
+"""The run of a night, and a second one at once, which the swing of the night moves as it moves the first."""
+
+
+Rule = Callable[[Sequence[Night], int], bool]
 _METRICS = ("case_passed", "facts_recall", "context_present")
 
 
@@ -51,13 +55,23 @@ def main() -> None:
             print(f"{cases} | {application} | {swing} | " + " | ".join(cells), flush=True)
 
 
-def single_answers(runs: Sequence[Values], number: int) -> bool:
+def single_answers(nights: Sequence[Night], number: int) -> bool:
     """Say whether the last run is worse than its baseline, were single answers all that varies."""
-    return compare(_scores(runs[0]), _scores(runs[-1]), ALPHA, number).is_suspect
+    return _is_suspect(nights[0][0], nights[-1][0], number)
 
 
-def as_built(runs: Sequence[Values], number: int) -> bool:
+def confirmed_at_once(nights: Sequence[Night], number: int) -> bool:
+    """Say whether the last run is worse than its baseline, and a second one in the same night too."""
+    return all(_is_suspect(nights[0][0], run, number) for run in nights[-1])
+
+
+def _is_suspect(before: Values, after: Values, number: int) -> bool:
+    return compare(_scores(before), _scores(after), ALPHA, number).is_suspect
+
+
+def as_built(nights: Sequence[Night], number: int) -> bool:
     """Say whether the last run is a regression."""
+    runs = [run for run, _ in nights]
     # The test by runs is quick; without it there is no regression.
     by_runs = [probability_by_runs(np.stack(runs, axis=-1)[:, metric], last) for metric in (0, 1)
                for last in splits(len(runs))]  # fmt: skip
@@ -67,7 +81,7 @@ def as_built(runs: Sequence[Values], number: int) -> bool:
     return compare(before, after, ALPHA, number, between=between).is_regression
 
 
-RULES: Sequence[Rule] = (single_answers, as_built)
+RULES: Sequence[Rule] = (single_answers, confirmed_at_once, as_built)
 
 
 def _applications() -> list[tuple[int, float, str]]:
@@ -100,19 +114,29 @@ def _first(
     last: int,
 ) -> int | None:
     """Give the first night on which there is an alarm, None where there is none up to the night `last`."""
-    passes = random.beta(PASS_RATE * concentration, (1 - PASS_RATE) * concentration, cases)
-    runs = [_night(random, passes, swing)]
+    passes = draw_passes(random, cases, concentration)
+    nights = [draw_night(random, passes, swing)]
     for night in range(1, last + 1):
-        runs.append(_night(random, passes * (1 - drop / PASS_RATE) if night >= start else passes, swing))
-        if rule(runs, night):
+        nights.append(draw_night(random, passes * (1 - drop / PASS_RATE) if night >= start else passes, swing))
+        if rule(nights, night):
             return night
     return None
 
 
-def _night(random: np.random.Generator, passes: NDArray[np.float64], swing: float) -> Values:
+def draw_passes(random: np.random.Generator, cases: int, concentration: float) -> NDArray[np.float64]:
+    """Draw the probability to pass of each case."""
+    return random.beta(PASS_RATE * concentration, (1 - PASS_RATE) * concentration, cases)
+
+
+def draw_night(random: np.random.Generator, passes: NDArray[np.float64], swing: float) -> Night:
+    """Draw the swing of a night, and its two runs."""
     odds = np.clip(passes, 1e-9, 1 - 1e-9)
     moved = odds / (odds + (1 - odds) * np.exp(-swing * random.normal()))
-    passed = random.random(len(passes)) < moved
+    return _run(random, moved), _run(random, moved)
+
+
+def _run(random: np.random.Generator, passes: NDArray[np.float64]) -> Values:
+    passed = random.random(len(passes)) < passes
     recall = np.where(passed, 1.0, random.integers(0, 2, len(passes)) / 2)
     return np.column_stack([passed, recall, np.ones(len(passes))])
 

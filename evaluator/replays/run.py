@@ -113,7 +113,7 @@ def replay(
     )
     old, changed = kept(before)
     unanswered = {one.case["case_id"] for one in asked if one.reply.answer is None}
-    between = [kept(rows)[0] | _not_passed(rows) for rows in rows_of_unchanged(table, earlier)]
+    between = [{**kept(rows)[0], **_not_passed(rows)} for rows in rows_of_unchanged(table, earlier)]
     against = partial(compare, old, alpha=settings.alpha, between=between)
     comparison = against(_scores(asked, scored, used), number=earlier.number, unanswered=unanswered)
     fallen = _fall(table, earlier.regressed, kept, against)

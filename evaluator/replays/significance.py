@@ -109,7 +109,8 @@ def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
     means = np.nanmean(values, axis=1, keepdims=True)
     found = np.where(np.isnan(values), means, values).mean(axis=0)
     # A metric whose better end is 0 comes negated.
-    return np.clip(found + (found.min() < 0), 0.0, 1.0)
+    shares: NDArray[np.float64] = np.clip(found + (found.min() < 0), 0.0, 1.0)
+    return shares
 
 
 def _log_odds(shares: NDArray[np.float64], cases: int, added: float) -> NDArray[np.float64]:
