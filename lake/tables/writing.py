@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cache
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ _ZSTD_FROM_BYTES = 4 << 10
 more than all the rest of reading a small one; snappy takes none."""
 
 
+@cache
 def statistics_columns(spec: TableSpec) -> list[str]:
     """Columns whose least and greatest value may stand in the log and in footers: times, numbers and flags.
 
@@ -335,10 +337,13 @@ class _Statistics:
 
     def plus(self, rows: pa.Table) -> _Statistics:
         """Give the statistics of these rows too."""
-        nulls = {name: self.nulls.get(name, 0) + rows[name].null_count for name in self.columns}
-        ranges = dict(self.ranges)
+        nulls, ranges = dict[str, int](), dict(self.ranges)
         for name in self.columns:
-            found = pc.min_max(rows[name]).as_py()
+            column = rows[name]
+            nulls[name] = self.nulls.get(name, 0) + column.null_count
+            if column.null_count == rows.num_rows:
+                continue
+            found = pc.min_max(column).as_py()
             if found["min"] is not None:
                 least, greatest = ranges.get(name, (found["min"], found["max"]))
                 ranges[name] = (min(least, found["min"]), max(greatest, found["max"]))
@@ -359,6 +364,7 @@ def _has_statistics(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
+@cache
 def _dictionary_columns(spec: TableSpec) -> list[str]:
     return [f.name for f in spec.schema if f.name not in spec.long_text and pa.types.is_string(f.type)]
 

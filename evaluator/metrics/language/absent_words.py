@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in, numbers_like
 from evaluator.metrics.language.scripts import words_of
@@ -11,8 +11,9 @@ from evaluator.metrics.language.tokens import Tokenisation, tokeniser
 from evaluator.metrics.language.unicode_forms import Span
 
 _BETWEEN_WORDS = re.compile(r"\s*")
-_DIGIT = re.compile(r"\d")
-_WITH_DIGIT = re.compile(r"(?<!\S)(?:\S+ )?[^\s\d]*\d\S*(?: \S+)?")
+_DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile(r"[0-9]")
+_DIGITS = b"0123456789"
+_OTHER_SPACE, _TO_LINES = re.compile(r"[^\S ]"), str.maketrans(dict.fromkeys("\t\r\v\f\x1c\x1d\x1e\x1f", "\n"))
 _OTHER_NUMBER = "\U00012f90"
 """Stands for a number that is in no other text: a letter of a script that no text has, as it must be a token."""
 
@@ -47,7 +48,7 @@ def with_numbers_of(other: str, text: str) -> str:
     So tokens are the same where numbers are: 3,5 is not 35, and 1000 is 1 000.
     """
     # A number between the same words is the same, and to read all numbers of contexts takes long.
-    if not _DIGIT.search(text) or all(f" {found[0]} " in other for found in _WITH_DIGIT.finditer(text)):
+    if all(f" {phrase} " in other for phrase in _phrases_with_digits(text)):
         return text
     numbers = numbers_in(text)
     known = numbers_like(numbers, other)
@@ -58,6 +59,37 @@ def with_numbers_of(other: str, text: str) -> str:
         parts += [text[done : number.start], written if written in equal else next(iter(equal), _OTHER_NUMBER)]
         done = number.end
     return "".join([*parts, text[done:]])
+
+
+def _phrases_with_digits(text: str) -> Iterator[str]:
+    """Give each word that has a digit, with the words before and behind it that are one space away."""
+    is_ascii = text.isascii()
+    if is_ascii and len(text) == len(text.encode().translate(None, _DIGITS)):
+        return  # most answers, and this is found much faster
+    find = (_ASCII_DIGIT if is_ascii else _DIGIT).search
+    for line in text.translate(_TO_LINES).split("\n") if is_ascii else _OTHER_SPACE.split(text):
+        done = 0
+        while digit := find(line, done):
+            start = line.rfind(" ", done, digit.start()) + 1 or done
+            end = _with_next_word(line, digit.end() - 1)
+            before = start - 1
+            if before > done and line[before - 1] != " ":
+                start = line.rfind(" ", done, before) + 1 or done
+            elif find(line, line.find(" ", digit.end()), end):
+                end = _with_next_word(line, end - 1)  # of two numbers in a row the first is the word before
+            yield line[start:end]
+            done = end
+
+
+def _with_next_word(line: str, at: int) -> int:
+    """Give where the word behind the word at this place ends; where that ends, if there is none one space away."""
+    end = line.find(" ", at)
+    if end == -1:
+        return len(line)
+    if line[end + 1 : end + 2] in (" ", ""):
+        return end
+    after = line.find(" ", end + 1)
+    return after if after != -1 else len(line)
 
 
 def joined_places(text: str, places: Sequence[Span]) -> list[Span]:

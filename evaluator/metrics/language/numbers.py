@@ -14,7 +14,7 @@ import yaml
 from evaluator.metrics.language.unicode_forms import UnicodeForm
 
 _HAS_NUMBER = re.compile(r"\d|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2089\u2150-\u215e\u2460-\u249b]")
-_DIGIT = re.compile(r"\d")
+_DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile(r"[0-9]")
 _PLAIN = re.compile(r"(?<![.,'])\d+(?:[.,]\d+)?(?!\d|[.,'/^]\d|\^|/|\s\d|[eE][-+]?\d|\s?[x*]\s?10)")
 _NO_MARKS = str.maketrans("", "", ".,")
 _BEFORE_DIGITS = 40
@@ -125,16 +125,33 @@ def _written(text: str, beginnings: Collection[str] = ("",)) -> Iterator[re.Matc
     `beginnings` are the first two digits of what is asked for; all is where an empty one is among them.
     """
     pattern, at, every = _pattern(), 0, "" in beginnings
-    while digit := _DIGIT.search(text, at):
-        plain = None if every else _PLAIN.match(text, digit.start())
+    find = (_ASCII_DIGIT if text.isascii() else _DIGIT).search
+    while digit := find(text, at):
+        first = digit.start()
+        plain = None if every else _PLAIN.match(text, first)
         if plain and plain[0].translate(_NO_MARKS).lstrip("0")[:2].ljust(2, "0") not in beginnings:
             at = plain.end()
             continue
-        found = pattern.search(text, max(at, digit.start() - _BEFORE_DIGITS))
+        is_bare = _is_behind_a_word(text, first, at)
+        found = pattern.match(text, first) if is_bare else pattern.search(text, max(at, first - _BEFORE_DIGITS))
         if found is None:
             return
         yield found
         at = found.end()
+
+
+def _is_behind_a_word(text: str, first: int, since: int) -> bool:
+    """Whether a number begins with its first digit: a word and a space stand before it, and no sign or currency."""
+    if text[first - 1 : first] != " ":
+        return False
+    word = text[max(text.rfind(" ", since, first - 1) + 1, since) : first - 1]
+    return word.isalpha() and word.isascii() and word.lower() not in _words_before()
+
+
+@cache
+def _words_before() -> Collection[str]:
+    signs = re.findall(r"\w+", _SIGN_WORDS.replace(r"\s", ""))
+    return frozenset((*signs, *(word.lower() for word in _words("currencies"))))
 
 
 @cache
@@ -214,6 +231,8 @@ def _are_thousands(groups: Sequence[str]) -> bool:
 
 
 def _fraction(digits: str) -> Fraction:
+    if len(digits) <= _MOST_DIGITS and digits.isdecimal():
+        return Fraction(int(digits))
     return Fraction(digits if len(digits) <= _MOST_DIGITS else digits[:_MOST_DIGITS])
 
 
