@@ -20,7 +20,7 @@ from dialwatch.services.collecting import collect_once, collecting
 from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.running import all_services
-from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Storage, Table, text_age
+from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Storage, Table, begin_lake, text_age
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 
@@ -50,6 +50,8 @@ def test_a_last_commit_that_fails_is_raised(
     """Whoever ends the service learns that not all of it is in the lake, and what to do."""
     (tmp_path / "a.log").write_bytes(chat_line(1) + b"\n")
     settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"], "poll_seconds": 0.05}, flush_seconds=60)
+
+    begin_lake(settings.lake.open())
 
     def refuse(*_: object) -> None:
         raise OSError("No space left on device")
@@ -90,7 +92,10 @@ def test_all_sources_are_asked_to_stop_at_once(tmp_path: Path, monkeypatch: pyte
     assert not asked_to_stop.broken
 
 
-def test_a_path_that_matches_no_file_is_told_by_every_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_own", [True, False], ids=["own address", "address of the monitor"])
+def test_a_path_that_matches_no_file_is_told_by_every_probe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_own: bool
+) -> None:
     """`up` is not ready and not healthy, its page and metrics say why, and all are well once there is a line."""
     monkeypatch.setattr("collector.metrics.last_lines.MISSING_AFTER_SECONDS", 0.0)
     pages, own = (f"127.0.0.1:{free_port()}" for _ in range(2))
@@ -98,11 +103,15 @@ def test_a_path_that_matches_no_file_is_told_by_every_probe(tmp_path: Path, monk
     settings = Settings.model_validate(
         {
             "lake": {"root": f"{tmp_path}/lake"},
-            "collector": {"files": files, "metrics_listen": own, "signals": {"implicit": False}},
+            "collector": {
+                "files": files,
+                "metrics_listen": own if has_own else None,
+                "signals": {"implicit": False},
+            },
             "monitor": {"listen": pages, "refresh_seconds": 0.1},
         }
     )
-    missing = f"file {tmp_path}/*.log: no file matches"
+    missing, own = f"file {tmp_path}/*.log: no file matches", own if has_own else pages
 
     def answer(address: str, path: str) -> tuple[int, str]:
         response = httpx.get(f"http://{address}{path}", timeout=60)
@@ -114,8 +123,9 @@ def test_a_path_that_matches_no_file_is_told_by_every_probe(tmp_path: Path, monk
             status, text = answer(address, path)
             assert (status, missing in text) == (503, True), path
         assert missing in answer(pages, "/")[1]
-        for address in (pages, own):
-            assert 'last_line_timestamp_seconds{source="file' in answer(address, "/metrics")[1]
+        for address in {pages, own}:
+            is_shown = 'last_line_timestamp_seconds{source="file' in answer(address, "/metrics")[1]
+            assert is_shown is (address == own)
         (tmp_path / "core.log").write_bytes(chat_line(1) + b"\n")
         wait_for(
             lambda: answer(pages, "/readyz")[0] == answer(own, "/readyz")[0] == answer(pages, "/healthz")[0] == 200
