@@ -323,10 +323,10 @@ def _words(problem: ErrorDetails, location: tuple[int | str, ...]) -> str:
 
 
 def _origin(location: tuple[int | str, ...], flags: Mapping[str, Any]) -> str:
-    """Say which variable a value comes from, or that it is an option of the command; nothing where it is the file's."""
+    """Say which variable a value comes from, or that it was typed; nothing where it is the file's."""
     names = tuple(map(str, location))
     if _holds(flags, names):
-        return "option of the command, "
+        return "from the command line, "
     for name, variable in _variables().items():
         rest = names[len(variable) :]
         if tuple(map(str.lower, names[: len(variable)])) != variable:

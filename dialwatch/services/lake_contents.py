@@ -38,7 +38,11 @@ class LakeContents:
     def __str__(self) -> str:
         """Give it in words."""
         number = f"{self.deployments:,} deployment{'' if self.deployments == 1 else 's'}"
-        age = "no row of a collector yet" if self.newest_age is None else f"newest row {duration(self.newest_age)} ago"
+        age = (
+            "no row of a collector yet"
+            if self.newest_age is None
+            else f"newest row {duration(round(self.newest_age.total_seconds()))} ago"
+        )
         return f"{number}, {age}"
 
 

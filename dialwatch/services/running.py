@@ -48,7 +48,6 @@ def all_services(settings: Settings) -> Iterator[None]:
         lake.used_by(StoreUser.HEARTBEATS), [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)]
     )
     last_lines = LastLines()
-    of_sources = [] if sources.http or sources.metrics_listen else [last_lines]  # the collector's own address has it
     with ExitStack() as stack:
         stack.enter_context(bound(addresses_of(settings, [*collects, ServicePart.EVALUATOR, ServicePart.MONITOR])))
         log_contents(lake, settings.lake.maintenance)
@@ -56,9 +55,9 @@ def all_services(settings: Settings) -> Iterator[None]:
         stack.enter_context(evaluating(settings, lake, parts, stop, [StoreUser.EVALUATOR]))
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
-        stack.enter_context(
-            monitoring(settings, lake, stop, parts, [StoreRequests(_shown_by_the_monitor(settings)), *of_sources])
-        )
+        shown = _shown_by_the_monitor(settings)
+        more = [StoreRequests(shown), *([last_lines] if StoreUser.COLLECTOR in shown else [])]
+        stack.enter_context(monitoring(settings, lake, stop, parts, more))
         # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
         if has_source:
             stack.enter_context(
@@ -136,7 +135,7 @@ def refuse_open_pages(settings: Settings) -> None:
 
 
 def _shown_by_the_monitor(settings: Settings) -> list[StoreUser]:
-    """Give the parts of a process with all of them whose requests no other address of it shows."""
+    """Give the parts of a process with all of them that no other address of it shows."""
     elsewhere = set()
     if settings.collector.http or settings.collector.metrics_listen:
         elsewhere.add(StoreUser.COLLECTOR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 from kafka.errors import KafkaError
@@ -86,7 +86,7 @@ def _path(path: str, found: Sequence[LogFile], storage: Storage, now: datetime, 
     written = newest_first[0].modified_at
     if written is None:
         return well("files", text)
-    text += f", the newest was written {duration(max(now - written, timedelta(0)))} ago"
+    text += f", the newest was written {duration(max(round((now - written).total_seconds()), 0))} ago"
     if silent_after is not None and (now - written).total_seconds() > silent_after:
         return failed("files", f"{text}: see that its writer is at work and still writes there")
     return well("files", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_paths_that_would_bring_no_line_fail(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, collector={"files": {"paths": [f"{tmp_path}/{name}" for name in names]}})
     found = check_sources(settings.collector, Storage(), f"{tmp_path}/lake")
     assert [one.verdict for one in found] == [Verdict.OK, *[Verdict.FAILED] * 4]
-    assert found[0].text == f"{tmp_path}/live/*.log names 1 file, the newest was written 0 seconds ago"
+    assert re.fullmatch(r".*/live/\*.log names 1 file, the newest was written \d+ seconds? ago", found[0].text)
     assert found[1].text.endswith(
         "the newest was written 5 hours ago: see that its writer is at work and still writes there"
     )

@@ -125,7 +125,7 @@ def store() -> Iterator[tuple[int, Callable[[], None]]]:
 def test_a_collector_waits_for_a_store_that_is_away_when_it_begins(
     tmp_path: Path, start: Start, store: tuple[int, Callable[[], None]]
 ) -> None:
-    """It says so in a line a try, takes no request for stored, and goes on by itself when the store is there."""
+    """It says so, takes no request for stored, and goes on by itself when the store is there."""
     (tmp_path / "aidial.log").write_bytes(chat_line(1) + b"\n")
     (port, begin), listen = store, free_port()
     config = f"""
@@ -136,7 +136,7 @@ collector:
 """
     process = start(config, "collect", "files", "--follow", str(tmp_path / "aidial.log"), **KEYS)
     log = tmp_path / "log"
-    wait_for(lambda: log.read_text().count("the collector waits for the lake s3://bucket/lake") >= 2)
+    wait_for(lambda: "the lake s3://bucket/lake" in log.read_text())
     refused = httpx.post(f"http://127.0.0.1:{listen}/data", content=chat_line(2), headers=JSON, timeout=120)
     assert refused.status_code == 503
     assert process.poll() is None
@@ -153,7 +153,7 @@ collector:
     assert "Traceback" not in log.read_text()
 
 
-def test_a_store_that_is_away_is_one_line_for_each_try_of_each_part(
+def test_a_store_that_is_away_is_a_line_a_minute_for_all_parts(
     tmp_path: Path, start: Start, store: tuple[int, Callable[[], None]]
 ) -> None:
     """No traceback of any part, the pages are served, and SIGTERM ends all in time."""
@@ -166,11 +166,12 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
 """
     process, log = start(config, **KEYS), tmp_path / "log"
     wait_for(lambda: states(port) == dict.fromkeys(("collector", "evaluator", "upkeep", "monitor"), "failing"))
-    for words in ("the collector waits", "a pass of the evaluator failed", "list_deployments failed"):
-        wait_for(lambda words=words: log.read_text().count(words) >= 2)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
-    for line in log.read_text().splitlines():
+    lines = log.read_text().splitlines()
+    # Each part has met it by now, and tried again each second; a slow machine may have taken some minutes for it.
+    assert 1 <= sum(" ERROR " in line or " failed for " in line for line in lines) <= 3
+    for line in lines:
         assert line[:4].isdigit(), f"a line that does not begin with its time: {line}"
 
 
