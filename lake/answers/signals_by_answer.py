@@ -159,17 +159,26 @@ def read_signaled(logs: Table, signals: pa.Table) -> pa.Table:
     first = days["min"] - min(_DAYS_BEFORE * _DAY, days["min"] - date.min)
     rows = signals.to_pylist()
     found = _read_about(DayReader(logs, first, days["max"]), rows, IS_RATABLE)
-    join = SignalJoin(found, rows)
-    # A signal that names neither conversation nor person is about none of several, however many there are.
-    unjoined = [
+    left = rows
+    # An answer that is read for its id may have another one, which is then no longer that of one answer alone.
+    while unjoined := _may_be_elsewhere(found, left):
+        found = pa.concat_tables([found, _read_about(DayReader(logs, date.min, date.max), unjoined, IS_RATABLE)])
+        searched = set(map(id, unjoined))
+        left = [one for one in left if id(one) not in searched]
+    until = datetime.combine(days["max"], time.max, UTC)
+    return with_namesakes(logs, found, until, signals)
+
+
+def _may_be_elsewhere(answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Give the signals that are joined with none of these answers and may be with others."""
+    join = SignalJoin(answers, signals)
+    # One that names neither conversation nor person is about none of several, however many there are.
+    return [
         one
-        for one in rows
+        for one in signals
         if (reason := join.unjoined(one)) is not None
         and (reason is UnjoinedReason.UNKNOWN_ID or one["chat_id"] is not None or one["user_id"] is not None)
     ]
-    others = _read_about(DayReader(logs, date.min, date.max), unjoined, IS_RATABLE)
-    until = datetime.combine(days["max"], time.max, UTC)
-    return with_namesakes(logs, pa.concat_tables([found, others]), until, signals)
 
 
 def with_namesakes(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lake import (
@@ -124,6 +124,10 @@ def test_list_page_and_join_of_the_whole_log_agree(rows: list[Any], said: Any, r
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(ANSWERS, min_size=1, max_size=8, unique_by=lambda one: one[0]), st.lists(LIKES, min_size=1, max_size=4))
+@example(
+    [(3, None, "c", "u"), (0, "2", "c", "u"), (1, "2", "c", "v"), (2, "2", "c", "u")],
+    [(16, "1", "c", "u"), (16, "2", "c", "v")],
+)
 def test_the_answers_that_decide_give_the_join_of_the_whole_log(rows: list[Any], said: list[Any]) -> None:
     """However far away its namesakes are, each signal is joined, or not with a reason, as by all answers."""
     answers = [
