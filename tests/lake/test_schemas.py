@@ -33,3 +33,21 @@ def test_rows_fill_absent_columns_with_null() -> None:
     rows = TABLES["scores"].rows([{"metric": "recall"}])
     assert rows["metric"].to_pylist() == ["recall"]
     assert rows["value"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("column", "members"),
+    [
+        ("contexts", ["text", "title", "url", "page", "id"]),
+        ("citations", ["statement", "chunk", "start", "end"]),
+        ("scores", ["metric", "metric_version", "value", "reason", "failed_part"]),
+        ("source", ["kind", "name", "partition", "offset"]),
+    ],
+)
+def test_a_column_of_objects_has_the_same_members_in_each_table(column: str, members: list[str]) -> None:
+    """Queries of others name them."""
+    types = [spec.schema.field(column).type for spec in TABLES.values() if column in spec.schema.names]
+    assert types
+    for one in types:
+        inner = one.value_type if pa.types.is_list(one) else one
+        assert [inner.field(place).name for place in range(inner.num_fields)] == members

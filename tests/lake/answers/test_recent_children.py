@@ -77,6 +77,7 @@ def test_a_table_that_was_made_anew_is_read_anew(tmp_path: Path) -> None:
     assert [rows.num_rows for rows in (recent.between(begin, NOW) or {}).values()] == [2]
     shutil.rmtree(table.uri)
     lake.table(PARSED_LOGS, "a").append(child(3, -1))
+    lake.table(PARSED_LOGS, "a").append(child(4, -1, ContextsOrigin.CITED))
     recent.forget()
     found = recent.between(begin, NOW) or {}
     assert [rows["event_id"].to_pylist() for rows in found.values()] == [["e3"]]

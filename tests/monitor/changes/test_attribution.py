@@ -46,6 +46,7 @@ def test_a_changed_model_is_named_with_its_time() -> None:
         Feature.MODEL, "gpt", "gpt-4o", "gpt-5",
     )  # fmt: skip
     assert change.earliest <= ONSET <= change.latest
+    assert change.earliest < change.at <= change.latest
     assert abs(change.at - ONSET) <= timedelta(minutes=3)
     assert words_of([change], ONSET) == "at 2026-11-18 09:30 UTC (at the onset): model of gpt gpt-4o to gpt-5"
 

@@ -148,6 +148,7 @@ def test_a_cut_is_a_whole_number_of_contexts(k: Any) -> None:
         ("20 days of leave", "30 days of leave", False),
         ("days of leave: 20 after 5 years", "days of leave: 30 after 5 years", False),
         ("28 states and 8 territories", "28 states", True),
+        ("x 30 at 40", "x 20 of 40", False),
     ],
 )
 def test_an_answer_agrees_with_half_of_the_words_and_numbers_of_a_reference_that_has_some(

@@ -17,6 +17,7 @@ from monitor.floors import FloorDetails
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.standard import alert_of
+from monitor.notify.formats.summaries import SUMMARY_FORMATS
 from monitor.regression import SegmentChange, StreamKey
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_group import change
@@ -213,3 +214,9 @@ def test_without_a_secret_only_the_ready_made_formats_are_accepted() -> None:
     with pytest.raises(ValueError, match="has no secret to sign with"):
         WebhookSettings.model_validate({"url": URL})
     assert WebhookSettings.model_validate({"url": URL, "format": "teams"}).secret is None
+
+
+def test_each_format_of_messages_has_one_of_summaries() -> None:
+    assert SUMMARY_FORMATS.keys() == FORMATS.keys()
+    for form in ("slack", "teams"):
+        assert "https://watch.example/incidents" in SUMMARY_FORMATS[form]([], "team", "https://watch.example/").decode()
