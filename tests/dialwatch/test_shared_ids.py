@@ -82,7 +82,12 @@ def test_one_like_is_of_one_answer_and_one_dislike_of_another(tmp_path: Path, re
     monitor.refresh()
     reason = "no_id" if response_id is None else "shared_id"
     labels = {"deployment": "rag-app", "reason": reason}
-    assert registry_of(lambda: monitor.snapshot).get_sample_value("dialwatch_unjoined_signals", labels) == 1
+    assert (
+        registry_of(lambda: monitor.snapshot, "staging").get_sample_value(
+            "dialwatch_unjoined_signals", labels | {"installation": "staging"}
+        )
+        == 1
+    )
     with TestClient(create_app(monitor)) as client:
         assert "Of 3 signals of the last 7 days 1 count for no answer" in client.get("/deployment?name=rag-app").text
         chosen = client.get("/ground-truth.json?deployment=rag-app").json()["chosen"]

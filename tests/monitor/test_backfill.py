@@ -87,7 +87,7 @@ def test_a_regression_is_found_as_if_there_had_been_none(
     monitor: Monitor, lake: Lake, rows: Any, clock: Any, settings: Any, tmp_path: Any, value: float
 ) -> None:
     """Old scores neither hide a fall nor move its time, nor are they learned from as the reference."""
-    quiet = Lake(str(tmp_path / "quiet"))
+    quiet = Lake(str(tmp_path / "quiet"), installation=lake.installation)
     for one in (rows, type(rows)(quiet)):
         one.hours("rag", 60, lambda left: 0.8 if left > 10 else 0.35, METRIC)
     old_scores(rows, clock, value)

@@ -168,9 +168,12 @@ def _coverage(deployment: DeploymentState, period: Period, answers: int) -> floa
 
 def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_requests: bool) -> tuple[State, str]:
     """Give the state and its reason, in words for the page."""
-    pages, warnings = list(_pages(deployment, times)), list(_warnings(deployment, times))
-    if pages or warnings:
-        return (State.PAGE if pages else State.WARNING), _first([*pages, *warnings])
+    pages, warnings, stopped = (
+        list(some) for some in (_pages(deployment, times), _warnings(deployment, times), _stopped(deployment))
+    )
+    if pages or warnings or stopped:
+        worse = _first([*pages, *warnings])
+        return (State.PAGE if pages else State.WARNING), "; ".join([*worse, *stopped])
     readings = deployment.readings.values()
     watching = [one for one in readings if one.status is Status.WATCHING and one.can_fire]
     learning = [one for one in readings if one.status is Status.LEARNING]
@@ -188,9 +191,9 @@ def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_
     return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
 
 
-def _first(problems: Sequence[str]) -> str:
-    more = f"; {len(problems) - 1} more" if len(problems) > 1 else ""
-    return problems[0] + more
+def _first(problems: Sequence[str]) -> Sequence[str]:
+    more = len(problems) - 1
+    return [*problems[:1], f"{more} more"] if more > 0 else problems
 
 
 def _learned(reading: Reading) -> float:
@@ -222,10 +225,13 @@ def _pages(deployment: DeploymentState, times: Times) -> Iterator[str]:
 def _warnings(deployment: DeploymentState, times: Times) -> Iterator[str]:
     yield from _regressed(deployment, times, paging=False)
     yield from (_limit(change.key.metric) for change in deployment.passed if not change.pages)
+    yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
+
+
+def _stopped(deployment: DeploymentState) -> Iterator[str]:
     yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
     yield from (f"the judge of {metric} stopped by an error" for metric in deployment.stopped_judges)
     yield from (f"limit {floor.replace('_', ' ')} stopped by an error" for floor in deployment.stopped_floors)
-    yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
 
 
 def _limit(floor: str) -> str:

@@ -77,7 +77,8 @@ def test_a_status_says_what_may_be_done_next(
     server.always = fails(status, code, "private")
     error = failure_of(bench)
     assert error.failure == expected
-    assert error.without_text == f"status {status}" + (f" ({code})" if code else "")
+    assert error.without_text.partition(";")[0] == f"status {status}" + (f" ({code})" if code else "")
+    assert ("requests_per_minute" in error.without_text) == (status == 429)
     assert "private" in str(error)
 
 

@@ -80,6 +80,10 @@ def test_a_case_counts_for_answers_that_were_asked_for_after_its_own(logs: Table
     case = replace(CASE, source_response_id=name)
     assert found(logs, Asked(requested_at=NOON + timedelta(seconds=1)), case) == ("c", ReferenceMatch.EXACT)
     assert found(logs, Asked(requested_at=NOON - timedelta(seconds=1)), case) is None
-    for own in ({"event_id": name}, {"response_id": name}, {"response_ids": (name,)}):
-        assert found(logs, replace(Asked(requested_at=NOON + timedelta(seconds=1)), **own), case) is None
-    assert found(logs, Asked(), replace(CASE, source_response_id="gone")) == ("c", ReferenceMatch.EXACT)
+    later = Asked(requested_at=NOON + timedelta(seconds=1))
+    assert found(logs, replace(later, event_id="source"), case) is None
+    assert found(logs, replace(later, response_id=name), case) is not None, "another answer with its id"
+    gone = replace(CASE, source_response_id="gone")
+    assert found(logs, Asked(), gone) == ("c", ReferenceMatch.EXACT)
+    for own in ({"event_id": "gone"}, {"response_id": "gone"}, {"response_ids": ("gone",)}):
+        assert found(logs, replace(later, **own), gone) is None

@@ -102,7 +102,8 @@ def test_who_is_left_alone_learns_anew_once_and_saves(
     before, _ = upgrade
     rows.logs("rag", {"response_id": "answer-of-kim", "event_id": "call-of-kim", "user_id": "kim"})
     at = clock() - timedelta(minutes=1)
-    rows.scores("rag", {"requested_at": at, "date": at.date(), "value": 0.0, "response_id": "answer-of-kim"})
+    score = {"event_id": "call-of-kim", "response_id": "answer-of-kim", "value": 0.0}
+    rows.scores("rag", {"requested_at": at, "date": at.date()} | score)
     hour_of(rows, clock, before)
     erase(lake, Subject(user="kim"), clock())
     for _ in range(8):

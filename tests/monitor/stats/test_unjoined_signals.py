@@ -35,9 +35,10 @@ def counted(monitor: Monitor) -> dict[str, float | None]:
     """Refresh twice, as what is counted after a snapshot is in the next one; give the samples by reason."""
     monitor.refresh()
     monitor.refresh()
-    registry: CollectorRegistry = registry_of(lambda: monitor.snapshot)
+    registry: CollectorRegistry = registry_of(lambda: monitor.snapshot, "staging")
     reasons = ("unknown_id", "shared_id", "no_id")
-    return {one: registry.get_sample_value(METRIC, {"deployment": "rag", "reason": one}) for one in reasons}
+    of_all = {"deployment": "rag", "installation": "staging"}
+    return {one: registry.get_sample_value(METRIC, of_all | {"reason": one}) for one in reasons}
 
 
 def test_unjoined_signals_are_counted_by_reason(monitor: Monitor, rows: ScoreColumns, lake: Lake) -> None:
