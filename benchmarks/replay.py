@@ -1,61 +1,55 @@
-"""Smallest drop that a replay finds in four of five runs, by the number of cases: by simulation.
+"""Smallest drop that replays find within five nights in four of five series, by the number of cases: by simulation.
 
-Each case passes with a probability of its own, drawn from a beta distribution with the mean of the deployment; a drop
-takes the same share of each. `python -m benchmarks.replay`.
+Applications and nights are those of `benchmarks.replay_nights`, without a swing: a drop takes the same share of each
+case's probability to pass. `python -m benchmarks.replay`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evaluator.replays.comparison import compare
+from benchmarks.replay_nights import CONCENTRATIONS, PASS_RATE, as_built, draw_night, draw_passes
 
-ALPHA = 0.05
 POWER = 0.8
-PASS_RATE = 0.9
 CASES = (50, 200, 1000)
-RUNS = (1, 7, 30)
-CONCENTRATIONS = {"answers vary": 2.0, "answers hardly vary": 0.2}
-"""Sum of both parameters of the beta distribution: the smaller, the more cases always pass or always fail."""
+STARTS = (1, 8, 30)
+WITHIN = 5
 
-_DRAWS = 200
-_STEPS = 9
+_DRAWS = 50
+_STEPS = 7
 
 
 def main() -> None:
     """Print a row a kind of deployment and number of cases."""
     random = np.random.default_rng(1)
-    print("deployment | cases | " + " | ".join(f"run {run} after the baseline" for run in RUNS))
+    print("deployment | cases | " + " | ".join(f"from night {start} after the baseline" for start in STARTS))
     for name, concentration in CONCENTRATIONS.items():
         for cases in CASES:
-            found = [smallest_drop(random, cases, concentration, run) for run in RUNS]
-            print(f"{name} | {cases} | " + " | ".join(f"{drop:.3f}" for drop in found))
+            found = [smallest_drop(random, cases, concentration, start) for start in STARTS]
+            print(f"{name} | {cases} | " + " | ".join(f"{drop:.2f}" for drop in found), flush=True)
 
 
-def smallest_drop(random: np.random.Generator, cases: int, concentration: float, run: int) -> float:
+def smallest_drop(random: np.random.Generator, cases: int, concentration: float, start: int) -> float:
     """Give the drop of the share of cases that pass which is found with the probability `POWER`, by bisection."""
     low, high = 0.0, PASS_RATE
     for _ in range(_STEPS):
         drop = (low + high) / 2
-        if _power(random, cases, concentration, run, drop) < POWER:
+        found = sum(_is_found(random, cases, concentration, start, drop) for _ in range(_DRAWS))
+        if found < POWER * _DRAWS:
             low = drop
         else:
             high = drop
     return high
 
 
-def _power(random: np.random.Generator, cases: int, concentration: float, run: int, drop: float) -> float:
-    found = 0
-    for _ in range(_DRAWS):
-        passes = random.beta(PASS_RATE * concentration, (1 - PASS_RATE) * concentration, cases)
-        before, after = random.random(cases) < passes, random.random(cases) < passes * (1 - drop / PASS_RATE)
-        found += compare(_scores(before), _scores(after), ALPHA, run).is_regression
-    return found / _DRAWS
-
-
-def _scores(values: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
-    return {f"case-{n:04d}": {"case_passed": float(value)} for n, value in enumerate(values)}
+def _is_found(random: np.random.Generator, cases: int, concentration: float, start: int, drop: float) -> bool:
+    passes = draw_passes(random, cases, concentration)
+    nights = [draw_night(random, passes, 0.0) for _ in range(start)]
+    for night in range(start, start + WITHIN):
+        nights.append(draw_night(random, passes * (1 - drop / PASS_RATE), 0.0))
+        if as_built(nights, night):
+            return True
+    return False
 
 
 if __name__ == "__main__":

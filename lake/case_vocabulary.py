@@ -55,13 +55,15 @@ class ReplayVerdict(StrEnum):
     """`replays.verdict`: what became of a run that asked the accepted cases again.
 
     `baseline`: there was no run to compare with. `regression`: the answers are worse than those of the baseline, or
-    were in an earlier run and are not shown to be as good again. `too_few`: so few cases could be compared that not
+    were in an earlier run and are not shown to be as good again. `suspected`: they are worse than single answers vary,
+    and not worse than whole runs may differ: later runs tell. `too_few`: so few cases could be compared that not
     even all of them answered worse would have been a regression. `incomplete`: more than a tenth of the cases were not
     answered.
     """
 
     BASELINE = "baseline"
     REGRESSION = "regression"
+    SUSPECTED = "suspected"
     NO_REGRESSION = "no_regression"
     TOO_FEW = "too_few"
     INCOMPLETE = "incomplete"

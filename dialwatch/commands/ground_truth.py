@@ -215,7 +215,8 @@ def replay(
     require_evidence: Annotated[
         bool,
         typer.Option(
-            "--require-evidence", help="End with exit code 1 too if so little was compared that none could be found."
+            "--require-evidence",
+            help="End with exit code 1 too if too little was compared, or a regression is only suspected.",
         ),
     ] = False,
     accept_: Annotated[

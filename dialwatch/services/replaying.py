@@ -88,7 +88,8 @@ def _run_if_due(settings: Settings, lake: Lake, name: str, stop: threading.Event
 
 def _log(run: ReplayRun) -> None:
     text = "replay %s of deployment %r: %s; %d cases asked, %d without an answer"
-    level = logging.INFO if run.verdict in (ReplayVerdict.BASELINE, ReplayVerdict.NO_REGRESSION) else logging.WARNING
+    is_bad = run.verdict in (ReplayVerdict.REGRESSION, ReplayVerdict.TOO_FEW, ReplayVerdict.INCOMPLETE)
+    level = logging.WARNING if is_bad else logging.INFO
     logger.log(
         level, text, run.run_id, run.deployment, run.verdict, len(run.rows), run.errors,
         extra={"deployment": run.deployment},

@@ -13,11 +13,28 @@ from typing import Any
 from evaluator.metrics import Metric
 from evaluator.replays.asking import Asked, Deployment, ask_all
 from evaluator.replays.comparison import Comparison, Scores, compare
-from evaluator.replays.earlier_runs import EarlierRuns, RegressedRun, answers_compared_with, earlier_runs, rows_of_run
+from evaluator.replays.earlier_runs import (
+    EarlierRuns,
+    RegressedRun,
+    answers_compared_with,
+    earlier_runs,
+    rows_of_run,
+    rows_of_unchanged,
+)
 from evaluator.replays.kept_answers import Row, kept_scores, values_of
 from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
-from lake import GROUND_TRUTH, REPLAYS, CaseStatus, Lake, PassTransaction, ReplayVerdict, Table, cases_in
+from lake import (
+    CASE_PASSED,
+    GROUND_TRUTH,
+    REPLAYS,
+    CaseStatus,
+    Lake,
+    PassTransaction,
+    ReplayVerdict,
+    Table,
+    cases_in,
+)
 
 _MOST_UNANSWERED = 0.1
 """Share of the cases: with more the run is incomplete."""
@@ -96,8 +113,10 @@ def replay(
     )
     old, changed = kept(before)
     unanswered = {one.case["case_id"] for one in asked if one.reply.answer is None}
-    comparison = compare(old, _scores(asked, scored, used), settings.alpha, earlier.number, unanswered)
-    fallen = _fall(table, earlier.regressed, old, kept, settings.alpha)
+    between = [{**kept(rows)[0], **_not_passed(rows)} for rows in rows_of_unchanged(table, earlier)]
+    against = partial(compare, old, alpha=settings.alpha, between=between)
+    comparison = against(_scores(asked, scored, used), number=earlier.number, unanswered=unanswered)
+    fallen = _fall(table, earlier.regressed, kept, against)
     verdict = _verdict(len(unanswered) / len(asked) if asked else 1.0, earlier, comparison, fallen)
     run_id = secrets.token_hex(8)
     of_run = {
@@ -149,16 +168,20 @@ def _scores(asked: Sequence[Asked], scored: Sequence[Sequence[Row]], metrics: Se
 def _fall(
     table: Table,
     regressed: RegressedRun | None,
-    old: Scores,
     kept: Callable[[Sequence[Row]], tuple[Scores, Collection[str]]],
-    alpha: float,
+    against: Callable[..., Comparison],
 ) -> Comparison | None:
     """Compare the run that found the open regression with the baseline; None where none is open."""
     if regressed is None:
         return None
     rows = rows_of_run(table, regressed.run_id)
     then, _ = kept(rows)
-    return compare(old, then, alpha, regressed.number, {row["case_id"] for row in rows if row["answer"] is None})
+    return against(then, number=regressed.number, unanswered=_not_passed(rows).keys())
+
+
+def _not_passed(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
+    """Give the cases of kept rows that were not answered: they do not pass."""
+    return {row["case_id"]: {CASE_PASSED: 0.0} for row in rows if row["answer"] is None}
 
 
 def _verdict(
@@ -173,6 +196,8 @@ def _verdict(
     if fallen is not None and fallen.is_regression:
         is_over = comparison.is_as_good_again(fallen)
         return ReplayVerdict.NO_REGRESSION if is_over else ReplayVerdict.REGRESSION
+    if comparison.is_suspect:
+        return ReplayVerdict.SUSPECTED
     return ReplayVerdict.NO_REGRESSION if comparison.can_show_regression else ReplayVerdict.TOO_FEW
 
 

@@ -10,6 +10,7 @@ from lake.vocabulary import AlertEvent, Floor
 from monitor.floors.results import FloorChange, FloorDetails
 from monitor.stats.replays import ReplayStats
 
+_SAY_NOTHING = (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED)
 _WORSE = "accepted cases that were asked again are answered worse than before"
 _WELL = "accepted cases that were asked again are answered as well as before"
 _ACCEPTED = "a person accepted the answers of this run"
@@ -18,13 +19,15 @@ _ACCEPTED = "a person accepted the answers of this run"
 def changes_of_replays(
     latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
 ) -> Iterator[FloorChange]:
-    """Give the alerts that begin or end with the latest run of each deployment; one that is too small says nothing.
+    """Give the alerts that begin or end with the latest run of each deployment.
+
+    A run that is too small says nothing, nor does one that only makes suspicious.
 
     `last` has of each floor whether its alert is open, and when that changed.
     """
     for name, run in latest.items():
         is_open, _ = last.get((name, Floor.REPLAY), (False, None))
-        if run.started_at is None or run.verdict in (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW):
+        if run.started_at is None or run.verdict in _SAY_NOTHING:
             continue
         is_worse = run.verdict == ReplayVerdict.REGRESSION and not run.is_baseline
         if is_worse and not is_open:

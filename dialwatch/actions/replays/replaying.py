@@ -18,7 +18,7 @@ from evaluator.replays import ReplayRun
 from lake import LostRaceError, ReplayVerdict
 
 _EXCERPT = 200
-_HEAD = ("metric", "cases", "before", "now", "mean difference (95 %)", "probability")
+_HEAD = ("metric", "cases", "before", "now", "mean difference (95 %)", "by cases", "by runs", "level")
 
 
 def run(
@@ -34,7 +34,7 @@ def run(
     """Ask the accepted cases of a deployment again, and print what changed.
 
     Raises ConfigError where no key or address is set, SystemExit with code 1 where the run found a regression and
-    `fail_on_regression` is set, or compared too little to find one and `require_evidence` is set, or could not be
+    `fail_on_regression` is set, or does not tell whether there is one and `require_evidence` is set, or could not be
     completed.
     """
     lake = open_filled(settings)
@@ -60,7 +60,7 @@ def run(
         write_markdown(made, markdown)
     fails = {ReplayVerdict.INCOMPLETE}
     fails |= {ReplayVerdict.REGRESSION} if fail_on_regression else set()
-    fails |= {ReplayVerdict.TOO_FEW, ReplayVerdict.BASELINE} if require_evidence else set()
+    fails |= {ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED, ReplayVerdict.BASELINE} if require_evidence else set()
     if made.verdict in fails:
         raise SystemExit(1)
 
@@ -76,7 +76,7 @@ def _print(made: ReplayRun) -> None:
                 f"{one.before:.2f}",
                 f"{one.after:.2f}",
                 f"{one.mean_difference:+.2f} ({one.lower:+.2f} to {one.upper:+.2f})",
-                probability_words(one),
+                *probability_words(one),
             )
             for one in made.comparison.metrics
         ]

@@ -13,7 +13,7 @@ from evaluator.replays import Outcome, ReplayRun
 from lake import FAILED_PART_MEANING, ReplayVerdict
 
 _EXCERPT = 300
-_HEAD = "| metric | cases | before | now | mean difference (95 %) | probability |"
+_HEAD = "| metric | cases | before | now | mean difference (95 %) | by cases | by runs | level |"
 _XML_1_0_REFUSES = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")
 
 
@@ -21,10 +21,10 @@ def write_markdown(run: ReplayRun, path: Path) -> None:
     """Write the run as Markdown: figures, and the worst cases with both answers."""
     lines = [f"# Replay of {_plain(headline(run))}", "", f"{counts(run)}.", ""]
     if run.comparison is not None:
-        lines += [_HEAD, "|---|---|---|---|---|---|"]
+        lines += [_HEAD, "|---|---|---|---|---|---|---|---|"]
         lines += [
             f"| {one.metric} | {one.pairs} | {one.before:.2f} | {one.after:.2f} | {one.mean_difference:+.2f} "
-            f"({one.lower:+.2f} to {one.upper:+.2f}) | {probability_words(one)} |"
+            f"({one.lower:+.2f} to {one.upper:+.2f}) | {' | '.join(probability_words(one))} |"
             for one in run.comparison.metrics
         ]
         lines.append("")

@@ -15,6 +15,8 @@ WORST = 5
 VERDICT_WORDS: Mapping[ReplayVerdict, str] = {
     ReplayVerdict.BASELINE: "first run: later ones are compared with it",
     ReplayVerdict.REGRESSION: "regression: the answers got worse",
+    ReplayVerdict.SUSPECTED: "suspected: the answers are worse than single answers vary, but whole runs may differ so "
+    "much; later runs tell",
     ReplayVerdict.NO_REGRESSION: "no regression",
     ReplayVerdict.TOO_FEW: "too few: nothing is known",
     ReplayVerdict.INCOMPLETE: "incomplete: more than a tenth of the cases were not answered, so nothing is concluded",
@@ -60,10 +62,11 @@ def counts(run: ReplayRun) -> str:
     return ", ".join(parts) + f"; {run.tokens:,} tokens"
 
 
-def probability_words(metric: MetricComparison) -> str:
-    """Give the probability, and whether it is small enough."""
-    sign = "≤" if metric.probability <= metric.level else ">"
-    return f"{metric.probability:.2g} {sign} {metric.level:.2g}"
+def probability_words(metric: MetricComparison) -> tuple[str, str, str]:
+    """Give the probabilities by cases and by runs, each with a mark where it is small enough, and the level."""
+    marks = (f"{one:.2g}{' ≤' if one <= metric.level else ' >'}" for one in (metric.by_cases, metric.by_runs))
+    by_cases, by_runs = marks
+    return by_cases, by_runs, f"{metric.level:.2g}"
 
 
 def failed_parts(row: Mapping[str, Any]) -> FailedPart | None:

@@ -167,12 +167,31 @@ def test_evidence_can_be_required(config: Path, dial: DialServer) -> None:
     """A CI that wants to be sure fails where nothing was compared, and where too little was."""
     assert replayed(config, "--require-evidence").returncode == 1
     assert replayed(config, "--require-evidence").returncode == 0
-    for _ in range(9):
-        replayed(config)
+    table = Lake(str(config.parent / "lake")).table(GROUND_TRUTH, "rag")
+    fewer = [row | {"version": 2, "status": "rejected"} for row in table.read().to_pylist()[:3]]
+    table.append(GROUND_TRUTH.rows(fewer))
     done = replayed(config, "--require-evidence")
     assert done.returncode == 1
-    assert "too few: nothing is known; 8 cases could be compared, and a regression shows with 9 or more" in done.stdout
+    assert "too few: nothing is known; 5 cases could be compared, and a regression shows with 7 or more" in done.stdout
     assert replayed(config).returncode == 0
+
+
+def test_a_suspicion_is_no_regression_and_no_evidence(config: Path, dial: DialServer, tmp_path: Path) -> None:
+    """One bad night may be one: two more of the same are a regression."""
+    table = Lake(str(config.parent / "lake")).table(GROUND_TRUTH, "rag")
+    [row, *_] = table.read().to_pylist()
+    more = [row | {"case_id": f"more-{n}", "question": f"How many kinds has store {n}?", "facts": [fact(str(n))],
+                   "answer": fact(str(n)), "context": [fact(str(n))]} for n in range(10, 50)]  # fmt: skip
+    table.append(GROUND_TRUTH.rows(more))
+    dial.answer = lambda question: misses(question) if question.endswith("9?") else right(question)
+    replayed(config)
+    dial.answer = lambda question: misses(question) if question[-2] in "56789" else right(question)
+    junit = tmp_path / "junit.xml"
+    done = replayed(config, "--require-evidence", "--junit", junit)
+    assert done.returncode == 1
+    assert "suspected: the answers are worse than single answers vary, but whole runs may differ so much" in done.stdout
+    assert ElementTree.parse(junit).getroot().get("failures") == "0"
+    assert [replayed(config, "--fail-on-regression").returncode for _ in range(2)] == [0, 1]
 
 
 def test_a_regression_that_lasts_names_its_first_run(config: Path, dial: DialServer) -> None:

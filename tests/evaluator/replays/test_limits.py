@@ -17,7 +17,14 @@ from evaluator.metrics import metric_named
 from evaluator.replays import Outcome, ReplaySettings, Reply
 from evaluator.replays.asking import DialDeployment, ask_all
 from evaluator.replays.comparison import CaseChange, Comparison, MetricComparison, compare
-from evaluator.replays.earlier_runs import EarlierRuns, RegressedRun, answers_compared_with, earlier_runs, rows_of_run
+from evaluator.replays.earlier_runs import (
+    EarlierRuns,
+    RegressedRun,
+    answers_compared_with,
+    earlier_runs,
+    rows_of_run,
+    rows_of_unchanged,
+)
 from evaluator.replays.kept_answers import values_of
 from evaluator.replays.run import last_run_at
 from evaluator.replays.scores import better_if_higher, replay_metrics
@@ -171,19 +178,27 @@ def test_a_comparison_counts_each_case() -> None:
     assert CaseChange("x", 1e-8).outcome == Outcome.BETTER
 
 
-@pytest.mark.parametrize(("worse", "number", "expected"), [(5, 1, False), (6, 1, True), (7, 2, False), (8, 2, True)])
-def test_so_many_cases_must_be_worse_for_a_regression(worse: int, number: int, expected: bool) -> None:
-    """Each halves the probability: 0.025 of the first run takes six, 0.05 / 6 of the second seven or more."""
-    found = compared(*[(1.0, 0.0)] * worse, number=number)
-    if number == 1:
-        assert found.is_regression is found.can_show_regression is expected
-        assert found.metrics[0].needed_pairs == 6
-        assert found.metrics[0].level == 0.025
-    else:
-        assert found.metrics[0].level == pytest.approx(0.05 / 6)
-        assert found.is_regression is (worse >= 7)
-    assert not compared(*[(0.0, 1.0)] * worse, number=number).is_regression
-    assert found.metrics[0].probability == 0.5**worse
+@pytest.mark.parametrize(("worse", "expected"), [(6, False), (7, True)])
+def test_so_many_cases_must_be_worse_for_a_regression(worse: int, expected: bool) -> None:
+    """Each halves the probability in the first run: 0.05 * (1/6 + 1/75) takes seven."""
+    found = compared(*[(1.0, 0.0)] * worse)
+    assert found.is_regression is found.can_show_regression is expected
+    [metric] = found.metrics
+    assert (metric.needed_pairs, metric.level) == (7, pytest.approx(0.009))
+    assert metric.by_cases == pytest.approx(0.5**worse)
+    assert not compared(*[(0.0, 1.0)] * worse).is_regression
+
+
+@pytest.mark.parametrize(("worse", "expected"), [(3, False), (4, True)])
+def test_fewer_cases_are_enough_after_more_runs(worse: int, expected: bool) -> None:
+    """The last of ten runs is the worst one of a case by a probability of a tenth."""
+    well = {f"{n}": {"case_passed": 1.0} for n in range(worse)}
+    bad = {case: {"case_passed": 0.0} for case in well}
+    found = compare(well, bad, 0.05, 9, between=[well] * 8)
+    assert found.is_regression is found.can_show_regression is expected
+    [metric] = found.metrics
+    assert (metric.needed_pairs, metric.runs) == (4, 10)
+    assert metric.by_cases == pytest.approx(6 * 0.1**worse)
 
 
 def test_an_interval_is_of_two_standard_errors() -> None:
@@ -195,8 +210,8 @@ def test_an_interval_is_of_two_standard_errors() -> None:
     assert (alone.lower, alone.upper) == (float("-inf"), float("inf"))
 
 
-def metric(name: str, mean: float, lower: float, probability: float = 0.0) -> MetricComparison:
-    return MetricComparison(name, 9, 1.0, 0.0, mean, lower, 1.0, probability, 0.01)
+def metric(name: str, mean: float, lower: float, by_runs: float = 0.0) -> MetricComparison:
+    return MetricComparison(name, 9, 1.0, 0.0, mean, lower, 1.0, 0.0, by_runs, 0.01)
 
 
 @pytest.mark.parametrize(("lower", "expected"), [(-0.2, False), (-0.19, True), (0.1, True)])
@@ -232,18 +247,22 @@ def test_earlier_runs_are_those_after_the_last_baseline(lake: Lake) -> None:
     assert last_run_at(lake, NAME) is None
     table = runs(
         lake, ("old", BASE[1]), ("older", {"compared_with": "old"}), BASE, ("small", {"verdict": "too_few"}),
-        ("fall", {"verdict": "regression"}), ("again", {"verdict": "regression"}), ("cut", {"verdict": "incomplete"}),
+        ("odd", {"verdict": "suspected"}), ("fall", {"verdict": "regression"}), ("again", {"verdict": "regression"}),
+        ("cut", {"verdict": "incomplete"}),
     )  # fmt: skip
     table.append(REPLAYS.rows([{"replay_id": "x", "case_id": "a", "date": NOW.date()}]))
     found = earlier_runs(table)
     assert found.baseline == "base"
-    assert found.number == 3
-    assert found.regressed == RegressedRun("fall", 1, NOW + 4 * HOUR)
+    assert found.number == 4
+    assert found.regressed == RegressedRun("fall", 2, NOW + 5 * HOUR)
     assert found.compared == {"a": "base", "b": "small"}
+    assert found.unchanged == ["small", "odd"]
+    others = [[row["answer"] for row in rows] for rows in rows_of_unchanged(table, found)]
+    assert [sorted(one) for one in others] == [["small a"], ["odd a", "odd b"]]
     assert sorted(row["answer"] for row in answers_compared_with(table, found.compared)) == ["base a", "small b"]
     assert sorted(row["answer"] for row in rows_of_run(table, "fall")) == ["fall a", "fall b"]
     assert answers_compared_with(table, {}) == []
-    assert last_run_at(lake, NAME) == NOW + 6 * HOUR
+    assert last_run_at(lake, NAME) == NOW + 7 * HOUR
 
 
 def test_a_regression_is_open_until_a_run_finds_none(lake: Lake) -> None:
