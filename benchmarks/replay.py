@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.replay_nights import CONCENTRATIONS, PASS_RATE, as_built, draw_night, draw_passes
 
 POWER = 0.8
-CASES = (50, 200, 1000)
+CASES = (50, 200)
 STARTS = (1, 8, 30)
 WITHIN = 5
 

@@ -35,14 +35,21 @@ def changes(monitor: Monitor, lake: Lake) -> list[str]:
 def test_it_begins_with_a_regression_and_ends_with_a_run_that_is_none(
     monitor: Monitor, make_monitor: Callable[[], Monitor], lake: Lake, clock: Any
 ) -> None:
-    """A run that could not be completed, or compared too few cases, says nothing; a restart says nothing new."""
+    """A run that could not be completed, compared too few cases, or makes suspicious, says nothing.
+
+    A restart says nothing new.
+    """
     run(lake, clock, "baseline", 1.0, 1.0, is_baseline=True)
+    assert changes(monitor, lake) == []
+    run(lake, clock, "suspected", 1.0, 0.0)
     assert changes(monitor, lake) == []
     run(lake, clock, "regression", 1.0, 0.0, 0.0, 0.0)
     assert changes(monitor, lake) == ["firing"]
     run(lake, clock, "regression", 1.0, 0.0)
     assert changes(monitor, lake) == ["firing"]
     run(lake, clock, "incomplete", None)
+    assert changes(make_monitor(), lake) == ["firing"]
+    run(lake, clock, "suspected", 1.0)
     assert changes(make_monitor(), lake) == ["firing"]
     run(lake, clock, "too_few", 1.0)
     assert changes(make_monitor(), lake) == ["firing"]
