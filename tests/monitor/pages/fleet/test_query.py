@@ -113,3 +113,9 @@ def test_the_address_says_all_of_the_query(query: Query, column: Column, days: D
     assert (other.q, other.state, other.sort, other.days) == (query.q, query.state, column, query.days)
     assert other.reverse is (query.sort is column and not query.reverse)
     assert read(query.everything) == replace(query, q="", state=None)
+
+
+def test_the_usual_query_is_the_bare_address() -> None:
+    """Without a choice the page renews itself, over a week, sorted by state."""
+    assert Query() == Query(q="", state=None, sort=Column.STATE, reverse=False, days=Days.WEEK, renew=True)
+    assert Query().address() == "/"
