@@ -212,7 +212,7 @@ class _Search:
         return pa.table([days, rows["event_id"], rows["requested_at"], of_each], schema=_FOUND)
 
     def _rows(self, found: pa.Table) -> tuple[AnswerRow, ...]:
-        ids, days = found["event_id"].to_pylist(), sorted(set(found["date"].to_pylist()))
+        ids, days = found["event_id"].to_pylist(), set(found["date"].to_pylist())
         if not ids:
             return ()
         asked = pc.min_max(found["requested_at"]).as_py()

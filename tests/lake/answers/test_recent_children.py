@@ -81,3 +81,21 @@ def test_a_table_that_was_made_anew_is_read_anew(tmp_path: Path) -> None:
     recent.forget()
     found = recent.between(begin, NOW) or {}
     assert [rows["event_id"].to_pylist() for rows in found.values()] == [["e3"]]
+
+
+def test_a_reader_that_comes_too_late_for_what_is_new_reads_the_children_again(tmp_path: Path) -> None:
+    """The files of the new rows are gone after a compaction; children alone are given, each once."""
+    lake = Lake(str(tmp_path))
+    table = lake.table(PARSED_LOGS, "a")
+    table.append(child(1, -1))
+    recent, begin = RecentChildren(lake, lambda: NOW), NOW - timedelta(hours=2)
+    assert [rows.num_rows for rows in (recent.between(begin, NOW) or {}).values()] == [1]
+    table.append(child(2, -1))
+    table.append(child(3, -1, ContextsOrigin.CITED))
+    old = [file.path for file in table.live_files()]
+    compact(table)
+    for path in old:
+        (Path(table.uri) / path).unlink()
+    recent.forget()
+    found = recent.between(begin, NOW) or {}
+    assert [sorted(rows["event_id"].to_pylist()) for rows in found.values()] == [["e1", "e2"]]

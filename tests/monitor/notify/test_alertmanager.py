@@ -282,6 +282,23 @@ def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an
     assert len(delivered(alerts)) == 2
 
 
+def test_an_incident_is_sent_until_its_last_alert_is_over(
+    alerts: AlertStore, start_receiver: Callable[..., Any]
+) -> None:
+    """The end of one of its alerts leaves it open; for a quarter of an hour after the last one its end is sent."""
+    receiver = start_receiver()
+    alerts.record([transition(metric="a"), transition(metric="b")], START)
+    alerts.record([transition("resolved", 2, metric="a")], START)
+    sender = notifier(receiver.url, alerts)
+    assert len({one.incident_id for one in alerts.changes()}) == 1
+    assert sender.run_due(START) is not None
+    later = START + 2 * RESOLVED_FOR
+    assert sender.run_due(later) == later + RESEND_EVERY
+    alerts.record([transition("resolved", 3, metric="b")], later)
+    assert sender.run_due(later + RESEND_EVERY) is not None
+    assert sender.run_due(later + RESOLVED_FOR) is None
+
+
 def test_an_alertmanager_that_is_away_is_sent_alerts_when_it_is_back(
     alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:

@@ -138,7 +138,10 @@ def test_a_page_needs_the_evidence_of_the_whole_fleet() -> None:
                 paged[streams] = number
                 assert found.log_evidence >= found.log_page_threshold
                 assert np.exp(found.log_page_threshold) == pytest.approx(365 * 24 * streams)
+                assert found.false_alarm_every == SETTINGS.page_every
                 break
+            if found:
+                assert found.false_alarm_every == SETTINGS.false_alarm_every != SETTINGS.page_every
     assert paged[1] < paged[1000]
 
 

@@ -1,10 +1,14 @@
 """Scores by cases that nobody has accepted: they warn and never page, whatever the others do."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.monitor.regression.test_streams import HOUR, KEY, START, feed_all, hourly_scores
+from lake import SCORES
+from monitor.regression.streams import SILENT
+from tests.monitor.regression.feeding import feed
+from tests.monitor.regression.test_streams import HOUR, KEY, START, feed_all, hourly_scores, row
 
 
 def by(status: str | None, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -41,3 +45,13 @@ def test_good_scores_by_accepted_cases_do_not_hide_a_warning() -> None:
     assert [(one.change, one.reading.tier) for one in transitions] == [("firing", "warn")]
     reading = streams.readings()[KEY]
     assert (reading.status, reading.tier, reading.by_proposed) == ("regressed", "warn", True)
+
+
+@pytest.mark.parametrize(("pause", "status"), [(-HOUR, "regressed"), (timedelta(0), "watching")])
+def test_a_warning_by_proposed_cases_without_scores_for_four_weeks_is_not_shown(pause: timedelta, status: str) -> None:
+    rows = by("proposed", hourly_scores(40, 20)) + by("accepted", hourly_scores(40, 1000, seed=2))
+    streams, (warning,) = feed_all(rows)
+    assert warning.reading.by_proposed
+    later = max(one["requested_at"] for one in rows) + SILENT + pause
+    feed(streams, SCORES.rows([row(later, 0.8)]), later + HOUR)
+    assert streams.readings()[KEY].status == status

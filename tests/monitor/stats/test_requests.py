@@ -8,6 +8,7 @@ import pytest
 
 from lake import PARSED_LOGS
 from monitor.stats.requests import LOG_COLUMNS, RequestStats, failed
+from monitor.stats.sums import ROUGH_PER_UNIT
 
 NOTES = ["2 raw control characters were replaced", "the line is cut after 16777062 bytes"]
 
@@ -47,3 +48,19 @@ def test_a_request_that_failed_is_no_answer() -> None:
     assert (stats.total, stats.failed, stats.answers) == (4, 2, 1)
     hour = int(at.timestamp()) // 3600
     assert stats.by_time.total(hour, hour)[:2] == (3, 1)
+
+
+def test_tokens_and_costs_are_summed_over_time() -> None:
+    """The entry cost is the whole price of what people asked; a call that led to no other may have its own alone."""
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    asked = {"requested_at": at, "status": 200, "is_entry": True}
+    rows = [
+        asked | {"prompt_tokens": 3, "completion_tokens": 4, "price": 0.5, "deployment_price": 0.125},
+        asked | {"prompt_tokens": 8, "deployment_price": 0.25},
+        asked | {"is_entry": False, "deployment_price": 0.0625},
+    ]
+    stats = RequestStats().with_logs(PARSED_LOGS.rows(rows).select(LOG_COLUMNS))
+    hour = int(at.timestamp()) // 3600
+    own, entry = 0.4375, 0.75
+    assert stats.by_time.total(hour, hour) == (3, 2, 15, own * ROUGH_PER_UNIT, entry * ROUGH_PER_UNIT)
+    assert (stats.own_cost, stats.entry_cost) == (own, entry)

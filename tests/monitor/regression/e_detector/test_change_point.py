@@ -58,3 +58,16 @@ def test_a_weight_too_small_to_be_seen_beside_the_others_is_bearable() -> None:
     found = made.fall()
     assert found is not None
     assert found.at == START + 10 * HOUR
+
+
+@pytest.mark.parametrize(("may_recur", "hours"), [(True, (14, 15)), (False, None)])
+def test_a_fall_of_one_hour_of_each_day_is_told_with_it_where_changes_may_recur(
+    may_recur: bool, hours: tuple[int, int] | None
+) -> None:
+    generator, made = np.random.default_rng(1), BatchHistory(may_recur=may_recur)
+    number = np.arange(16 * 24)
+    values = generator.normal(np.where((number >= 5 * 24) & (number % 24 == 14), 0.3, 0.8), 0.02)
+    made.add(values, np.ones(len(number)), number, np.array([microseconds(START + hour * HOUR) for hour in range(384)]))
+    found = made.fall()
+    assert found is not None
+    assert found.hours == hours
