@@ -52,7 +52,12 @@ class MetricComparison:
     @property
     def is_worse(self) -> bool:
         """Whether it shows a regression."""
-        return self.is_suspect and self.by_runs <= self.level
+        return self.mean_difference < 0 and self.probability <= self.level
+
+    @property
+    def probability(self) -> float:
+        """The larger one of both, as both must be small."""
+        return max(self.by_cases, self.by_runs)
 
     @property
     def is_suspect(self) -> bool:
