@@ -1,0 +1,20 @@
+"""Answers and questions about which answer relevancy asks no judge."""
+
+import pytest
+
+from evaluator.metrics.llm.answer_relevancy import AnswerRelevancy
+from evaluator.metrics.metric import Score
+from lake.vocabulary import UnscoredReason
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "score"),
+    [
+        ("Who?", "", Score(None, UnscoredReason.NO_ANSWER)),
+        ("Who?", "I don't know.", Score(0.0, "refusal")),
+        (" ", "Ann leads the team.", Score(None, UnscoredReason.NO_QUESTION)),
+    ],
+)
+def test_what_needs_no_judge_is_scored_without_one(question: str, answer: str, score: Score) -> None:
+    """A refusal is worth 0; what is missing has no value."""
+    assert AnswerRelevancy().read_row(question, answer) == score
