@@ -155,3 +155,8 @@ def test_an_answer_agrees_with_half_of_the_words_and_numbers_of_a_reference_that
     answer: str, reference: str, agree: bool
 ) -> None:
     assert agrees(answer, reference) is agree
+
+
+def test_the_first_letter_of_a_text_belongs_to_the_word_before_a_number() -> None:
+    """A number in the place of another one is another answer, also after the first word."""
+    assert not agrees("The room 6 and the north wing, 3 tables", "Room 7 (north wing, 3 tables)")

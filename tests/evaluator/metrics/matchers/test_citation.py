@@ -69,3 +69,8 @@ def test_a_fact_that_stands_as_it_is_written_has_the_same_numbers(
         assert CITATION.finder()([fact], contexts) == found
         assert CITATION.spans([fact], contexts) == places
     assert [len(of_context) for of_context in places] == list(found.counts)
+
+
+def test_words_between_numbers_may_be_repeated() -> None:
+    """A context at the beginning of the row is found, with its numbers written in fewer characters."""
+    assert fact_ranks(["1,000 stores 2,000 stores 3"], ["1000 stores 2000 stores 3"]) == [0]
