@@ -73,8 +73,9 @@ def test_memory_does_not_grow_with_the_texts_of_a_frame() -> None:
 
 
 def _peak(rows: int) -> int:
-    contexts = [[f"{row} words " * 200] for row in range(rows)]
-    frame = pd.DataFrame({"answer": [f"{row} " * 20 for row in range(rows)], "contexts": contexts})
+    words = ["".join(chr(ord("a") + int(digit)) for digit in str(row)) for row in range(rows)]
+    contexts = [[f"{word} words " * 200] for word in words]
+    frame = pd.DataFrame({"answer": [f"{word} " * 20 for word in words], "contexts": contexts})
     tracemalloc.start()
     try:
         compute(frame, ["faithfulness_kprecision"])
