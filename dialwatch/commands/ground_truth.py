@@ -210,7 +210,11 @@ def extract(
 def replay(
     deployment: NamedDeploymentOption,
     fail_on_regression: Annotated[
-        bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the answers got worse.")
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="End with exit code 1 if the answers got worse, also if that is only suspected.",
+        ),
     ] = False,
     require_evidence: Annotated[
         bool,

@@ -33,9 +33,9 @@ def run(
 ) -> None:
     """Ask the accepted cases of a deployment again, and print what changed.
 
-    Raises ConfigError where no key or address is set, SystemExit with code 1 where the run found a regression and
-    `fail_on_regression` is set, or does not tell whether there is one and `require_evidence` is set, or could not be
-    completed.
+    Raises ConfigError where no key or address is set, SystemExit with code 1 where the run found a regression, or
+    suspects one, and `fail_on_regression` is set, or compared too little and `require_evidence` is set, or could not
+    be completed.
     """
     lake = open_filled(settings)
     try:
@@ -59,7 +59,8 @@ def run(
     if markdown is not None:
         write_markdown(made, markdown)
     fails = {ReplayVerdict.INCOMPLETE}
-    fails |= {ReplayVerdict.REGRESSION} if fail_on_regression else set()
+    # Who releases something looks at a fall before the nights to come tell.
+    fails |= {ReplayVerdict.REGRESSION, ReplayVerdict.SUSPECTED} if fail_on_regression else set()
     fails |= {ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED, ReplayVerdict.BASELINE} if require_evidence else set()
     if made.verdict in fails:
         raise SystemExit(1)

@@ -43,7 +43,7 @@ def write_junit(run: ReplayRun, path: Path) -> None:
     what else got worse is a note.
     """
     changes = {one.case_id: one for one in run.comparison.cases} if run.comparison else {}
-    is_regression = run.verdict == ReplayVerdict.REGRESSION
+    is_regression = run.verdict in (ReplayVerdict.REGRESSION, ReplayVerdict.SUSPECTED)
     suite = ElementTree.Element("testsuite", name=f"dialwatch replay {_xml(run.deployment)}")
     whole = ElementTree.SubElement(suite, "testcase", classname=_xml(run.deployment), name="no regression")
     if is_regression:
