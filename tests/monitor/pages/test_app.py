@@ -225,3 +225,13 @@ def test_an_attribute_with_too_many_values_is_shown_with_what_to_do(open_page: O
     monitor.refresh()
     page = " ".join(open_page("/deployment?name=rag").text.split())
     assert re.search("language has too many values for segment_by, take it out: those of 4[0-4]0 conversations", page)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/static/icon.svg", "/nothing"])
+def test_every_answer_has_the_headers_that_protect_it(open_page: Open, path: str):
+    """A page, a file, an answer to a program and an error alike."""
+    headers = open_page(path).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cache-control"] in ("no-cache", "no-store")

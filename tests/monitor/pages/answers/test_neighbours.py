@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import html
 import re
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import Lake
+from lake import AnswerPage, Lake
 from monitor import Monitor, create_app
+from monitor.pages.answers.neighbours import Step, neighbour
+from monitor.pages.answers.query import AnswerQuery
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
 
@@ -94,3 +97,19 @@ def test_calls_between_applications_are_found_where_that_is_asked(
     assert "the-call" not in page
     assert "the-call" in client.get(link(page, "searching their calls, too") or "").text
     assert client.get("/answers?deployment=gpt-4o&entries_only=x").status_code == 422
+
+
+def test_the_neighbour_across_the_edge_of_a_page_is_on_the_page_beside_it() -> None:
+    """Next after the last of page 2 is the first of page 3, previous before its first is the last of page 1."""
+    query = AnswerQuery("rag", NOW.date(), NOW.date(), page=2)
+    rows = [SimpleNamespace(event_id=str(number)) for number in range(6)]
+
+    def find(asked: AnswerQuery) -> AnswerPage:
+        here = slice(2 * asked.page - 2, 2 * asked.page)
+        return AnswerPage(asked.filter(page_size=2), tuple(rows[here]), len(rows))  # type: ignore[arg-type]
+
+    assert neighbour(find, query, "3", Step.NEXT) == (rows[4], query.with_page(3))
+    assert neighbour(find, query, "2", Step.PREVIOUS) == (rows[1], query.with_page(1))
+    assert neighbour(find, query, "2", Step.NEXT) == (rows[3], query)
+    assert neighbour(find, query.with_page(3), "5", Step.NEXT) is None
+    assert neighbour(find, query.with_page(1), "0", Step.PREVIOUS) is None

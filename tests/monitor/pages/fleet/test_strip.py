@@ -11,6 +11,10 @@ from starlette.testclient import TestClient
 
 from lake import Heartbeat, Lake, ServicePart, ServiceState
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.health.health import Health
+from monitor.pages.fleet.strip import strip_of
+from monitor.snapshot import Snapshot
+from monitor.stats.collector_stats import CollectorStats
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 PARTS = (ServicePart.COLLECTOR, ServicePart.EVALUATOR, ServicePart.WEBHOOKS, ServicePart.MONITOR)
@@ -117,3 +121,12 @@ def test_before_the_first_look_and_with_old_figures_it_is_not_green(
     clock.now += timedelta(hours=1)
     assert client.get("/overview.json").json()["dialwatch"]["works"] is False
     assert "Not all of dialwatch works" in client.get("/").text
+
+
+def test_a_part_that_works_says_so_in_the_word_that_the_page_colours_by() -> None:
+    """What is left of a budget is shown only to who may see all deployments."""
+    snapshot = Snapshot(NOW, {}, CollectorStats(), 0, 0.0, judge_budgets_left={"strict": 3.0})
+    for sees_all, details in ((True, ("strict: 3.00 left today (UTC)",)), (False, ())):
+        strip = strip_of(snapshot, Health(True, 0.0, (), True), sees_all=sees_all)
+        (budget,) = [one for one in strip.items if one.name == "Judge budget"]
+        assert (budget.light.value, budget.details) == ("works", details)

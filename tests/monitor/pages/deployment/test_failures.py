@@ -1,0 +1,37 @@
+"""Failure kinds of a deployment over a period."""
+
+from __future__ import annotations
+
+import pytest
+
+from lake import PARSED_LOGS, Floor
+from monitor.floors import FloorReading
+from monitor.pages.deployment.failures import failures_of
+from monitor.pages.period import Days, Period
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.collector_stats import CollectorStats
+from monitor.stats.requests import LOG_COLUMNS
+from tests.monitor.conftest import NOW
+
+
+@pytest.mark.parametrize(
+    ("floors", "reference"),
+    [
+        ({}, None),
+        ({Floor.ERRORS: FloorReading(active=False)}, None),
+        ({Floor.ERRORS: FloorReading(active=False, limit=0.5)}, None),
+        ({Floor.ERRORS: FloorReading(active=True, limit=0.25)}, 25.0),
+    ],
+)
+def test_the_limit_is_drawn_only_where_the_share_of_failed_requests_has_reached_it(
+    floors: dict[Floor, FloorReading], reference: float | None
+) -> None:
+    """One of four requests failed; a deployment whose limit is not known has a chart, too."""
+    rows = PARSED_LOGS.rows(
+        [{"requested_at": NOW, "status": status, "is_entry": True} for status in (200, 200, 200, 500)]
+    )
+    state = DeploymentState(floors=floors).with_logs(rows.select(LOG_COLUMNS))
+    found = failures_of("rag", Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0), Period(Days.DAY, NOW))
+    assert found.drawing.chart.points[-1].value == 25.0
+    assert found.drawing.chart.reference == reference
+    assert [(one.reason, one.number, one.share) for one in found.kinds] == [("status 500", 1, 0.25)]

@@ -1,0 +1,42 @@
+"""Charts of the metrics of an incident."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from lake import FLOOR_VERSION, PARSED_LOGS, AlertEvent, Floor, Tier
+from monitor.alerts.change import AlertChange, AlertDetails
+from monitor.incidents.incident import Incident
+from monitor.pages.incidents.alert_view import AlertView
+from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.metric_charts import chart_of
+from monitor.regression import StreamKey
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.collector_stats import CollectorStats
+from monitor.stats.requests import LOG_COLUMNS
+from tests.monitor.conftest import NOW
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+@pytest.mark.parametrize(("floor", "value", "is_whole"), [(Floor.ERRORS, 50.0, False), (Floor.NO_DATA, 2.0, True)])
+def test_a_limit_has_bars_that_are_those_of_something_bad_until_it_is_over(
+    floor: Floor, value: float, is_whole: bool, is_over: bool
+) -> None:
+    """Of failed requests the share of each hour, of silence the number of requests."""
+    logs = [{"requested_at": NOW - HOUR, "status": status, "is_entry": True} for status in (200, 500)]
+    state = DeploymentState().with_logs(PARSED_LOGS.rows(logs).select(LOG_COLUMNS))
+    key = StreamKey("rag", floor, FLOOR_VERSION)
+    fired = AlertChange("c", "a", key, AlertEvent.FIRING, NOW - HOUR, AlertDetails())
+    ended = replace(fired, change_id="d", change=AlertEvent.RESOLVED, changed_at=NOW) if is_over else None
+    incident = Incident("i", "rag", NOW - HOUR, ended and NOW, Tier.WARN, None, (ended or fired,), ())
+    found = Found(incident, Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0))
+    drawing = chart_of(AlertView(fired, ended, None, HOUR), found, "chart").drawing
+    assert drawing is not None
+    assert drawing.chart.points[0].value == value
+    assert (drawing.chart.is_bars, drawing.chart.is_whole) == (True, is_whole)
+    assert drawing.chart.is_bad is not is_over
