@@ -220,7 +220,7 @@ def replay(
         bool,
         typer.Option(
             "--require-evidence",
-            help="End with exit code 1 too if too little was compared, or a regression is only suspected.",
+            help="End with exit code 1 unless the run shows that there is no regression.",
         ),
     ] = False,
     accept_: Annotated[

@@ -34,8 +34,8 @@ def run(
     """Ask the accepted cases of a deployment again, and print what changed.
 
     Raises ConfigError where no key or address is set, SystemExit with code 1 where the run found a regression, or
-    suspects one, and `fail_on_regression` is set, or compared too little and `require_evidence` is set, or could not
-    be completed.
+    suspects one, and `fail_on_regression` or `require_evidence` is set, or compared too little and `require_evidence`
+    is set, or could not be completed.
     """
     lake = open_filled(settings)
     try:
@@ -60,8 +60,9 @@ def run(
         write_markdown(made, markdown)
     fails = {ReplayVerdict.INCOMPLETE}
     # Who releases something looks at a fall before the nights to come tell.
-    fails |= {ReplayVerdict.REGRESSION, ReplayVerdict.SUSPECTED} if fail_on_regression else set()
-    fails |= {ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED, ReplayVerdict.BASELINE} if require_evidence else set()
+    if fail_on_regression or require_evidence:
+        fails |= {ReplayVerdict.REGRESSION, ReplayVerdict.SUSPECTED}
+    fails |= {ReplayVerdict.TOO_FEW, ReplayVerdict.BASELINE} if require_evidence else set()
     if made.verdict in fails:
         raise SystemExit(1)
 

@@ -166,8 +166,9 @@ _ANSWER = (
         "faithful",
         _all_grounded,
         asks="Does what was retrieved support all that the answer claims?",
-        formula="1 if the contexts support each claim of the answer, else 0",
-        source="the labels of FaithBench and SummEdits; one wrong claim of eight is a share of 0.88, and unfaithful",
+        formula="1 if the contexts support each claim of the answer, else 0, as with one of eight unsupported: "
+        "`faithfulness_claims` is 0.88 then",
+        source="the labels of FaithBench and SummEdits",
         reads=("answer", "contexts"),
         claims_of=("answer",),
         binary=True,
@@ -176,8 +177,7 @@ _ANSWER = (
         "contradicted_claims",
         _denied_share,
         asks="How much of what the answer claims does what was retrieved deny?",
-        formula="claims of the answer that the contexts contradict / claims of the answer; a claim that they lack is "
-        "none",
+        formula="claims of the answer that the contexts contradict / claims of the answer; one not mentioned is not",
         source="dialwatch; the verdicts of natural language inference",
         reads=("answer", "contexts"),
         claims_of=("answer",),
