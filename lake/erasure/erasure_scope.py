@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -85,8 +85,9 @@ class ErasureScope:
     @cached_property
     def days(self) -> pa.Array:
         """Dates of these calls, with the days before and after them, as clocks differ; for when they are found."""
-        dates = {call["date"] for calls in self.calls.values() for call in calls} - {None}
-        return pa.array({one + step * timedelta(days=1) for one in dates for step in (-1, 0, 1)}, pa.date32())
+        days = {call["date"].toordinal() for calls in self.calls.values() for call in calls if call["date"] is not None}
+        near = {day + step for day in days for step in (-1, 0, 1)}
+        return pa.array([date.fromordinal(day) for day in near if 1 <= day <= date.max.toordinal()], pa.date32())
 
     @cached_property
     def in_lines(self) -> Quotations:

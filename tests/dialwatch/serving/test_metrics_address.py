@@ -41,7 +41,7 @@ def test_metrics_have_an_address_of_their_own(tmp_path: Path, access: object) ->
             assert httpx.get(f"http://{listen}{path}", headers=token).status_code == 404
         overview = httpx.get(f"{pages}/", headers=token)
         assert overview.status_code == 200
-        assert "/metrics" not in overview.text
+        assert '"/metrics"' not in overview.text
 
 
 def test_without_the_setting_they_are_at_the_pages(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def live(root: str) -> None:
 
 
 def begun(folder: Path) -> Lake:
-    lake = Lake(str(folder))
+    lake = Lake(str(folder / "lake"))  # the name of the installation is in the alerts
     ScoreColumns(lake).hours("rag", 48, lambda _: 0.8, "faithfulness_kprecision")
     write(lake, 0)
     return lake
@@ -83,7 +83,7 @@ def test_what_is_found_is_the_same_wherever_it_was_killed(tmp_path: Path) -> Non
     live(whole.root)
     lake, generator = begun(tmp_path / "killed"), random.Random(1)
     kills = 0
-    while not (tmp_path / "killed" / "done").exists():
+    while not (Path(lake.root) / "done").exists():
         process = start(live, lake.root)
         before = lake.table(SCORES, "rag").version()
         deadline = time.monotonic() + 60

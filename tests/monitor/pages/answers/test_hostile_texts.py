@@ -15,7 +15,7 @@ from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event_id
 
 _TAGS = """
-html head meta title link body a header img nav main footer p h1 h2 h3 section dl div dt dd span strong br ul ol li mark
+wbr html head meta title link body a header img nav main footer p h1 h2 h3 section dl div dt dd span strong br ul ol li mark
 blockquote table caption thead tbody tr th td details summary pre code form label select option input button
 fieldset legend textarea
 bdi
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 OWN_LINK = re.compile(
-    r"/answer/label$|/ground-truth(/make$|\?)|/incident/[a-z]+(/end)?$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
+    r"/answer/label$|/metrics-guide$|/ground-truth(/make$|\?)|/incident/[a-z]+(/end)?$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
 )
 
 

@@ -111,7 +111,7 @@ def test_from_the_overview_to_the_answer_behind_an_alert_are_two_clicks(
     rows.logs("rag-search", *({"response_id": one.response_id, "event_id": one.response_id} for one in details.worst))
     address = serve(create_app(monitor))
     overview = dump(address, tmp_path)
-    links = re.findall(r'<strong><a href="(/deployment[^"]*)"', overview)
+    links = re.findall(r'<a href="(/deployment[^"]*)">Deployment', overview)
     deployment = dump(address + links[0].replace("&amp;", "&"), tmp_path)
     worst = re.findall(r'<li><a href="(/answer\?[^"]*)"', deployment)
     assert len(worst) == 5
