@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +149,10 @@ def test_a_trace_that_another_person_is_in(lake: Lake) -> None:
     put(lake, call("a3", "service", None, "Rewrite: " + OPENING, trace_id="t", is_entry=False), deployment="model")
     put(lake, call("c1", "service", None, "Rewrite: Something else", trace_id="t", is_entry=False), deployment="model")
     assert left(lake, user="alice") == ["b1", "c1"]
+
+
+@pytest.mark.parametrize("day", [date.min, date.max])
+def test_calls_of_the_first_and_the_last_day_of_the_calendar(lake: Lake, day: date) -> None:
+    """Clocks of lines can be that wrong: there is no day before, or after it."""
+    put(lake, call("of-ann", "ann", None, OPENING, date=day), call("of-bob", "bob", None, OPENING))
+    assert left(lake, user="ann") == ["of-bob"]

@@ -15,10 +15,10 @@ from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event_id
 
 _TAGS = """
-wbr html head meta title link body a header img nav main footer p h1 h2 h3 section dl div dt dd span strong br ul ol li mark
+html head meta title link body a header img nav main footer p h1 h2 h3 section dl div dt dd span strong br ul ol li mark
 blockquote table caption thead tbody tr th td details summary pre code form label select option input button
 fieldset legend textarea
-bdi
+bdi wbr
 """
 TAGS = frozenset(_TAGS.split())
 """Elements that our templates write."""
