@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from markupsafe import Markup
 
-from lake import metric_name
+from lake import metric_name, metric_names
 from monitor.regression import Reading, Shift
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
@@ -81,7 +81,7 @@ def progress(reading: Reading) -> str:
 def plain_name(metric: str) -> str:
     """Name of a metric or limit with a capital, as a heading has it: Facts found; empty where it has none."""
     name = metric_name(metric)
-    return "" if name == metric else name[0].upper() + name[1:]
+    return "" if name == metric and metric not in metric_names() else name[0].upper() + name[1:]
 
 
 FILTERS: dict[str, Callable[..., str]] = {

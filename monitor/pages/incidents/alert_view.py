@@ -66,12 +66,11 @@ class AlertView:
 
     @property
     def drop(self) -> str:
-        """How large the change is, with its interval; empty where that is not known."""
+        """How large the change is, and at least, by its 90 % interval; empty where that is not known."""
         details = self.fired.details
-        if details.drop is None or details.drop_lower is None or details.drop_upper is None:
+        if details.drop is None or details.drop_lower is None:
             return ""
-        interval = f"90 % interval {details.drop_lower:.2f} to {details.drop_upper:.2f}"
-        return f"{details.drop:.2f} worse than the reference ({interval})"
+        return f"{details.drop:.2f} worse than the reference, and at least {max(details.drop_lower, 0.0):.2f}"
 
     @property
     def onset(self) -> datetime | None:

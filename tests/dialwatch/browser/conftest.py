@@ -110,6 +110,7 @@ def paths(demo_pages: str, chromium: Browser) -> dict[str, str]:
     of_deployment = found["answers"].partition("?")[2]
     found["ground-truth"] = f"/ground-truth?{of_deployment}&status=accepted"
     found["compare"] = f"/compare?{of_deployment}&between=replays"
+    found["metrics"] = "/metrics-guide"
     found["incidents"] = "/incidents"
     go(found["incidents"])
     found["incident"] = first("/incident?")
