@@ -1,4 +1,4 @@
-"""What got worse in all deployments: regressions and limits, from a snapshot."""
+"""News of all deployments: their regressions and the limits that they passed, from a snapshot."""
 
 from __future__ import annotations
 

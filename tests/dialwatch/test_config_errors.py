@@ -10,17 +10,12 @@ from dialwatch.commands.options import settings_of
 from dialwatch.config import load_settings
 from dialwatch.errors import ConfigError
 from lake import Logs, chosen_logs, configure_logs
+from tests.dialwatch.test_config import explained
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return tmp_path / "dialwatch.yaml"
-
-
-def explained(path: Path | None) -> str:
-    with pytest.raises(ConfigError) as caught:
-        load_settings(path)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
