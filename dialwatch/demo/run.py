@@ -15,7 +15,7 @@ from rich.console import Console
 
 from collector import Collector
 from dialwatch.config import Settings
-from dialwatch.demo.checks import ScoredAnswers, all_delivered, check_all
+from dialwatch.demo.checks import ScoredAnswers, all_told, check_all
 from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import WebhookReceiver
@@ -35,6 +35,7 @@ WRITING_SECONDS = 15.0
 GIVE_UP_SECONDS = 120.0
 QUIET_SECONDS = 3.0
 POLL_SECONDS = 0.2
+TELL_SECONDS = 30.0
 USUAL_ADDRESS = "127.0.0.1:9464"
 
 
@@ -70,6 +71,7 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
             _watch(display, plan, core, collector, lake)
         display.say("The liked answers that are cases by now are asked again, of the application whole and broken")
         replayed = run_replays(lake, plan.degraded_deployment)
+        _wait_until_told(lake)
         checks = [*check_all(plan, collector.totals, lake, receiver.received), replayed]
         display.checked(checks)
         display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")
@@ -120,6 +122,13 @@ def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, la
         if not dropped and core.now is not None and core.now >= plan.drop_at:
             dropped = True
             display.dropped(plan.degraded_deployment, plan.drop_at)
-        done = core.written == plan.lines and answers >= plan.answers and all_delivered(lake)
+        done = core.written == plan.lines and answers >= plan.answers and all_told(lake)
         quiet_since = min(quiet_since, now) if done else give_up
+        time.sleep(POLL_SECONDS)
+
+
+def _wait_until_told(lake: Lake) -> None:
+    """Wait for the messages of what was found while the replays ran, at most `TELL_SECONDS`."""
+    give_up = time.monotonic() + TELL_SECONDS
+    while not all_told(lake) and time.monotonic() < give_up:
         time.sleep(POLL_SECONDS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collector import Counts
-from dialwatch.demo.checks import METRIC, RETRIEVAL_METRIC, check_all
+from dialwatch.demo.checks import METRIC, RETRIEVAL_METRIC, all_told, check_all
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
 from lake import ALERTS, GROUND_TRUTH, SCORES, SERVICES, Lake
@@ -73,6 +73,16 @@ def test_a_change_that_has_not_been_delivered_breaks_the_promise(lake: Lake) -> 
     """An alert that becomes a page is sent again, and what came before is not enough."""
     lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT, DELIVERED, *RETRIEVAL, ALERT | {"change_id": "d"}]))
     assert broken(PLAN, COUNTS, lake, DELIVERY) == ["its webhook arrives, signed"]
+
+
+def test_a_change_without_news_needs_no_message_of_its_own(lake: Lake) -> None:
+    """A later alert of an incident that the receiver knows of is told with the first one."""
+    grouped = DELIVERED | {"change": "grouped", "change_id": "g", "delivery_of": "d"}
+    lake.table(ALERTS, "rag-app").append(
+        ALERTS.rows([ALERT, DELIVERED, *RETRIEVAL, ALERT | {"change_id": "d"}, grouped])
+    )
+    assert all_told(lake)
+    assert broken(PLAN, COUNTS, lake, DELIVERY) == []
 
 
 def test_each_promise_can_be_broken(lake: Lake) -> None:
