@@ -24,8 +24,8 @@ from dialwatch.actions.ground_truth.imported_values import (
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
 from lake.queries.case_versions import next_version, write_cases
-from lake.queries.identity import identity
 from lake.spec.case_vocabulary import CaseStatus
+from runtime.identity import identity
 
 _MOST_PROBLEMS = 50
 _SHOWN = 500

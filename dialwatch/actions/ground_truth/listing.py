@@ -17,8 +17,8 @@ from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
 from lake.queries.alike_cases import AlikeCases, alike_cases
-from lake.queries.json_values import json_values
 from lake.spec.case_vocabulary import CaseStatus
+from runtime.json_values import json_values
 
 _HEAD = ("id", "deployment", "status", "facts", "confidence", "by", "when", "alike", "question")
 _LEAST_QUESTION = 30

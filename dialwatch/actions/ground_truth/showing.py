@@ -17,9 +17,9 @@ from lake.queries.alike_cases import AlikeCases, alike_cases
 from lake.queries.answer_details import read_answer_signals
 from lake.queries.answer_lookup import locate_source
 from lake.queries.case_versions import cases_in, history_in
-from lake.queries.json_values import json_values
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
+from runtime.json_values import json_values
 
 
 def show(settings: Settings, written_id: str, deployment: str | None, version: int | None, *, as_json: bool) -> None:

@@ -18,8 +18,7 @@ from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.queries.answer_search import AnswerFilter, find_answers
 from lake.queries.failures import AnswerStatus
-from lake.queries.labels import AnswerLabel
-from lake.queries.ratings import AnswerRating
+from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.vocabulary import FailureKind
 from lake.tables.lake import Lake

@@ -20,3 +20,13 @@ def latest_scores(scores: pa.Table) -> pa.Table:
 
 def _in_order(scores: pa.Table) -> pa.Array:
     return pc.sort_indices(scores, sort_keys=_ORDER)
+
+
+def each_once(rows: pa.Table) -> pa.Table:
+    """Keep of the rows with the same `event_id` the one that was written first."""
+    if pc.count_distinct(rows["event_id"]).as_py() == rows.num_rows:
+        return rows
+    places: dict[str, int] = {}
+    for place in pc.sort_indices(rows, sort_keys=[("ingested_at", "ascending")]).to_pylist():
+        places.setdefault(rows["event_id"][place].as_py(), place)
+    return rows.take(sorted(places.values()))
