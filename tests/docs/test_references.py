@@ -160,7 +160,7 @@ def test_the_references_of_the_docs_are_seen() -> None:
     """The tests above look at something: these stand in the docs."""
     seen = {" ".join(words[:2]) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
     assert {"silence add", "lake compact", "judge calibrate", "score answers.parquet"} <= seen
-    assert is_setting("monitor.detect.limits.window")
+    assert is_setting("monitor.floors.window")
     assert is_in_python("evaluator.metrics.compute")
-    assert not is_setting("monitor.detect.limits.widow")
+    assert not is_setting("monitor.floors.widow")
     assert not is_in_python("evaluator.metrics.computer")

@@ -144,10 +144,11 @@ def latest_values(scores: list[Any]) -> pd.DataFrame:
 
 
 def rating_of(row: pd.Series, signals: list[Any]) -> str:
+    ids = {row["event_id"], row["response_id"], *(row["response_ids"] or ())}
     said = [
         one for one in signals
-        if one["response_id"] in {row["response_id"], *(row["response_ids"] or ())}
-        and one["origin"] == "explicit" and one["signal"] in {"like", "dislike"}
+        if one["response_id"] in ids and one["origin"] == "explicit"
+        and one["signal"] in {"like", "dislike"}
     ]  # fmt: skip
     latest = {
         one["user_id"]: one["signal"] for one in sorted(said, key=lambda one: (one["signaled_at"], one["signal_id"]))
