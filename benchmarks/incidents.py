@@ -18,13 +18,13 @@ from unittest import mock
 
 import numpy as np
 
-import monitor.notify.webhook_sender as sender
+import monitor.notify.delivery as delivery
 from benchmarks.regression.streams import LAWS, LEVELS, Floats, worse
 from benchmarks.regression.tables import in_words, print_table
 from lake import AlertEvent, Lake
 from monitor.alerts.store import AlertStore
 from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
-from monitor.notify.message_incident import MessageIncident
+from monitor.notify.messages import MessageIncident
 from monitor.regression import MEASURED, UNDECIDED, Observation, RegressionSettings, Status, StreamKey, Transition
 from monitor.regression.detector import Detector
 
@@ -70,7 +70,7 @@ def played(steps: Sequence[tuple[datetime, list[Transition]]]) -> list[tuple[flo
     webhook = WebhookSettings.model_validate(
         {"name": "team", "url": "http://127.0.0.1:9/", "secret": "whsec_" + "A" * 44}
     )
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(sender, "deliver", receive):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(delivery, "deliver", receive):
         alerts = AlertStore(Lake(folder))
         notifier = Notifier([webhook], alerts)
         for now, found in steps:

@@ -8,7 +8,7 @@ from lake import Lake
 from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.alerts.pending import ended_in_silence, held_back, pending
 from monitor.alerts.store import AlertStore
-from monitor.notify.retry_delays import DELAYS
+from monitor.notify.retries import DELAYS
 from monitor.regression import StreamKey
 from tests.monitor.notify.test_notifier import transition
 

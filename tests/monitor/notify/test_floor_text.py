@@ -11,8 +11,8 @@ from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
-from monitor.notify.group import messages
 from monitor.notify.link import link_to
+from monitor.notify.messages import messages
 from monitor.regression import StreamKey
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)

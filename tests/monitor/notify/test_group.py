@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.alerts.change import AlertChange, AlertDetails
-from monitor.notify.group import messages
+from monitor.notify.messages import messages
 from monitor.regression import StreamKey
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
