@@ -13,7 +13,7 @@ from collector import Collector, CollectorSettings
 from evaluator.metrics import compute
 from lake import PARSED_LOGS, Lake
 from tests.collector.parsing.core_lines import core_line
-from tests.monitor.notify.test_group import change
+from tests.monitor.notify.test_messages import change
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contributing.md").read_text(encoding="utf-8")
 BLOCKS = [

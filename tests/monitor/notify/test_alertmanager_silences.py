@@ -15,6 +15,7 @@ from monitor.incidents.incident import Acknowledgement, Incident, incidents_of
 from monitor.notify import NotificationView, WebhookSettings
 from monitor.notify.alertmanager import RESEND_EVERY, RESOLVED_FOR, AlertmanagerSender
 from monitor.notify.alertmanager_silences import AlertmanagerSilences, SilenceError
+from monitor.regression import Transition
 from tests.monitor.notify.test_notifier import transition
 from tests.monitor.notify.test_senders import DAY, HOUR, MINUTE, NOW, SECOND, VIEW, Pool, change
 
@@ -145,3 +146,31 @@ def test_what_is_new_is_posted_at_once(alerts: AlertStore) -> None:
     assert sender.run_due(VIEW, NOW + 10 * SECOND) == NOW + 10 * SECOND + RESEND_EVERY
     assert len(pool.asked) == 2
     assert {one["labels"]["deployment"] for one in pool.asked[1][2]} == {"rag", "other"}
+
+
+@pytest.mark.parametrize(
+    ("news", "asked"),
+    [
+        (transition("resolved", 2), ["GET", "DELETE", "POST"]),
+        (replace(transition(hour=2), reading=replace(transition().reading, tier="page")), ["GET", "DELETE", "POST"]),
+        (transition(hour=2, metric="n"), ["GET", "POST"]),
+    ],
+    ids=["over", "raised", "joined"],
+)
+def test_what_is_newer_than_the_view_ends_a_silence_before_it_is_posted(
+    alerts: AlertStore, news: Transition, asked: list[str]
+) -> None:
+    """Else an Alertmanager would hold back the end for good; what joins is no news."""
+    alerts.record([transition()], NOW)
+    (incident,) = incidents_of(alerts.changes())
+    view = NotificationView(once_quiet_incidents=[replace(incident, acknowledged=Acknowledgement("ann", NOW, ""))])
+    pool = Pool([(200, b"[]"), (200, b"")])
+    sender = alertmanager(alerts, pool)
+    sender.run_due(view, NOW)
+    assert [(method, path) for method, path, _ in pool.asked[1:]] == [("POST", "/silences"), ("POST", "/alerts")]
+    alerts.record([news], NOW + SECOND)
+    pool.answers = [(200, json.dumps([known("1", "warning", 60)]).encode()), (200, b"")]
+    pool.asked.clear()
+    sender.run_due(view, NOW + SECOND)
+    assert [method for method, _, _ in pool.asked] == asked
+    assert pool.asked[-1][1] == "/alerts"
