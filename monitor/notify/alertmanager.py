@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 import httpcore
 import msgspec
 
-from lake import OUTAGE, AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.alerts.incident_ids import in_order
-from monitor.alerts.pending import recorded_at
-from monitor.alerts.store import AlertStore
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import with_failing_callers
-from monitor.incidents.state import state_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import with_failing_callers
+from monitor.alerting.incidents.state import state_of
 from monitor.notify.alertmanager_silences import AlertmanagerSilences
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.holding import incidents_told_by_cause
@@ -26,6 +26,7 @@ from monitor.notify.receiver import Receiver
 from monitor.notify.routing import Routed
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.view import NotificationView
+from runtime.outage_lines import OUTAGE
 
 RESEND_EVERY = timedelta(minutes=1)
 EXPIRES_AFTER = timedelta(hours=1)

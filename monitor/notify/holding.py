@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.alerts.incident_ids import in_order
-from monitor.alerts.pending import held_back
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence, silence_of
-from monitor.incidents.shared_cause import FAILURES, SharedCause, cause_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.alerts.pending import held_back
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence, silence_of
+from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause, cause_of
 from monitor.notify.routing import Routed
 
 _LONGEST = timedelta(days=30)

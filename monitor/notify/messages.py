@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.alerts.incident_ids import in_order
-from monitor.alerts.pending import recorded_at
-from monitor.incidents.incident import NEWS
-from monitor.incidents.state import events, state_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.incidents.incident import NEWS
+from monitor.alerting.incidents.state import events, state_of
 from monitor.notify.incident_text import IncidentNote, note_of
 
 NO_NEWS = (

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from lake import ClockSteps
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.receiver import Receiver
@@ -20,6 +19,7 @@ from monitor.notify.routing import is_of_all
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.view import NotificationView
 from monitor.notify.webhook_sender import WebhookSender
+from runtime.clocks import ClockSteps
 
 _LONGEST_SLEEP_SECONDS = 60.0
 _SHUTDOWN_SECONDS = 5.0

@@ -23,11 +23,12 @@ from typing import ClassVar
 
 import httpcore
 
-from lake import OUTAGE, duration
-from monitor.alerts.store import AlertStore
+from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.routing import Routed, Routing
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.view import NotificationView
+from runtime.durations import duration
+from runtime.outage_lines import OUTAGE
 
 logger = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from lake import ALERT_STATES, AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import FAILURES, SharedCause, shared_causes
+from lake.spec.vocabulary import ALERT_STATES, AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause, shared_causes
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.view import NotificationView
 

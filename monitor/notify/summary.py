@@ -9,11 +9,11 @@ from functools import partial
 
 import httpcore
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange, digest
-from monitor.alerts.store import AlertStore
-from monitor.incidents.incident import Incident
-from monitor.incidents.state import state_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange, digest
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.state import state_of
 from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
 from monitor.notify.formats.summaries import SUMMARY_FORMATS
 from monitor.notify.holding import is_silenced

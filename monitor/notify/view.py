@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from monitor.controls.silences import Silence
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import Callers
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import Callers
 
 
 @dataclass(frozen=True)

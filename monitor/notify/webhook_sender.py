@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from lake import OUTAGE, AlertEvent, duration
-from monitor.alerts.store import AlertStore
-from monitor.incidents.shared_cause import with_failing_callers
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.shared_cause import with_failing_callers
 from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
 from monitor.notify.formats import FORMATS
 from monitor.notify.holding import hold_back
@@ -21,6 +21,8 @@ from monitor.notify.routing import Routed
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.summary import DailySummary
 from monitor.notify.view import NotificationView
+from runtime.durations import duration
+from runtime.outage_lines import OUTAGE
 
 LONGEST_PAUSE = timedelta(minutes=1)
 _LONGEST_RUN_SECONDS = 60.0
