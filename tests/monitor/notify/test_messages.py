@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.regression import StreamKey
-from monitor.notify.group import messages
+from monitor.notify.messages import messages
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.notify.retry_delays import DELAYS, next_delay
+from monitor.notify.retries import DELAYS, next_delay
 
 
 @given(st.integers(1, len(DELAYS)), st.integers(0))
