@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from dialwatch.config import load_settings
+from dialwatch.config_loading import load_settings
 from dialwatch.services.replaying import run_replay
 from lake import GROUND_TRUTH, REPLAYS, Lake
 from tests.commands import Done, dialwatch
