@@ -24,9 +24,9 @@ class RegressionSettings(Section):
     grace: Annotated[Duration, Ge(timedelta(0))] = timedelta(minutes=10)
     """How long a batch waits for late scores after its end."""
     false_alarm_every: Duration = timedelta(days=30)
-    """The mean time to a false alarm of tier `warn` of one stream is at least this."""
+    """The mean time to a false warning of one stream is at least this ([exactly](detector.md#what-is-promised))."""
     page_every: Duration = timedelta(days=365)
-    """The mean time to a false alarm of tier `page`, over all streams together, is at least this."""
+    """The mean time to a false page, over all streams together, is at least this."""
     tolerance: Annotated[float, Ge(0), Lt(1)] = 0.02
     """Drop of the mean that is too small for an alert, as a share of the metric's range."""
     reference_observations: Annotated[int, Ge(2)] = 200
