@@ -10,8 +10,8 @@ from collector.pipeline.settings import PipelineSettings
 from collector.sources.files.settings import FilesSettings
 from collector.sources.http.settings import HttpSettings
 from collector.sources.kafka.settings import KafkaSettings
-from lake import reads_seconds
-from lake.setting import COMMON
+from runtime.durations import reads_seconds
+from runtime.setting import COMMON
 
 _Silence = Annotated[float, BeforeValidator(reads_seconds("smhd")), Field(ge=60, allow_inf_nan=False)]
 

@@ -10,10 +10,13 @@ from collector import CollectorSettings
 from dialwatch.errors import ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
-from lake import Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
-from lake.runtime.logs import LogFormat, LogLevel
-from lake.setting import COMMON, Section, Setting
+from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.tables.lake import Lake, check_root
+from lake.tables.storage import Storage
 from monitor import MonitorSettings
+from runtime.host_names import reads_hosts
+from runtime.logs import LogFormat, LogLevel
+from runtime.setting import COMMON, Section, Setting
 
 
 class StorageSettings(Section):

@@ -23,8 +23,9 @@ from dialwatch.config import Settings
 from dialwatch.config_file import read_yaml, with_absolute_root
 from dialwatch.config_words import words_of
 from dialwatch.errors import MISSING_LAKE, ConfigError
-from lake import Kind, is_remote
-from lake.setting import Section, setting_of
+from lake.spec.vocabulary import Kind
+from lake.tables.storage import is_remote
+from runtime.setting import Section, setting_of
 
 PREFIX = "DIALWATCH_"
 _FILE = "_file"

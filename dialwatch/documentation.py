@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from dialwatch.config import Settings
 from dialwatch.config_loading import key_in_file
-from lake.setting import Section, setting_of
+from runtime.setting import Section, setting_of
 
 _HEAD = """\
 # Configuration

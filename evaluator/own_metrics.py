@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
 from evaluator.metrics.llm.aspects import AspectCritique
-from lake import DISLIKES
-from lake.setting import Section
+from lake.spec.vocabulary import DISLIKES
+from runtime.setting import Section
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 

@@ -8,8 +8,8 @@ from pydantic import Field, field_validator
 
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
-from lake import Kind, Origin
-from lake.setting import COMMON, Section, Setting
+from lake.spec.vocabulary import Kind, Origin
+from runtime.setting import COMMON, Section, Setting
 
 
 class PipelineSettings(Section):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 import re2
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from lake.setting import COMMON, Section, Setting
+from runtime.setting import COMMON, Section, Setting
 
 PatternName = Literal["email", "phone", "iban", "payment_card", "ip", "secret"]
 PATTERN_NAMES: tuple[str, ...] = get_args(PatternName)

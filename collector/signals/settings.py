@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from collector.signals.lexicon import Lexicon
-from lake.setting import Section, Setting
+from runtime.setting import Section, Setting
 
 
 class SignalSettings(Section):

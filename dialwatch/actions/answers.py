@@ -15,8 +15,12 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.answer_report import format_answer
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
-from lake import AnswerAddress, AnswerDetails, Lake, Signal, json_values, locate_response, read_answer, read_answer_row
-from monitor.controls.labels import Label, write_label
+from lake.queries.answer_details import AnswerDetails, read_answer, read_answer_row
+from lake.queries.answer_lookup import AnswerAddress, locate_response
+from lake.queries.json_values import json_values
+from lake.spec.vocabulary import Signal
+from lake.tables.lake import Lake
+from monitor.alerting.controls.labels import Label, write_label
 
 _RECENT = timedelta(days=7)
 _MOST_LISTED = 20

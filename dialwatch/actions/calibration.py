@@ -37,7 +37,7 @@ from evaluator.metrics import MissingColumnError
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
-from lake import Lake
+from lake.tables.lake import Lake
 
 _BOOLEANS = {"true": True, "false": False}
 

@@ -16,7 +16,10 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
 from evaluator import forget_replies, forget_shared_replies
-from lake import Lake, Receipt, SeveralAnswersError, Subject, TableReceipt, erase
+from lake.erasure.erasure import Receipt, TableReceipt, erase
+from lake.erasure.erasure_scope import Subject
+from lake.erasure.scope_search import SeveralAnswersError
+from lake.tables.lake import Lake
 
 _NOBODY = 3
 """Exit code of an erasure of an id that no row has."""

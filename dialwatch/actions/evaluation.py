@@ -24,7 +24,7 @@ from evaluator import (
     Period,
     estimate,
 )
-from lake import Lake
+from lake.tables.lake import Lake
 
 _NUMERIC = frozenset(
     {"answers", "scored", "there before", "answers left", "takes about", "calls", "tokens read", "written", "cost"}

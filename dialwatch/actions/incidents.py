@@ -13,10 +13,10 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import MOST_CHARACTERS, in_one_line
 from dialwatch.times import format_time
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.incidents.incident import VERDICTS, Incident
-from monitor.incidents.log import IncidentLog, read_incidents
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.incident import VERDICTS, Incident
+from monitor.alerting.incidents.log import IncidentLog, read_incidents
 from monitor.notify.alert_text import description, summary
 
 UNKNOWN = "somebody without a name"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
-from lake import Lake, all_tables
+from lake.maintenance.maintenance import all_tables
+from lake.tables.lake import Lake
 
 
 def open_filled(settings: Settings) -> Lake:

@@ -11,8 +11,8 @@ from dialwatch.actions.console import print_list
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.times import format_time
-from monitor.controls.releases import mark_release, read_releases, withdraw_release
-from monitor.regression import Release
+from monitor.alerting.controls.releases import mark_release, read_releases, withdraw_release
+from monitor.detect.regression import Release
 
 
 def mark(

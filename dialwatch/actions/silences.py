@@ -12,8 +12,8 @@ from dialwatch.actions.console import print_list
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.times import format_time
-from lake import Lake
-from monitor.controls.silences import Silence, add_silence, end_silence, read_silences
+from lake.tables.lake import Lake
+from monitor.alerting.controls.silences import Silence, add_silence, end_silence, read_silences
 from monitor.pages.filters import duration
 
 

@@ -13,23 +13,18 @@ from dialwatch.actions.console import grid_of, print_grid, print_result
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
-from lake import (
-    BATCHES,
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    SCORES,
-    USER_SIGNALS,
-    Lake,
-    LineOutcome,
-    Table,
-    all_tables,
-    clean_log,
-    compact,
-    drop_before,
-    newest_versions,
-    text_age,
-    vacuum,
-)
+from lake.maintenance.cleaning import clean_log, vacuum
+from lake.maintenance.compaction import compact
+from lake.maintenance.maintenance import all_tables
+from lake.maintenance.retention import drop_before
+from lake.maintenance.text_retention import text_age
+from lake.queries.case_versions import newest_versions
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.service_vocabulary import LineOutcome
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 _COUNTED = {"requests": PARSED_LOGS, "signals": USER_SIGNALS, "scores": SCORES, "cases": GROUND_TRUTH}
 """Tables that are counted, by what their rows are called; a case has a row a version."""

@@ -83,7 +83,7 @@ def _flag(dry_run: bool) -> list[str]:
 
 
 def _check_interval(every: str) -> None:
-    from lake import reads_seconds
+    from runtime.durations import reads_seconds
 
     try:
         if 0 < float(reads_seconds("smh")(every)) < math.inf:

@@ -11,7 +11,7 @@ import typer
 from dialwatch.actions.ground_truth.file_formats import CaseFormat
 from dialwatch.commands.options import ConfigOption, LakeOption, account, check_name, comment_of, settings_of
 from dialwatch.times import past_moment
-from lake.case_vocabulary import CaseStatus
+from lake.spec.case_vocabulary import CaseStatus
 
 app = typer.Typer(no_args_is_help=True, help="Ground truth: questions with right answers, to compare answers with.")
 

@@ -35,7 +35,7 @@ def label(
     day = None if date is None else day_of(date, "--date")
     settings = settings_of(config, lake)
     from dialwatch.actions import answers
-    from monitor.controls.labels import MOST_CHARACTERS, Label
+    from monitor.alerting.controls.labels import MOST_CHARACTERS, Label
 
     if len(comment) > MOST_CHARACTERS:
         raise typer.BadParameter(f"it has more than {MOST_CHARACTERS:,} characters", param_hint="--comment")

@@ -79,6 +79,6 @@ def erase(
         )
     settings = settings_of(config, lake)
     from dialwatch.actions.erasure import erase_subject
-    from lake import Subject
+    from lake.erasure.erasure_scope import Subject
 
     erase_subject(settings, Subject(user=user, chat=chat, response=response), dry_run=dry_run)

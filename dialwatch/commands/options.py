@@ -14,7 +14,7 @@ import typer
 
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.serving.addresses import parse_address
-from lake import Logs, configure_logs
+from runtime.logs import Logs, configure_logs
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from lake import reads_seconds
-from lake.setting import Section
+from runtime.durations import reads_seconds
+from runtime.setting import Section
 
 _seconds = reads_seconds("smhd")
 _SECONDS_A_DAY = 86400.0

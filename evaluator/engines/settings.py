@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lake.setting import Section
+from runtime.setting import Section
 
 EngineName = Literal["local", "ray"]
 

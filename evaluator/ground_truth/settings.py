@@ -9,8 +9,8 @@ from pydantic import Field
 from evaluator.answers import CaseMatching, SimilarByEncoder
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.models import Models
-from lake import USABLE_STATUS, CaseStatus
-from lake.setting import Section
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
+from runtime.setting import Section
 
 
 class GroundTruthSettings(Section):

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from lake import reads_seconds
-from lake.setting import COMMON, Section, Setting
+from runtime.durations import reads_seconds
+from runtime.setting import COMMON, Section, Setting
 
 _Name = Annotated[str, Field(min_length=1)]
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]

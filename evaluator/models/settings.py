@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lake.setting import Section, Setting
+from runtime.setting import Section, Setting
 
 ModelName = Annotated[str, Field(min_length=1)]
 Tokens = Annotated[int, Field(ge=1)]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from lake import reads_seconds
-from lake.setting import Section
+from runtime.durations import reads_seconds
+from runtime.setting import Section
 
 
 class ReplayDeployment(Section):

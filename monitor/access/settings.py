@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from annotated_types import MinLen
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
-from lake.setting import COMMON, Section
+from runtime.setting import COMMON, Section
 
 _SHORTEST_TOKEN = 16
 """Characters: whoever has a cookie that is made from the token must not be able to guess it."""

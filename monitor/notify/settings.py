@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from annotated_types import MinLen
 from pydantic import AnyHttpUrl, ConfigDict, SecretStr, field_validator, model_validator
 
-from lake.setting import COMMON, Section, Setting
+from runtime.setting import COMMON, Section, Setting
 
 _PREFIX = "whsec_"
 _LEAST_BYTES = 24

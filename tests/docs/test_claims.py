@@ -15,10 +15,11 @@ from fastapi.routing import APIRoute
 
 from dialwatch.config_loading import load_settings
 from evaluator.metrics import metric_named
-from lake import Floor, Lake
+from lake.spec.vocabulary import Floor
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.pages.fleet.query import Column
-from monitor.pages.fleet.rows import State
+from monitor.pages.overview.query import Column
+from monitor.pages.overview.rows import State
 from tests.docs.test_references import NAMES, PAGES
 
 DOCS = Path(__file__).parents[2] / "docs"

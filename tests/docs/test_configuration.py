@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from dialwatch.config import Settings
 from dialwatch.documentation import page, rows
-from lake.setting import setting_of
+from runtime.setting import setting_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 KEYS_OF_OTHERS = ("evaluator.deployments.<name>.sampling", "monitor.floors.deployments.<name>")

@@ -14,17 +14,17 @@ import typer.main
 from typer.core import TyperGroup
 
 from dialwatch.cli import app
-from lake import TABLES
+from lake.spec.schemas import TABLES
 from tests.docs.test_configuration import FIELDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = "tests|benchmarks|docs|deploy|examples|lake|collector|evaluator|monitor|dialwatch"
+FOLDERS = "tests|benchmarks|docs|deploy|examples|lake|collector|evaluator|monitor|dialwatch|runtime"
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SETTINGS = {key.replace(".<name>", "") for key in FIELDS}
 SOURCE = "\n".join(
     path.read_text(encoding="utf-8")
-    for folder in ("collector", "evaluator", "monitor", "dialwatch", "lake")
+    for folder in ("collector", "evaluator", "monitor", "dialwatch", "lake", "runtime")
     for path in (ROOT / folder).rglob("*.py")
 )
 TOP: Any = typer.main.get_command(app)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
+PACKAGES = ["collector", "evaluator", "monitor", "lake", "runtime", "dialwatch"]
 KEPT = ROOT / ".cache" / "mutants" / "reach"
 # Folders without tests of their own: the commands are the door to the actions.
 TESTED_BY = {"dialwatch/actions": "dialwatch/commands"}

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from lake import check_scheme
-from lake.setting import COMMON, Section
+from lake.tables.storage import check_scheme
+from runtime.setting import COMMON, Section
 
 
 class FilesSettings(Section):

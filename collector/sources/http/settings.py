@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from lake import reads_hosts
-from lake.setting import COMMON, Section
+from runtime.host_names import reads_hosts
+from runtime.setting import COMMON, Section
 
 
 class HttpSettings(Section):

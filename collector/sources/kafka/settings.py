@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from lake.setting import COMMON, Section, Setting
+from runtime.setting import COMMON, Section, Setting
 
 
 def _group_of(topics: Iterable[str]) -> str:

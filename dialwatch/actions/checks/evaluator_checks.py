@@ -14,7 +14,7 @@ from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, ModelUnavailableError
-from lake import Origin, origin_headers
+from lake.spec.vocabulary import Origin, origin_headers
 
 _SECONDS = 10.0
 

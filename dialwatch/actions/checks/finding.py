@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lake import without_rows
+from lake.store.store_errors import without_rows
 
 
 class Verdict(StrEnum):

@@ -8,7 +8,7 @@ import httpcore
 
 from dialwatch.actions.checks.finding import Finding, failed, skipped, well
 from dialwatch.config import MonitorSection
-from lake import Lake
+from lake.tables.lake import Lake
 from monitor.notify import Routing, WebhookSettings, connections
 
 _SHOWN = 5

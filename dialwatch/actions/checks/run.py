@@ -13,7 +13,7 @@ from dialwatch.actions.checks.receiver_checks import check_receivers
 from dialwatch.actions.checks.source_checks import check_sources
 from dialwatch.actions.checks.start_checks import check_start
 from dialwatch.config import Settings
-from lake import Lake
+from lake.tables.lake import Lake
 
 _WIDTHS = (max(map(len, Verdict)), len("receivers"))
 

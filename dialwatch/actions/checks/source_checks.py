@@ -14,7 +14,8 @@ from collector.sources.files.open_file import OpenFile, UnreadableFileError
 from collector.sources.files.source import NO_FILE
 from collector.sources.kafka.client import connect
 from dialwatch.actions.checks.finding import Finding, failed, guarded, skipped, well
-from lake import Storage, duration
+from lake.tables.storage import Storage
+from runtime.durations import duration
 
 _ADVICE = "check collector.kafka.bootstrap_servers, security_protocol, the certificates and the log-in"
 _CLOSE_MILLISECONDS = 2_000

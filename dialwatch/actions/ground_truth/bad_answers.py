@@ -19,22 +19,14 @@ from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
 from evaluator.ground_truth import IS_OPINION
-from lake import (
-    FOLD_COLUMNS,
-    IS_ANSWER,
-    IS_LABEL,
-    JOIN_COLUMNS,
-    PARSED_LOGS,
-    SIGNAL_JOIN_COLUMNS,
-    USER_SIGNALS,
-    Lake,
-    Signal,
-    fold_signals,
-    json_values,
-    read_signaled,
-    shares_of_right,
-    signals_by_answer,
-)
+from lake.queries.answer_rows import IS_ANSWER
+from lake.queries.json_values import json_values
+from lake.queries.labels import IS_LABEL, shares_of_right
+from lake.queries.signals import FOLD_COLUMNS, fold_signals
+from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, read_signaled, signals_by_answer
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.vocabulary import Signal
+from lake.tables.lake import Lake
 
 _SIGNAL_COLUMNS = tuple(dict.fromkeys((*SIGNAL_JOIN_COLUMNS, *FOLD_COLUMNS)))
 _ANSWER_COLUMNS = (*JOIN_COLUMNS, "question")

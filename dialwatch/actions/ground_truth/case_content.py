@@ -8,7 +8,7 @@ from typing import Any
 from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION, TRIMMED
 from evaluator.metrics.cells import UnscorableRowError
-from lake import citations_of, statements_of
+from lake.queries.case_citations import citations_of, statements_of
 
 TEXTS = ("question", "answer")
 LISTS = ("facts", "documents", "context")

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from dialwatch.actions.ground_truth.file_formats import NAME, CaseFormat
 from dialwatch.errors import ConfigError
-from lake import OTHER_CASES, text_of_cell
+from lake.queries.frames import OTHER_CASES
+from runtime.spreadsheet_cells import text_of_cell
 
 _LISTS = frozenset({"documents", "facts", "context", "context_ids", "citations"})
 _LONGEST_CELL = 2**31 - 1

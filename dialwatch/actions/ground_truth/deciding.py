@@ -12,7 +12,9 @@ from dialwatch.actions.ground_truth.finding import FoundCase, cases_named
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
-from lake import CaseChangedError, CaseStatus, Lake, change_cases
+from lake.queries.case_versions import CaseChangedError, change_cases
+from lake.spec.case_vocabulary import CaseStatus
+from lake.tables.lake import Lake
 
 Columns = Mapping[str, str]
 

@@ -15,7 +15,9 @@ from dialwatch.actions.ground_truth.finding import FoundCase, cases_named
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import visible
-from lake import CaseChangedError, CaseStatus, Lake, change_case
+from lake.queries.case_versions import CaseChangedError, change_case
+from lake.spec.case_vocabulary import CaseStatus
+from lake.tables.lake import Lake
 
 
 def edit(

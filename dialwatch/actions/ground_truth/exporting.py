@@ -18,17 +18,13 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.lake_access import usual_permissions
 from evaluator.datasets.files import writing
-from lake import (
-    GROUND_TRUTH,
-    OTHER_CASES,
-    USABLE_STATUS,
-    CaseStatus,
-    Lake,
-    cell_of_text,
-    ground_truth_frame,
-    json_values,
-    read_cases,
-)
+from lake.queries.case_versions import read_cases
+from lake.queries.frames import OTHER_CASES, ground_truth_frame
+from lake.queries.json_values import json_values
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
+from lake.tables.lake import Lake
+from runtime.spreadsheet_cells import cell_of_text
 
 _STRINGS = pa.list_(pa.string())
 _CASE = [

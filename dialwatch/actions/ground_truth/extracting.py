@@ -16,7 +16,7 @@ from dialwatch.errors import ConfigError
 from evaluator import JudgePool
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import Extraction, extract_facts, lacking
-from lake import LostRaceError
+from lake.delta_log.change import LostRaceError
 
 
 def extract(

@@ -10,7 +10,9 @@ import typer
 
 from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
-from lake import GROUND_TRUTH, Lake, read_cases
+from lake.queries.case_versions import read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 
 SHOWN = 12
 """Characters of an id that are shown, and enough to name the case."""

@@ -14,7 +14,7 @@ from dialwatch.actions.ground_truth.case_content import (
 )
 from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION
-from lake import citations_of, statements_of
+from lake.queries.case_citations import citations_of, statements_of
 
 EXTRACTOR = "import"
 """`ground_truth.extractor` of what a file gave."""

@@ -23,7 +23,9 @@ from dialwatch.actions.ground_truth.imported_values import (
 )
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
-from lake import CaseStatus, identity, next_version, write_cases
+from lake.queries.case_versions import next_version, write_cases
+from lake.queries.identity import identity
+from lake.spec.case_vocabulary import CaseStatus
 
 _MOST_PROBLEMS = 50
 _SHOWN = 500

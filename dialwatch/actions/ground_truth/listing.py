@@ -16,7 +16,9 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
-from lake import AlikeCases, CaseStatus, alike_cases, json_values
+from lake.queries.alike_cases import AlikeCases, alike_cases
+from lake.queries.json_values import json_values
+from lake.spec.case_vocabulary import CaseStatus
 
 _HEAD = ("id", "deployment", "status", "facts", "confidence", "by", "when", "alike", "question")
 _LEAST_QUESTION = 30

@@ -13,17 +13,13 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
 from dialwatch.reports.case_report import CaseDetails, format_case
-from lake import (
-    GROUND_TRUTH,
-    AlikeCases,
-    Lake,
-    alike_cases,
-    cases_in,
-    history_in,
-    json_values,
-    locate_source,
-    read_answer_signals,
-)
+from lake.queries.alike_cases import AlikeCases, alike_cases
+from lake.queries.answer_details import read_answer_signals
+from lake.queries.answer_lookup import locate_source
+from lake.queries.case_versions import cases_in, history_in
+from lake.queries.json_values import json_values
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 
 
 def show(settings: Settings, written_id: str, deployment: str | None, version: int | None, *, as_json: bool) -> None:

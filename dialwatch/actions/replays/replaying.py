@@ -15,7 +15,8 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.services.replaying import run_replay
 from evaluator.replays import ReplayRun
-from lake import LostRaceError, ReplayVerdict
+from lake.delta_log.change import LostRaceError
+from lake.spec.case_vocabulary import ReplayVerdict
 
 _EXCERPT = 200
 _HEAD = ("metric", "cases", "before", "now", "mean difference (95 %)", "by cases", "by runs", "level")

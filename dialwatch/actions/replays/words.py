@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluator.replays import Comparison, MetricComparison, Outcome, ReplayRun
-from lake import FAILED_PART_MEANING, FailedPart, ReplayVerdict
+from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart, ReplayVerdict
 
 WORST = 5
 """Cases that are shown with both answers."""

@@ -25,7 +25,7 @@ from dialwatch.actions.support.shown_settings import shown_settings
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
 from dialwatch.serving.addresses import local_url
-from lake import in_one_line, without_rows
+from lake.store.store_errors import in_one_line, without_rows
 
 _SECONDS = 10.0
 _NOTE = "It holds names of deployments, hosts and files, no text of people, no secret. Look into it before you send it."

@@ -10,7 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import BATCHES, REJECTED, SERVICES, Lake, LineOutcome, all_tables, without_rows
+from lake.maintenance.maintenance import all_tables
+from lake.spec.root_tables import BATCHES, REJECTED, SERVICES
+from lake.spec.service_vocabulary import LineOutcome
+from lake.store.store_errors import without_rows
+from lake.tables.lake import Lake
 
 _DAYS = timedelta(days=7)
 _RUN = ["part", "host", "since"]

@@ -12,7 +12,8 @@ from dialwatch.actions.evaluation import _duration
 from dialwatch.commands.evaluate import evaluate
 from dialwatch.errors import ConfigError
 from evaluator.metrics import ModelUnavailableError
-from lake import PARSED_LOGS, SCORES, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from tests.servers import free_port
 
 NOW = datetime.now(UTC)

@@ -20,7 +20,9 @@ from dialwatch.actions.ground_truth.case_files import rows_of
 from dialwatch.actions.ground_truth.exporting import csv_of, json_lines_of
 from dialwatch.actions.ground_truth.file_formats import CaseFormat
 from evaluator.metrics import CITATION, fact_ranks
-from lake import GROUND_TRUTH, Lake, read_cases
+from lake.queries.case_versions import read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch
 from tests.dialwatch.commands.test_ground_truth import case
 

@@ -1,0 +1,58 @@
+"""Settings of floors: the limits, for all deployments and for single ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Self
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BeforeValidator, Field
+
+from runtime.durations import reads_seconds
+from runtime.setting import Section
+
+Share = Annotated[float, Gt(0), Le(1)]
+
+
+class FloorLimits(Section):
+    """The limit of each floor; None switches it off."""
+
+    errors: Share | None = 0.3
+    """Share of requests with a status of 400 or more, or without a whole answer."""
+    empty_answers: Share | None = 0.3
+    """Share of whole answers without a visible character."""
+    refusals: Share | None = 0.5
+    """Share of answers that the metric `refusal` scored 1; without that metric it never fires."""
+    unscored: Share | None = 0.5
+    """Share of a judge's evaluations that failed at the judge, other than for lack of budget."""
+    no_data: Annotated[float, Ge(1)] | None = 3.0
+    """Silence, in multiples of the longest usual pause, see [alerts.md](alerts.md#floors)."""
+    replay: bool = True
+    """Whether it is an alert that accepted cases, [asked again](ground-truth.md#replay), are answered worse."""
+    judge_drift: bool = True
+    """Whether it is an alert, a warning, that a judge scores the same answers otherwise than before
+    ([anchors](anchors.md))."""
+
+
+class FloorSettings(FloorLimits):
+    """Limits of all deployments, the window of a share, and the limits of single deployments."""
+
+    window: Annotated[
+        timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(minutes=1)), Le(timedelta(hours=12))
+    ] = timedelta(minutes=15)
+    """Time whose requests a share is computed from, from 1m to 12h; longer if they are fewer than
+    `minimum_requests`."""
+    minimum_requests: Annotated[int, Ge(1)] = 50
+    """Least number of requests that a share is computed from. With fewer in a day a floor fires where bad ones follow
+    each other beyond chance."""
+    deployments: Mapping[str, FloorLimits] = Field(default_factory=dict)
+    """The limits of one deployment, where they are others than those of all: `{faq-bot: {errors: 0.1, refusals:
+    null}}`; null switches a floor off."""
+
+    def of(self, deployment: str) -> Self:
+        """Give the settings of one deployment: its own limits where it has some, else those of all."""
+        own = self.deployments.get(deployment)
+        return (
+            self if own is None else self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+        )
