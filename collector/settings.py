@@ -11,21 +11,21 @@ from collector.sources.files.settings import FilesSettings
 from collector.sources.http.settings import HttpSettings
 from collector.sources.kafka.settings import KafkaSettings
 from runtime.durations import reads_seconds
+from runtime.setting import COMMON
 
-_SILENT_AFTER_SECONDS = 3600.0
+_Silence = Annotated[float, BeforeValidator(reads_seconds("smhd")), Field(ge=60, allow_inf_nan=False)]
 
 
 class CollectorSettings(PipelineSettings):
-    """The settings of the pipeline, and the sources.
-
-    The collector's own metrics are at `/metrics` of the HTTP source, and at `metrics_listen`, for one without it.
-    A source that gets no line for `silent_after` seconds is a problem; None where it may be silent.
-    """
+    """The settings of the pipeline, and the sources."""
 
     files: FilesSettings | None = None
     http: HttpSettings | None = None
     kafka: KafkaSettings | None = None
     metrics_listen: str | None = None
-    silent_after: Annotated[float, BeforeValidator(reads_seconds("smhd")), Field(ge=60, allow_inf_nan=False)] | None = (
-        _SILENT_AFTER_SECONDS
-    )
+    """Host:port of the collector's own `/metrics`, `/healthz` and `/readyz`; with `http` they are at that address
+    too."""
+    silent_after: Annotated[_Silence | None, COMMON] = 3600.0
+    """How long each path, each topic, or the HTTP endpoint where it is the only source, may give no line until the
+    collector [is not healthy](collector.md#sources-without-lines), at least 1m; null: for ever, as for archives and
+    small installations at night."""

@@ -1,59 +1,35 @@
-"""Settings of all parts from one YAML file; an environment variable `DIALWATCH_SECTION__KEY` wins over its key."""
+"""The sections of dialwatch.yaml; those of collector, evaluator and monitor begin with the settings of these."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationError, field_validator
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic import BeforeValidator, SecretStr, field_validator
 
 from collector import CollectorSettings
-from dialwatch.config_file import read_yaml, with_absolute_root
-from dialwatch.config_words import words_of
-from dialwatch.errors import MISSING_LAKE, ConfigError
+from dialwatch.errors import ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
 from lake.maintenance.maintenance import LakeMaintenanceSettings
-from lake.spec.vocabulary import Kind
 from lake.tables.lake import Lake, check_root
-from lake.tables.storage import Storage, is_remote
+from lake.tables.storage import Storage
 from monitor import MonitorSettings
 from runtime.host_names import reads_hosts
 from runtime.logs import LogFormat, LogLevel
-
-PREFIX = "DIALWATCH_"
-STORE_FLUSH_SECONDS, STORE_EVALUATOR_SECONDS, STORE_UPKEEP_SECONDS = 40.0, 90.0, 7200.0
-"""Defaults of `collector.flush_seconds`, `evaluator.every` and `lake.maintenance.every` on a store, which is paid by
-the request. With the first a line is on the pages within a minute: up to five seconds until it is read, some for the
-commit and five until the monitor looks are to be added."""
-_FILE = "_file"
-_CONTAINERS = frozenset({list, tuple, dict, frozenset, Mapping})
-"""Types of settings that a variable holds as JSON."""
-_JSON_TYPES = ("list_type", "tuple_type", "dict_type", "frozen_set_type", "mapping_type", "model_type")
-"""pydantic's names of what is wrong where such a variable holds none."""
+from runtime.setting import COMMON, Section, Setting
 
 
-class StorageSettings(BaseModel):
+class StorageSettings(Section):
     """An S3-like store; what is left out comes from the usual AWS_* environment variables."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    endpoint_url: str | None = None
-    region: str | None = None
-    access_key_id: str | None = None
-    secret_access_key: SecretStr | None = None
+    endpoint_url: Annotated[str | None, Setting(default="AWS_ENDPOINT_URL")] = None
+    """S3-like store other than AWS, `http://host:port`; it must support `If-None-Match`."""
+    region: Annotated[str | None, Setting(default="AWS_REGION")] = None
+    """Region of the bucket."""
+    access_key_id: Annotated[str | None, Setting(default="AWS_ACCESS_KEY_ID")] = None
+    """Key of the store, for the lake and for log files there."""
+    secret_access_key: Annotated[SecretStr | None, Setting(default="AWS_SECRET_ACCESS_KEY")] = None
+    """Secret of that key."""
 
     @field_validator("endpoint_url")
     @classmethod
@@ -69,20 +45,31 @@ class StorageSettings(BaseModel):
         return Storage(self.endpoint_url, self.region, self.access_key_id, revealed, durable)
 
 
-class LakeSettings(BaseModel):
-    """Location of the tables, a folder or a URI such as s3://bucket/prefix, and settings of their maintenance.
+class LakeSettings(Section):
+    """Location of the tables, who may read them, and their maintenance."""
 
-    `installation` tells this dialwatch from others in metrics and alerts; without it that is the name of the root.
-    `access` says who else may read what is written into a folder: nobody, the group, which may write too, or all.
-    `durable` has each commit on the disk of a folder before it counts (fsync); a store does so by itself.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    root: str
-    installation: str | None = None
-    access: Access = "owner"
+    root: Annotated[str, COMMON]
+    """Folder of the tables, or their URI on a store that speaks S3: `s3://bucket/prefix`. A relative folder is below
+    that of the file."""
+    installation: Annotated[
+        str | None,
+        Setting(
+            common=True,
+            default="the name of the root: of `/srv/lake` it is `lake`, of `s3://bucket/prefix` it is `bucket/prefix`",
+        ),
+    ] = None
+    """Name of this dialwatch, as the label `installation` of all its metrics and alerts. Give each one its own, such
+    as `staging` and `production`, where several share a Prometheus or an Alertmanager ([several
+    installations](monitor.md#several-installations))."""
+    access: Annotated[Access, COMMON] = "owner"
+    """Who may read what is written into a local folder, besides root: `owner` (folders 0700, files 0600), `group` (it
+    may write too, for parts that run as several accounts) or `all`. On a folder with a default ACL (`setfacl -d`) the
+    ACL decides. Files that exist already stay as they are. The file of judges' calls is always its owner's. Run
+    commands as the account of the services; as root they end with an error if the lake belongs to another account."""
     durable: bool = False
+    """If true, in a local folder each commit, and the files that it adds, are on the disk (fsync) before it counts, so
+    that a loss of power takes nothing away that was committed. Each commit waits for the disk. A store does so by
+    itself."""
     storage: StorageSettings = StorageSettings()
     maintenance: LakeMaintenanceSettings = LakeMaintenanceSettings()
 
@@ -123,251 +110,40 @@ class EvaluatorSection(EvaluatorSettings):
     """Settings of the evaluator, and the address of its own `/metrics`, `/healthz` and `/readyz`, if it has one."""
 
     metrics_listen: str | None = None
+    """Host:port of the evaluator's own `/metrics`, `/healthz` and `/readyz`, without access and under any name."""
 
 
-class LogSettings(BaseModel):
+class LogSettings(Section):
     """How much is logged, and whether as lines for people or as JSON, an object a line."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     level: LogLevel = "info"
-    format: LogFormat = "text"
+    """Least level that is logged: debug, info, warning or error."""
+    format: Annotated[LogFormat, COMMON] = "text"
+    """`text`: lines for people; `json`: an object a line, for programs. What is logged before the file is read is in
+    the form that `DIALWATCH_LOG__FORMAT` says. Errors of a file that asks for JSON are JSON too."""
 
 
 class MonitorSection(MonitorSettings):
     """Settings of the monitor, with the addresses of its pages and metrics, and further host names of the pages."""
 
-    listen: str = "127.0.0.1:9464"
+    listen: Annotated[str, COMMON] = "127.0.0.1:9464"
+    """Host:port of the pages, `/metrics`, `/healthz` and `/readyz`; on another address than loopback it needs
+    `monitor.access`."""
     metrics_listen: str | None = None
-    """Address of `/metrics`, `/healthz` and `/readyz` alone, which the pages then lack; None: at that of the pages."""
+    """Host:port of `/metrics`, `/healthz` and `/readyz` alone, without access and under any name; they are not at
+    `monitor.listen` then. The health check of the image asks 127.0.0.1:9464: give that port to this address, or
+    replace the check."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
+    """Names, one or a list, under which people open the pages, besides that of `external_url` and those that no
+    stranger can own (see [collector.md](collector.md#the-http-endpoint)). Under other names the answer is 421, except
+    for `/metrics`, `/healthz` and `/readyz`."""
 
 
-class Settings(BaseModel):
+class Settings(Section):
     """All of dialwatch.yaml."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     lake: LakeSettings
     collector: CollectorSettings = CollectorSettings()
     evaluator: EvaluatorSection = EvaluatorSection()
     monitor: MonitorSection = MonitorSection()
     log: LogSettings = LogSettings()
-
-
-def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Read the file (None: there is none), check it, and give the settings.
-
-    `flags` are values of the command line, by section. A flag wins over the environment, the environment over the
-    file. Raises ConfigError.
-    """
-    values = {} if path is None else _values_of(path)
-    _refuse_unknown_variables()
-
-    class FromAllSources(BaseSettings, Settings):
-        model_config = SettingsConfigDict(
-            frozen=True, extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__", env_parse_none_str="null"
-        )
-
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - files are read with -c alone
-            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=values)
-
-    try:
-        return _paced_for_its_lake(FromAllSources(**(flags or {})))
-    except ValidationError as error:
-        raise ConfigError(_explain(error, path, flags or {})) from None
-    except SettingsError:
-        example = f'{PREFIX}COLLECTOR__LEAVE_OUT=["{Kind.EMBEDDING}"]'
-        names = ", ".join(_without_json()) or f"{PREFIX}..."
-        raise ConfigError(
-            f"environment variable {names} cannot be read: lists and mappings are JSON there: {example}"
-        ) from None
-
-
-def _paced_for_its_lake(settings: Settings) -> Settings:
-    """Give what nobody has set the value that suits a store, where the lake is on one."""
-    if not is_remote(settings.lake.root):
-        return settings
-    lake, collector, evaluator = settings.lake, settings.collector, settings.evaluator
-    if "flush_seconds" not in collector.model_fields_set:
-        collector = collector.model_copy(update={"flush_seconds": STORE_FLUSH_SECONDS})
-    if "every" not in evaluator.model_fields_set:
-        evaluator = evaluator.model_copy(update={"every": STORE_EVALUATOR_SECONDS})
-    if "every" not in lake.maintenance.model_fields_set:
-        upkeep = lake.maintenance.model_copy(update={"every": STORE_UPKEEP_SECONDS})
-        lake = lake.model_copy(update={"maintenance": upkeep})
-    return settings.model_copy(update={"lake": lake, "collector": collector, "evaluator": evaluator})
-
-
-def _values_of(path: Path) -> dict[str, Any]:
-    values = with_absolute_root(read_yaml(path), path)
-    return {key: _with_secrets(item, (key,)) for key, item in values.items()}
-
-
-def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
-    """Put in what `<key>_file` names for a secret, and for a key that may be one; a secret in the YAML is refused."""
-    if isinstance(value, list):
-        return [_with_secrets(item, (*location, i)) for i, item in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    result = {}
-    model = _model_at(location)
-    fields = model.model_fields if model else {}
-    secrets = {name for name, field in fields.items() if _is_secret(field)}
-    in_files = {f"{name}{_FILE}" for name, field in fields.items() if name in secrets or _may_be_secret(field)}
-    for key, item in value.items():
-        name = _dotted((*location, key))
-        if key in secrets and item is not None:
-            raise ConfigError(f"{name}: secrets do not belong into this file; write `{key}{_FILE}: <path>` instead")
-        if isinstance(item, str) and key in in_files:
-            plain = str(key).removesuffix(_FILE)
-            if value.get(plain) is not None:
-                raise ConfigError(f"{name}: give either it or `{plain}`")
-            result[plain] = _read_secret(name, item)
-        elif item is not None or f"{key}{_FILE}" not in value:
-            result[key] = _with_secrets(item, (*location, key))
-    return result
-
-
-def _is_secret(field: FieldInfo) -> bool:
-    return SecretStr in (field.annotation, *getattr(field.annotation, "__args__", ()))
-
-
-def _may_be_secret(field: FieldInfo) -> bool:
-    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get("from_file"))
-
-
-def _dotted(location: tuple[int | str, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
-
-
-def _read_secret(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{name}: {path} is no text in UTF-8") from None
-
-
-def _refuse_unknown_variables() -> None:
-    for name in os.environ:
-        section, nested, _ = name.removeprefix(PREFIX).lower().partition("__")
-        if not name.startswith(PREFIX):
-            continue
-        if nested and section not in Settings.model_fields:
-            raise ConfigError(f"environment variable {name}: no section {section!r}; known: {_known(Settings)}")
-        if not nested and section.partition("_")[0] in Settings.model_fields:
-            raise ConfigError(f"environment variable {name}: two underscores stand for a dot, as in {PREFIX}LAKE__ROOT")
-
-
-def _without_json() -> list[str]:
-    """Names of the variables that are for a list or a mapping and hold no JSON."""
-    found = []
-    for name, location in _variables().items():
-        model = _model_at(location[:-1])
-        field = None if model is None else model.model_fields.get(location[-1])
-        kinds = [] if field is None else [field.annotation, *getattr(field.annotation, "__args__", ())]
-        if any(get_origin(kind) in _CONTAINERS for kind in kinds) and not _is_json(os.environ[name]):
-            found.append(name)
-    return found
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _variables() -> dict[str, tuple[str, ...]]:
-    """Variables of the environment that are settings, with the location of each."""
-    return {
-        name: tuple(name.upper().removeprefix(PREFIX).lower().split("__"))
-        for name in sorted(os.environ)
-        if name.upper().startswith(PREFIX)
-    }
-
-
-def _explain(error: ValidationError, path: Path | None, flags: Mapping[str, Any]) -> str:
-    lines = [f"{path or 'the configuration'} cannot be used:"]
-    for problem in error.errors():
-        # Names of the alternatives of a type, such as `literal['none']`, are no keys.
-        location = tuple(part for part in problem["loc"] if isinstance(part, int) or "[" not in part)
-        where, message = ".".join(map(str, location)), _words(problem, location)
-        if where == "lake" and problem["type"] == "missing":
-            where, message = MISSING_LAKE.split(": ", 1)
-        if problem["type"] != "default_factory_not_called":
-            origin = _origin(location, flags)
-            is_json = origin and isinstance(problem["input"], str) and problem["type"] in _JSON_TYPES
-            lines.append(f"  {origin}{where}: {message}{'; in the environment it is JSON' if is_json else ''}")
-    return "\n".join(dict.fromkeys(lines))
-
-
-def _words(problem: ErrorDetails, location: tuple[int | str, ...]) -> str:
-    parent = _model_at(location[:-1])
-    if problem["type"] == "extra_forbidden":
-        return "unknown key" + (f"; known here: {_known(parent)}" if parent else "")
-    if problem["type"] == "missing":
-        return "is missing"
-    if problem["type"] == "float_parsing":
-        return f"{problem['input']!r} is neither a number nor a time such as 30s, 5m, 24h or 90d"
-    own = _model_at(location)
-    field = None if parent is None or not location else parent.model_fields.get(str(location[-1]))
-    return words_of(problem, field, _known(own) if own else "")
-
-
-def _origin(location: tuple[int | str, ...], flags: Mapping[str, Any]) -> str:
-    """Say which variable a value comes from, or that it was typed; nothing where it is the file's."""
-    names = tuple(map(str, location))
-    if _holds(flags, names):
-        return "from the command line, "
-    for name, variable in _variables().items():
-        rest = names[len(variable) :]
-        if tuple(map(str.lower, names[: len(variable)])) != variable:
-            continue
-        if not rest or (_is_json(text := os.environ[name]) and _holds(json.loads(text), rest)):
-            return f"environment variable {name}, "
-    return ""
-
-
-def _holds(values: Any, names: tuple[str, ...]) -> bool:
-    """Whether nested values have something at a place."""
-    for name in names:
-        if isinstance(values, list) and name.isdecimal() and int(name) < len(values):
-            values = values[int(name)]
-        elif isinstance(values, Mapping) and name in values:
-            values = values[name]
-        else:
-            return False
-    return bool(names)
-
-
-def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
-    model: type[BaseModel] | None = Settings
-    is_name = False
-    for part in location:
-        if isinstance(part, int) or is_name:
-            is_name = False
-            continue  # an item of a list has the model of the list, a name the one of its mapping
-        field = None if model is None else model.model_fields.get(str(part))
-        annotation = None if field is None else field.annotation
-        kinds = [annotation, *getattr(annotation, "__args__", ())]
-        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-        is_name = get_origin(annotation) is Mapping
-    return None if is_name else model
-
-
-def _known(model: type[BaseModel]) -> str:
-    """Give the keys of a section as the file has them: secrets are in files of their own."""
-    names = (f"{name}{_FILE}" if _is_secret(field) else name for name, field in model.model_fields.items())
-    return ", ".join(sorted(names))

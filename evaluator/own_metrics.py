@@ -6,33 +6,38 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
 from evaluator.metrics.llm.aspects import AspectCritique
 from lake.spec.vocabulary import DISLIKES
+from runtime.setting import Section
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
-class AspectSettings(BaseModel):
-    """A question about the answer, to be said yes or no to; `strictness` is the number of votes, each a call."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class AspectSettings(Section):
+    """A question about the answer, to be said yes or no to."""
 
     definition: Annotated[str, Field(pattern=r"\w")]
+    """Question about the answer that a judge answers with yes (1) or no (0), `Is the answer polite?`. It is an
+    instruction to the judge. The metric is called `aspect_<name>`."""
     direction: Direction = "none"
+    """Which is better: `up` if yes is, `down` if no is. With `none` the monitor finds no regression, and no
+    combination can use it."""
     strictness: Annotated[int, Field(ge=1, le=99)] = 1
+    """Number of votes, each a call, of which the majority counts; an even number is raised by one."""
 
 
-class CombinationSettings(BaseModel):
+class CombinationSettings(Section):
     """Metrics that make one together, with their weights, and by which mean; weights alone are an arithmetic one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     weights: Mapping[str, float]
+    """Metrics and their weights; `evaluator.metrics` and those of deployments can use the name. Weights alone are
+    enough: `{quality: {faithfulness_kprecision: 2, context_present: 1}}`."""
     mean: Literal["arithmetic", "harmonic"] = "arithmetic"
+    """`arithmetic` or `harmonic`, which a bad part pulls down most."""
 
     @model_validator(mode="before")
     @classmethod

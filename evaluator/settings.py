@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
 from evaluator.engines import EngineName, RaySettings
@@ -22,6 +22,7 @@ from evaluator.sampling import SamplingSettings
 from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.vocabulary import JUDGE_KINDS
 from runtime.durations import reads_seconds
+from runtime.setting import COMMON, Section, Setting
 
 DEFAULT_METRICS = (
     "faithfulness_kprecision",
@@ -49,6 +50,7 @@ LOGGED_COLUMNS = frozenset(
 
 _seconds = reads_seconds("smh")
 _days = reads_seconds("hd")
+_Workers = Annotated[int, Field(ge=1)]
 
 
 def _judge_calls() -> Path:
@@ -56,13 +58,17 @@ def _judge_calls() -> Path:
     return Path(state) / "dialwatch" / "judge_calls.sqlite"
 
 
-class EnsembleSettings(BaseModel):
+class EnsembleSettings(Section):
     """Several judges that are asked the same, and how their scores are made one: `mean`, `median` or `majority`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     judges: Annotated[tuple[str, ...], Field(min_length=2)]
+    """Two or more judges that are asked the same at the same time; `evaluator.judge` can use the name. Each is
+    paid."""
     combine: Combine = "median"
+    """How their scores are combined: `median`, `mean`, or `majority` (1 if more than half of all give 0.5 or more, 0
+    if more than half give less). A judge that gives no answer is left out as long as more than half gave one; a
+    majority may be known without it. Otherwise the score is asked for again. `scores.details` has each judge's score
+    and how far they are apart (`disagreement`)."""
 
     @model_validator(mode="after")
     def _can_be_combined(self) -> EnsembleSettings:
@@ -73,68 +79,60 @@ class EnsembleSettings(BaseModel):
         return self
 
 
-class DeploymentSettings(BaseModel):
+class DeploymentSettings(Section):
     """What is different for one deployment: each key stands in the place of the evaluator's own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    metrics: Annotated[tuple[str, ...] | None, Setting(common=True, default="evaluator.metrics")] = None
+    """Metrics that score one deployment instead of `evaluator.metrics`: `{support-rag: {metrics: [context_present,
+    refusal]}}`. The log names a deployment that the lake does not have yet."""
+    judge: Annotated[str | None, Setting(default="evaluator.judge")] = None
+    """Judge that the metrics of this deployment ask."""
+    sampling: Annotated[SamplingSettings | None, Setting(default="evaluator.sampling")] = None
+    """Sample of this deployment: `{support-rag: {sampling: {rate: 0.1, flagged_rate: 1}}}`."""
 
-    metrics: tuple[str, ...] | None = None
-    judge: str | None = None
-    sampling: SamplingSettings | None = None
 
-
-class EvaluatorSettings(BaseModel):
+class EvaluatorSettings(Section):
     """Settings of the evaluator. Times are in seconds; `30s`, `5m` and `1h` are understood too.
-
-    A pass begins every `every` seconds. An answer that shows no contexts waits `context_grace` for the line of the
-    model call that had them in its prompt.
-
-    `aspects` are questions about the answer that a judge says yes or no to: the aspect `polite` is the metric
-    `aspect_polite`.
-
-    `combinations` are weighted means of metrics by a name that `metrics` can use like another:
-    `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
-    the harmonic one.
-
-    `anchors` are answers that are scored again to see whether a judge has changed. `ground_truth` says which answers
-    become cases, which cases answers are compared with, and how they are found. `replay` says of which deployments
-    accepted cases are asked again, and how.
-
-    `engine` says where metrics are computed that ask no judge: in `workers` processes of this machine, or in as many
-    tasks at once of the cluster that `ray` describes.
-
-    `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
-    by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
-    `ensembles`, by name: several judges whose scores are made one. `sampling` says about which answers. `judge_calls`
-    is the file of the calls, on a local disk; `share_judge_replies` puts their replies into the lake too, for workers
-    of other machines. How long they are kept is `judge_calls_retention`.
-
-    `deployments` says by a deployment's name what stands in the place of `metrics`, `judge` and `sampling` there.
 
     Raises pydantic's ValidationError for a key that does not exist, for a metric that does not, with a list of those
     that do, and for a metric that asks a judge where none may be asked.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     models: Models = Models()
     judges: Mapping[str, JudgeSettings] = Field(default_factory=dict)
     ensembles: Mapping[str, EnsembleSettings] = Field(default_factory=dict)
-    judge: str | None = None
-    judge_calls: Path = Field(default_factory=_judge_calls)
+    judge: Annotated[str | None, Setting(default="the only one")] = None
+    """Name of the judge or of the ensemble that metrics ask; must be given if there are several."""
+    judge_calls: Annotated[Path, Setting(default="~/.local/state/dialwatch/judge_calls.sqlite")] = Field(
+        default_factory=_judge_calls
+    )
+    """File of all calls of judges, on a local disk; it is created if needed. `XDG_STATE_HOME` moves the default."""
     share_judge_replies: bool = False
+    """Whether replies are also put into the lake, below `_judge_replies`, and workers of other machines with this
+    setting take them from there. Whoever may read the lake can read them."""
     judge_calls_retention: Annotated[float, BeforeValidator(_days), Field(ge=86400, allow_inf_nan=False)] = 30 * 86400.0
+    """How long a reply, which may quote answers, is kept in the file and in the lake; a duration of a day or more:
+    `7d`."""
     sampling: SamplingSettings = SamplingSettings()
     aspects: Aspects = Field(default_factory=dict)
     combinations: Mapping[str, CombinationSettings] = Field(default_factory=dict)
-    metrics: tuple[str, ...] = DEFAULT_METRICS
+    metrics: Annotated[tuple[str, ...], COMMON] = DEFAULT_METRICS
+    """Metrics that score new answers, of those in [metrics.md](metrics.md). Metrics that need ids are refused, because
+    logs hold none. The monitor watches those that have a better end and two ends of their range: expect no alerts from
+    seconds, money and lengths."""
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
-    every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
+    every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False), Setting(on_store=90.0)] = 60.0
+    """Time between two passes; `30s`, `5m` and `1h` can be written."""
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
+    """How long an answer without contexts waits for the line of its model call; `2m` can be written. If the model
+    stands behind an interceptor, the line must come in the first half."""
     anchors: AnchorSettings = AnchorSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     engine: EngineName = "local"
-    workers: Annotated[int, Field(ge=1)] | None = None
+    """Where metrics are computed that ask no judge: `local`, on this machine, or `ray`, on a [Ray
+    cluster](evaluator.md#on-a-ray-cluster). `--engine`."""
+    workers: Annotated[_Workers | None, Setting(default="1; with Ray as many as its processors")] = None
+    """Processes of this machine, or tasks of Ray at once. `--workers`."""
     ray: RaySettings = RaySettings()
     replay: ReplaySettings = ReplaySettings()
 

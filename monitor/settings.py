@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from annotated_types import Ge, Gt
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from monitor.access.settings import AccessSettings
 from monitor.alerting.controls.silences import Silence
@@ -15,6 +15,7 @@ from monitor.detect.regression import RegressionSettings
 from monitor.notify import WebhookSettings
 from runtime.durations import reads_seconds
 from runtime.host_names import reads_hosts
+from runtime.setting import COMMON, Section
 
 _seconds = reads_seconds("smh")
 
@@ -29,31 +30,32 @@ def _zone(value: Any) -> ZoneInfo:
         raise ValueError(f"{value!r} is no time zone: give a name like Europe/Berlin, Asia/Kathmandu or UTC") from None
 
 
-class MonitorSettings(BaseModel):
+class MonitorSettings(Section):
     """How often to read the lake, what a regression is, where alerts go. Times are in seconds; `5m` is one too."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     refresh_seconds: Annotated[float, BeforeValidator(_seconds), Gt(0)] = 5.0
-    """Seconds from one refresh to the next."""
-    external_url: str = ""
-    """Where people find the pages, for the links in webhooks; empty: no links."""
-    time_zone: Annotated[ZoneInfo, BeforeValidator(_zone)] = ZoneInfo("UTC")
-    """Zone of the times on the pages, by its name in the database of IANA. JSON, CSV and messages are in UTC."""
+    """Time between two reads of the lake."""
+    external_url: Annotated[str, COMMON] = ""
+    """Address under which people open the pages, for the links in messages; without it they have none."""
+    time_zone: Annotated[ZoneInfo, BeforeValidator(_zone), COMMON] = ZoneInfo("UTC")
+    """Zone of the times on the pages, a name of the IANA database: `Europe/Berlin`, `Asia/Kathmandu`. JSON, CSV,
+    messages and the days of filters are in UTC."""
     most_deployments: Annotated[int, Ge(1)] = 5000
-    """Deployments with series of their own in `/metrics`; the rest are `other` there."""
+    """Deployments with series of their own in `/metrics`, those with the most requests first. Counters and histograms
+    of the others are summed as `other`; their gauges are left out."""
     most_label_values: Annotated[int, Ge(1)] = 100
-    """The same of the words of signals, and of status codes."""
+    """Words of signals, and status codes, with series of their own in `/metrics`; `dialwatch_other_label_values` counts
+    how many are in `other`."""
     regression: RegressionSettings = RegressionSettings()
     floors: FloorSettings = FloorSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
     internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
-    """Hosts, as in a webhook's url, that may be at a private address and be reached by plain http."""
+    """Hosts, as in a webhook's url, that may be at a private address and be reached by plain `http://`."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
-    """Changes of one deployment that are found within this time are one message, which waits until it is over."""
+    """Changes of one incident found within this time are one message; it is sent when the time is over."""
     judge_wait_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 7200.0
-    """A page of a metric that a judge gives waits so long at most, as a warning, for the judge's anchors to say
-    whether the judge changed."""
+    """How long a page of a metric that a judge gives waits at most, as a warning, for [the judge's
+    anchors](anchors.md#verdicts); 0 for no wait."""
     silences: tuple[Silence, ...] = ()
     access: AccessSettings | Literal["none"] | None = None
     """Who may see the pages. None: everybody, and then the pages are for loopback alone; `none`: everybody."""

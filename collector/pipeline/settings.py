@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from typing import Annotated
+
+from pydantic import Field, field_validator
 
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
 from lake.spec.vocabulary import Kind, Origin
+from runtime.setting import COMMON, Section, Setting
 
 
-class PipelineSettings(BaseModel):
-    """Settings of the pipeline.
-
-    A batch is committed when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
-    `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
-    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. `project_origins` maps
-    projects to the origin of their requests; the origin of all other projects is production. At most
-    `new_deployments_per_hour` deployments that the lake does not have yet are added to it.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class PipelineSettings(Section):
+    """How lines become rows, which of them are stored, and when a batch is committed."""
 
     signals: SignalSettings = SignalSettings()
     redaction: RedactionSettings = RedactionSettings()
     flush_bytes: int = Field(default=256 << 20, gt=0)
-    flush_seconds: float = Field(default=30.0, gt=0)
+    """A batch is committed when it holds so many bytes of lines, or takes 128 MiB of memory; each of `--workers` has
+    its own batch."""
+    # On a store a line is on the pages within a minute: five seconds until it is read, forty here, some for the commit,
+    # and five until the monitor looks.
+    flush_seconds: Annotated[float, Setting(on_store=40.0)] = Field(default=30.0, gt=0)
+    """A batch is committed when it is this old, in seconds. On a store [each batch is
+    paid](lake.md#requests-to-a-store)."""
     duplicate_window_hours: float = Field(default=48.0, ge=0)
+    """Hours for which a line is remembered, to see that it came again."""
     leave_out: frozenset[str] = frozenset()
-    project_origins: dict[str, Origin] = Field(default_factory=dict)
+    """Kinds of requests that are counted and not stored, such as `embedding`."""
+    project_origins: Annotated[dict[str, Origin], COMMON] = Field(default_factory=dict)
+    """Origin of the requests of a project, if they are not people's: evaluation, replay, judge or test, as in
+    `{nightly-checks: test}`. A project is what Core calls the owner of an API key. Calls that such a request makes
+    belong to the same project. See [collector.md](collector.md#what-made-a-request)."""
     keep_raw_response: bool = False
+    """Whether the response is stored as Core logged it (`response_body`); that is most of the bytes."""
     new_deployments_per_hour: int = Field(default=5000, ge=0)
+    """Number of deployments an hour that the lake does not have yet and that log lines may name. Lines of more go to
+    `_rejected`."""
 
     @field_validator("leave_out")
     @classmethod

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import re2
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from runtime.setting import COMMON, Section, Setting
 
 PatternName = Literal["email", "phone", "iban", "payment_card", "ip", "secret"]
 PATTERN_NAMES: tuple[str, ...] = get_args(PatternName)
@@ -17,19 +19,17 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ASKS_THE_NETWORK = frozenset({"EMAIL_ADDRESS", "URL"})
 
 
-class PresidioSettings(BaseModel):
-    """Names, places and the like, as Microsoft Presidio finds them; needs the extra `redaction`.
-
-    `model` is the name or the folder of an installed spaCy pipeline for `language`; it is never downloaded. Finds with
-    a score below `threshold` (0 to 1) are left alone.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class PresidioSettings(Section):
+    """Names, places and the like, as Microsoft Presidio finds them; needs the extra `redaction`."""
 
     model: str
+    """Name or folder of an installed spaCy pipeline; it is never downloaded."""
     language: str = "en"
+    """Language of that pipeline."""
     entities: list[str] = Field(min_length=1)
+    """What Presidio looks for, such as `[PERSON, LOCATION]`."""
     threshold: float = Field(default=0.5, ge=0, le=1)
+    """Lowest score of a finding that is removed, 0 to 1."""
 
     @field_validator("entities")
     @classmethod
@@ -40,20 +40,21 @@ class PresidioSettings(BaseModel):
         return entities
 
 
-class RedactionSettings(BaseModel):
+class RedactionSettings(Section):
     """Data that is removed from every row before it is written; nothing by default.
 
-    `own` are regular expressions by name, in RE2's syntax, so that none can take more than linear time. `key` makes the
-    pseudonyms that take the place of what was found in an id: the same text gives the same pseudonym, and without
-    the key nobody can find the id, also not by trying all ids. With another key every person gets a new pseudonym.
+    Patterns are RE2's, so that none can take more than linear time. `key` makes the pseudonyms that take the place of
+    what was found in an id: the same text gives the same pseudonym, and without the key nobody can find the id, also
+    not by trying all ids. With another key every person gets a new pseudonym.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    patterns: list[PatternName] = Field(default_factory=list)
+    patterns: Annotated[list[PatternName], COMMON] = Field(default_factory=list)
+    """What is removed before anything is written, see [redaction.md](redaction.md)."""
     own: dict[str, str] = Field(default_factory=dict)
+    """Patterns of yours: name and regular expression (RE2)."""
     presidio: PresidioSettings | None = None
-    key: SecretStr | None = None
+    key: Annotated[SecretStr | None, Setting(common=True, default="must be given for redaction")] = None
+    """Random text from which the pseudonyms of ids are made."""
 
     @property
     def enabled(self) -> bool:

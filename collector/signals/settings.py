@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from collector.signals.lexicon import Lexicon
+from runtime.setting import Section, Setting
 
 
-class SignalSettings(BaseModel):
-    """Settings of implicit signals, and limits on signals of other senders.
-
-    A pass is made every `every` seconds. A request is compared with those of the same chat that came at most
-    `window_days` before it. `lexicon` names a YAML or JSON file of own phrases: `language: {phrase: confidence}`.
-
-    Of deployments that the lake does not have at most `new_deployments_per_hour` are taken up for signals of
-    `POST /signals`, and of their words at most `words` besides our own; others are stored as `other`.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SignalSettings(Section):
+    """Signals that are found in the traffic, and limits on signals of other senders."""
 
     implicit: bool = True
+    """Whether signals are found in the traffic, see [signals.md](signals.md)."""
     every: float = Field(default=60.0, gt=0)
+    """Seconds between two passes that find signals in the traffic."""
     window_days: float = Field(default=2.0, gt=0)
-    lexicon: Path | None = None
+    """A request is compared with those of its chat that came at most this many days before."""
+    lexicon: Annotated[Path | None, Setting(default="the shipped one")] = None
+    """YAML or JSON file with phrases of yours that reject an answer: `language: {phrase: confidence}`."""
     new_deployments_per_hour: int = Field(default=100, ge=0)
+    """Number of deployments an hour that the lake does not have yet and that `POST /signals` may name. Signals of more
+    go to `_rejected`."""
     words: int = Field(default=100, ge=0)
+    """Number of words of `signal`, besides ours, that `POST /signals` may use. Signals with more words are stored as
+    `other`, with the word in their `details`."""
 
     @field_validator("lexicon")
     @classmethod

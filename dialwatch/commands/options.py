@@ -53,8 +53,8 @@ def settings_of(
     if not (config or lake or any(name.upper().startswith("DIALWATCH_LAKE") for name in os.environ)):
         raise ConfigError(f"the configuration cannot be used:\n  {MISSING_LAKE}")
     prepare()
-    from dialwatch.config import load_settings
     from dialwatch.config_file import logs_as_json
+    from dialwatch.config_loading import load_settings
 
     try:
         settings = load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))

@@ -4,40 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from evaluator.answers import CaseMatching, SimilarByEncoder
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.models import Models
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
+from runtime.setting import Section
 
 
-class GroundTruthSettings(BaseModel):
-    """Which answers become cases, which cases answers are compared with, and how the case of an answer is found.
-
-    With `use_proposed` cases that nobody has accepted score answers too; their scores are marked and never page.
-
-    With `match_by_embedding` a question that is no case's own may be that of a case in other words: the sentence
-    encoder of `evaluator.models` finds their cosine to be at least `least_similarity`, and they have the same numbers,
-    names and negations. The default was measured for all-MiniLM-L6-v2; another encoder has another scale.
-
-    `judge` is the name of one of `evaluator.judges`, which names the facts of proposed cases; without it they are the
-    sentences of the contexts that have the words of the answer. With `facts_by_embedding`, where there are none of
-    those, they are the sentences that the encoder finds to be nearest, from a cosine of `least_fact_similarity` on.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class GroundTruthSettings(Section):
+    """Which answers become cases, which cases answers are compared with, and how the case of an answer is found."""
 
     least_confidence: Annotated[float, Field(gt=0, le=1)] = 0.8
-    """What the signals of an answer must come to: a like, and nobody and nothing of weight against it."""
+    """What the [signals](signals.md#one-number-an-answer) of an answer must come to, so that it becomes a case; above
+    0, and 1 at most."""
     most_per_day: Annotated[int, Field(ge=0)] = 50
-    """Cases of a deployment that are made of the answers of one day; 0 makes none."""
+    """Cases of a deployment that are made of the answers of one day. 0 makes none."""
     use_proposed: bool = True
+    """Whether cases that nobody has accepted score answers; their scores are marked and never page."""
     judge: Annotated[str, Field(min_length=1)] | None = None
+    """One of `evaluator.judges`, which names the [facts of cases](ground-truth.md#facts); without it they are the
+    sentences of the contexts that have the words of the answer."""
     facts_by_embedding: bool = False
+    """Whether an answer in other words than its contexts gets facts by the sentence encoder of `evaluator.models`."""
     least_fact_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Least cosine of such a fact, a sentence of a context, with a sentence of the answer."""
     match_by_embedding: bool = False
+    """Whether a question in other words, with the same numbers, names and negations, is compared with a case: needs the
+    sentence encoder of `evaluator.models`."""
     least_similarity: Annotated[float, Field(gt=0, le=1)] = 0.95
+    """Cosine from which such questions count as one; measured for all-MiniLM-L6-v2, another encoder needs another."""
 
     def matching(self, models: Models) -> CaseMatching:
         """Give what finds the case that an answer is compared with."""

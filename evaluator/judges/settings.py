@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from runtime.durations import reads_seconds
+from runtime.setting import COMMON, Section, Setting
 
 _Name = Annotated[str, Field(min_length=1)]
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -18,50 +19,60 @@ LIMIT_PARAMETERS: tuple[LimitParameter, ...] = ("max_tokens", "max_completion_to
 """What endpoints call the limit of a reply's tokens: the former name, and that for models that reason."""
 
 
-class JudgeSettings(BaseModel):
+class JudgeSettings(Section):
     """One judge: a model behind an endpoint that speaks OpenAI's chat completions.
 
     With `deployment` the endpoint is DIAL or Azure: `<base_url>/openai/deployments/<deployment>/chat/completions` with
     `api-version` and the header `api-key`. Without it, it is any other (OpenAI, vLLM, Ollama):
-    `<base_url>/chat/completions` with a bearer token.
-
-    Prices are per million tokens, in a currency of the user's choice; the budgets are in that currency, for the UTC
-    hour and the UTC day. Cached prompt tokens cost as much as others where no price is given for them. A judge
-    without prices is not called unless `allow_unpriced`; a model that costs nothing has the price 0.
-
-    `temperature` null leaves it to the model, for those that take none. An endpoint that refuses it, or the name of the
-    limit (`limit_parameter`), is asked without it, or with the other name, and the log says so.
-
-    `timeout` is in seconds, for one call with all of its reply. `concurrency` is the most calls at once; there are
-    fewer while the endpoint says that it is busy.
-
-    With `reasons` it says a few words before each verdict on a claim or an aspect: another version of the metrics.
-
-    A judge is not asked about answers of its own model, as models favour their own text, unless `allow_own_model`.
+    `<base_url>/chat/completions` with a bearer token. Prices and budgets are in a currency of the user's choice.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    base_url: Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
-    model: _Name | None = None
-    deployment: _Name | None = None
+    base_url: Annotated[str, Field(pattern=r"^https?://[^\s]+$"), COMMON]
+    """Address of the judge: `https://api.openai.com/v1`, `http://ollama:11434/v1`; for DIAL and Azure without
+    `/openai`."""
+    model: Annotated[_Name | None, Setting(common=True, default="the deployment")] = None
+    """Name of the model; must be given if there is no deployment."""
+    deployment: Annotated[_Name | None, COMMON] = None
+    """Name of the deployment, for DIAL and Azure."""
     api_version: _Name = "2024-10-21"
-    api_key: SecretStr | None = None
+    """`api-version` of the calls, for DIAL and Azure."""
+    api_key: Annotated[SecretStr | None, COMMON] = None
+    """Key of the endpoint."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    """Temperature of the calls; null for models that accept none; an endpoint that refuses it is asked without it, and
+    the log says so."""
     max_tokens: _Limit = 4096
+    """Most tokens of one reply. A reply that is cut there is no answer (`judge_cut`), and the log says so. When this
+    is set higher, a backfill asks about those answers again."""
     limit_parameter: LimitParameter = "max_tokens"
+    """Name of the limit `max_tokens` at the endpoint; `max_completion_tokens` for OpenAI's newer models. The other name
+    is used if the endpoint refuses this one."""
     timeout: Annotated[float, BeforeValidator(reads_seconds("sm")), Field(gt=0, allow_inf_nan=False)] = 60.0
-    prompt_price: _Price | None = None
-    cached_prompt_price: _Price | None = None
-    completion_price: _Price | None = None
+    """Time for one call with all of its reply; `2m` can be written."""
+    prompt_price: Annotated[_Price | None, COMMON] = None
+    """Money, in a currency of yours, per million prompt tokens; 0 for a model that costs nothing."""
+    cached_prompt_price: Annotated[_Price | None, Setting(default="prompt_price")] = None
+    """Money per million prompt tokens that the endpoint had in its cache."""
+    completion_price: Annotated[_Price | None, COMMON] = None
+    """Money per million tokens of replies."""
     allow_unpriced: bool = False
+    """Whether it is called although it has no prices; its cost is not counted then."""
     allow_own_model: bool = False
+    """Whether it is asked also about answers of its own model; models favour those."""
     reasons: bool = False
-    budget_per_hour: _Budget | None = None
-    budget_per_day: _Budget | None = None
+    """Whether the judge says up to 12 words before each verdict on a claim or an aspect: a quote, or what is missing.
+    They are in `scores.details`. Replies have a third to a half more tokens, and the metrics another version ([what it
+    costs](benchmarks.md#judges))."""
+    budget_per_hour: Annotated[_Budget | None, Setting(default="no limit")] = None
+    """Money that calls may cost in an hour (UTC); what may have been paid counts too."""
+    budget_per_day: Annotated[_Budget | None, Setting(common=True, default="no limit")] = None
+    """Money that calls may cost in a day (UTC); what may have been paid counts too."""
     concurrency: _Limit = 16
-    requests_per_minute: _Limit | None = None
-    tokens_per_minute: _Limit | None = None
+    """Most calls at once; fewer while the endpoint says that it is busy."""
+    requests_per_minute: Annotated[_Limit | None, Setting(default="no limit")] = None
+    """Most calls in a minute, evenly spaced."""
+    tokens_per_minute: Annotated[_Limit | None, Setting(default="no limit")] = None
+    """Most tokens in a minute: prompt and `max_tokens`; what a reply does not use is given back."""
 
     @model_validator(mode="after")
     def _can_be_used(self) -> JudgeSettings:

@@ -5,32 +5,41 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from runtime.setting import Section, Setting
 
 ModelName = Annotated[str, Field(min_length=1)]
+Tokens = Annotated[int, Field(ge=1)]
 Role = Literal["question_likelihood", "answer_reward", "sentence_encoder", "entailment", "toxicity"]
 
 
-class Models(BaseModel):
+class Models(Section):
     """A model for each role, by a name or a folder, and how all of them run.
 
     A name such as `google/flan-t5-small` is looked for in the offline cache of Hugging Face only; nothing is
-    downloaded. `device` auto is CUDA where there is one. `dtype` bfloat16 is faster on hardware that has it, and gives
-    slightly other values, by about 0.001 also with what else is in the batch, so it stands in the metrics' versions.
-    A batch holds at most `batch_tokens` tokens, padding
-    counted; None stands for 2,048 on a CPU and 65,536 on a GPU.
+    downloaded.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     question_likelihood: ModelName = "google/flan-t5-small"
+    """Model of `context_relevance_perplexity`: a folder, or a name in the cache of Hugging Face; see
+    [metrics.md](metrics.md#models)."""
     answer_reward: ModelName = "OpenAssistant/reward-model-deberta-v3-large-v2"
+    """Model of `answer_reward`."""
     sentence_encoder: ModelName = "sentence-transformers/all-MiniLM-L6-v2"
+    """Model of `semantic_similarity` and of facts in other words (`facts_recall_embedding`)."""
     entailment: ModelName = "MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli"
+    """Model of `faithfulness_nli`."""
     toxicity: ModelName = "facebook/roberta-hate-speech-dynabench-r4-target"
+    """Model of `toxicity`; another one has a label `toxic` or `hate`."""
     device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = "auto"
+    """`auto`, `cpu`, `cuda`, `cuda:1`; auto is CUDA if there is one."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    batch_tokens: Annotated[int, Field(ge=1)] | None = None
+    """`float32` or `bfloat16`, which is faster on hardware that multiplies it faster (the CPU of
+    [benchmarks.md](benchmarks.md) does not). The values differ by about 0.001, also with what else is in the batch, so
+    the metrics have another version."""
+    batch_tokens: Annotated[Tokens | None, Setting(default="2048 on a CPU, 65536 on a GPU")] = None
+    """Most tokens in a batch, with padding."""
 
     def named(self, role: Role) -> str:
         """Give the name or folder of the model of a role."""

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from evaluator.answers import LoggedAnswer
 from evaluator.sampling.conversations import is_sampled
 from lake.queries.signals_by_answer import SIGNAL_JOIN_COLUMNS, SignalJoin, read_signaled
 from lake.spec.vocabulary import Direction
 from lake.tables.table import Table
+from runtime.setting import COMMON, Section, Setting
 
 LOW = 0.25
 """A score in the worst quarter of its metric's range is a bad sign."""
@@ -23,17 +24,18 @@ LOW = 0.25
 Rate = Annotated[float, Field(gt=0, le=1)]
 
 
-class SamplingSettings(BaseModel):
-    """Share of conversations that a judge is asked about: `rate`, and `flagged_rate` of flagged answers.
+class SamplingSettings(Section):
+    """Share of conversations that a judge is asked about.
 
     An answer is flagged where it is cut or its log line had an error, where somebody gave a signal in its conversation
     before it was scored, or where a metric that asks no judge finds it bad: in the worst quarter of its range.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rate: Rate = 1.0
-    flagged_rate: Rate | None = None
+    rate: Annotated[Rate, COMMON] = 1.0
+    """Share of conversations that a judge is asked about, above 0 and at most 1, see
+    [judges.md](judges.md#which-answers)."""
+    flagged_rate: Annotated[Rate | None, Setting(default="the rate")] = None
+    """Share of the answers that [may be bad](judges.md#which-answers) that a judge is asked about."""
 
     @property
     def uses_flags(self) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
-from lake.maintenance.cleaning import clean_log, vacuum
+from lake.maintenance.cleaning import LOG_RETENTION, clean_log, vacuum
 from lake.maintenance.compaction import compact
 from lake.maintenance.retention import drop_before
 from lake.maintenance.text_retention import TEXT_TABLES, text_age
@@ -22,6 +22,7 @@ from lake.store.store_errors import in_one_line, is_store_error, log_failure
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from runtime.durations import reads_seconds
+from runtime.setting import Section, Setting
 
 logger = logging.getLogger(__name__)
 
@@ -39,24 +40,29 @@ Ages = dict[str, float | None]
 Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
 
 
-class LakeMaintenanceSettings(BaseModel):
-    """Settings of the tables' maintenance. Times are in seconds; `30m`, `24h` and `90d` are understood too.
+class LakeMaintenanceSettings(Section):
+    """When the tables are maintained, and how old rows, files and entries of logs become."""
 
-    `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
-    replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
-    new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name, None where they stay. Without one they are kept for ever, in `_services` for four weeks, in `_changes`
-    for a day, in `_judge_budgets` for a week, and raw texts for as long as the lake was begun with
-    (`lake.maintenance.text_retention`). `deployments`: the same for single deployments, by the deployment's name.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    every: Interval | None = 3600.0
+    every: Annotated[Interval | None, Setting(on_store=7200.0)] = 3600.0
+    """Time between two maintenance passes of `dialwatch up`; null if another process does it."""
     vacuum_after: Annotated[Interval, Field(ge=3600, le=7 * 86400)] = 86400.0
-    log_retention: Day = 7 * 86400.0
-    retention: dict[str, Day | None] = Field(default_factory=dict)
+    """How long a file stays after it was replaced, from 1h to 7d. No reader may take longer. In `_services`,
+    `_changes`, `_judge_budgets` and states of the monitor it is 2h. On a store `dialwatch up` looks for such files
+    every six hours."""
+    log_retention: Day = LOG_RETENTION.total_seconds()
+    """How long a table's log can say what is new; a reader that comes later takes longer. In `_services`, `_changes`,
+    `_judge_budgets` and states of the monitor it is 2h."""
+    retention: Annotated[
+        dict[str, Day | None], Setting(common=True, default="90d for the three tables with texts, in a new lake")
+    ] = Field(default_factory=dict)
+    """Age at which rows are deleted, at least 1d, such as `{parsed_logs: 90d}`; null: never. It can be set for
+    parsed_logs, user_signals, scores, anchors, replays, _rejected, _batches, _services, _changes, _judge_budgets and
+    _audit. Without it the rows of parsed_logs, user_signals and _rejected, which hold texts of people, are deleted
+    after 90 days [in a lake that is new](lake.md#texts-of-people), and stay for ever in one of an earlier version. All
+    others stay for ever, those of _services four weeks, those of _judge_budgets a week, those of _changes a day. Of
+    replays the dates of the newest baseline stay."""
     deployments: dict[str, dict[str, Day | None]] = Field(default_factory=dict)
+    """Retention of single deployments: `{support-rag: {parsed_logs: 30d}}`."""
 
     @field_validator("retention")
     @classmethod

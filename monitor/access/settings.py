@@ -8,7 +8,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Any, Self
 
 from annotated_types import MinLen
-from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
+
+from runtime.setting import COMMON, Section
 
 _SHORTEST_TOKEN = 16
 """Characters: whoever has a cookie that is made from the token must not be able to guess it."""
@@ -37,24 +39,23 @@ def _network(value: Any) -> Any:
     return network
 
 
-class GroupSettings(BaseModel):
+class GroupSettings(Section):
     """What the people of a group may do: see the scores of `deployments` (globs), and the `rights` to more of these."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     deployments: Annotated[tuple[Annotated[str, MinLen(1)], ...], MinLen(1)]
+    """Globs of the deployments that the people of a group may see."""
     rights: tuple[Right, ...] = ()
+    """What else they may do with these deployments: `texts` (read texts), `act` (change something)."""
 
 
-class ProxySettings(BaseModel):
+class ProxySettings(Section):
     """A proxy that knows who asks: `X-Forwarded-User` and `X-Forwarded-Groups` are believed from `addresses` alone.
 
     `groups` are by the name that the proxy gives; a person of several groups has what each of them gives.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     addresses: Annotated[tuple[Annotated[Network, BeforeValidator(_network)], ...], MinLen(1)]
+    """Addresses and networks of a proxy whose `X-Forwarded-User` and `X-Forwarded-Groups` are believed."""
     groups: Annotated[Mapping[str, GroupSettings], MinLen(1)]
 
     @field_validator("groups")
@@ -66,12 +67,12 @@ class ProxySettings(BaseModel):
         return groups
 
 
-class AccessSettings(BaseModel):
+class AccessSettings(Section):
     """Either a token, which gives every right, or a proxy."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    token: SecretStr | None = None
+    token: Annotated[SecretStr | None, COMMON] = None
+    """Token of at least 16 characters that opens the pages, see [access.md](access.md). In place of this key
+    and of `proxy`, `monitor.access: none` lets everybody see everything."""
     proxy: ProxySettings | None = None
 
     @field_validator("token")

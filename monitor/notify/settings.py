@@ -8,7 +8,9 @@ import re
 from typing import Annotated, Literal, Self
 
 from annotated_types import MinLen
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import AnyHttpUrl, ConfigDict, SecretStr, field_validator, model_validator
+
+from runtime.setting import COMMON, Section, Setting
 
 _PREFIX = "whsec_"
 _LEAST_BYTES = 24
@@ -19,25 +21,23 @@ _ADVICE = (
 )
 
 
-class WebhookSettings(BaseModel):
+class WebhookSettings(Section):
     """One receiver of webhooks, signed as the Standard Webhooks specification says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     name: Annotated[str, MinLen(1)] = "webhook"
-    """The receiver's name in the alerts table; under a new name alerts that are open, or ended within the last day, are
-    sent again."""
-    url: AnyHttpUrl = Field(json_schema_extra={"from_file": True})
-    """Also as `url_file`: the addresses of Slack and Teams are secrets."""
-    format: Literal["standard", "slack", "teams", "alertmanager"] = "standard"
-    """What the receiver reads: our JSON, a message for Slack's or Teams' webhooks, or Alertmanager's interface, of
-    which `url` is the address without `/api/v2/alerts`."""
-    deployments: Annotated[tuple[str, ...], MinLen(1)] = ("*",)
-    """Globs of the deployments whose alerts it gets, in which upper and lower case differ: `*` is any characters, also
-    `/` and none, `?` any one, `[ab]` one of these, `[!ab]` one other."""
-    secret: SecretStr | None = None
-    """Needed for `standard`: `whsec_` and the base64 of at least 24 random bytes; the receiver needs the same. While it
-    is being replaced, the new one and the old one, on two lines: both sign."""
+    """Name of the receiver in the `alerts` table; under a new name alerts that are open, or ended
+    within the last day, are sent again."""
+    url: Annotated[AnyHttpUrl, Setting(common=True, from_file=True)]
+    """Address of the receiver; or `url_file`, a file that holds it: the addresses of Slack and Teams are secrets."""
+    format: Annotated[Literal["standard", "slack", "teams", "alertmanager"], COMMON] = "standard"
+    """`standard` (our JSON, signed), `slack`, `teams`, or `alertmanager`, see [alerts.md](alerts.md#receivers)."""
+    deployments: Annotated[tuple[str, ...], MinLen(1), COMMON] = ("*",)
+    """Globs of the deployments whose alerts the receiver gets, see [alerts.md](alerts.md#receivers-of-teams)."""
+    secret: Annotated[SecretStr | None, Setting(common=True, default="must be given for `standard`")] = None
+    """`whsec_` and the base64 of at least 24 random bytes; the receiver has the same secret. While it is being
+    replaced, the new one and the old one, on two lines: both sign."""
 
     @field_validator("deployments")
     @classmethod

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from deploy.grafana.dashboard import PATH
-from dialwatch.config import load_settings
+from dialwatch.config_loading import load_settings
 from dialwatch.services.running import monitoring
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS

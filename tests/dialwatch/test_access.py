@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dialwatch.config import ConfigError, Settings, load_settings
+from dialwatch.config import Settings
+from dialwatch.config_loading import load_settings
+from dialwatch.errors import ConfigError
 from dialwatch.services import running
 from dialwatch.serving.addresses import is_loopback
 from monitor.access.settings import AccessSettings

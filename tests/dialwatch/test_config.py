@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialwatch.config import load_settings
+from dialwatch.config_loading import load_settings
 from dialwatch.errors import ConfigError
 
 SECRET = "whsec_" + "A" * 44

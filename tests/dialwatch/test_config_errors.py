@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialwatch.commands.options import settings_of
-from dialwatch.config import load_settings
+from dialwatch.config_loading import load_settings
 from dialwatch.errors import ConfigError
 from runtime.logs import Logs, chosen_logs, configure_logs
 from tests.dialwatch.test_config import explained

@@ -20,6 +20,12 @@ def test_the_page_holds_promises() -> None:
     assert len(PROMISES) > 40
 
 
+def test_a_promise_stands_once() -> None:
+    """What is promised under several conditions is one row with all of them."""
+    promised = [promise.split(" | ")[0] for promise in PROMISES]
+    assert sorted(promised) == sorted(set(promised))
+
+
 @pytest.mark.parametrize("promise", PROMISES, ids=range(len(PROMISES)))
 def test_a_promise_names_files_that_prove_it(promise: str) -> None:
     """The last column of each row names at least one test or benchmark, and all that it names are there."""

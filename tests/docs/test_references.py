@@ -14,15 +14,14 @@ import typer.main
 from typer.core import TyperGroup
 
 from dialwatch.cli import app
-from dialwatch.config import Settings
 from lake.spec.schemas import TABLES
-from tests.docs.test_configuration import keys
+from tests.docs.test_configuration import FIELDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = "tests|benchmarks|docs|deploy|examples|lake|collector|evaluator|monitor|dialwatch"
+FOLDERS = "tests|benchmarks|docs|deploy|examples|lake|collector|evaluator|monitor|dialwatch|runtime"
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-SETTINGS = {key.replace(".<name>", "") for key in keys(Settings)}
+SETTINGS = {key.replace(".<name>", "") for key in FIELDS}
 SOURCE = "\n".join(
     path.read_text(encoding="utf-8")
     for folder in ("collector", "evaluator", "monitor", "dialwatch", "lake", "runtime")
@@ -81,7 +80,7 @@ def slug(heading: str) -> str:
     return re.sub(r" ", "-", re.sub(r"[^\w\- ]", "", re.sub(r"`", "", heading).strip().lower()))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=[*NAMES, "CHANGELOG.md"])
 def test_every_link_leads_somewhere(page: Path) -> None:
     """A link in the repository names a file that exists, and a heading that is in it."""
     text = page.read_text(encoding="utf-8")
@@ -99,6 +98,7 @@ def test_every_file_and_module_in_the_text_exists(page: Path) -> None:
     """Paths below the packages, and modules that are to be run, are there."""
     text = page.read_text(encoding="utf-8")
     paths = set(re.findall(rf"`((?:{FOLDERS})/[\w./-]+)`", text))
+    paths |= set(re.findall(rf"(?<![\w/.-])((?:{FOLDERS})/[\w/]+\.py)\b", text))
     made_by_recipes = set(re.findall(r"\bhere `([^`]+)`", text))
     assert {path for path in paths - made_by_recipes if not (ROOT / path).exists()} == set()
     modules = re.findall(rf"python -m ((?:{FOLDERS})[\w.]*)", text)

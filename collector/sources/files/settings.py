@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from typing import Annotated
+
+from pydantic import Field, field_validator
 
 from lake.tables.storage import check_scheme
+from runtime.setting import COMMON, Section
 
 
-class FilesSettings(BaseModel):
+class FilesSettings(Section):
     """Log files to read: paths, folders and globs, local or on an S3-like store, plain or gzip."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    paths: list[str] = Field(min_length=1)
+    paths: Annotated[list[str], COMMON] = Field(min_length=1)
+    """List of files, folders and globs, local or `s3://`. In a folder, or below the fixed part of a glob, symbolic
+    links are followed only if they stay inside it, and never into the lake. The log names the others."""
     poll_seconds: float = Field(default=5.0, gt=0)
+    """Seconds between two looks at the files."""
 
     @field_validator("paths")
     @classmethod

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 
 from runtime.host_names import reads_hosts
+from runtime.setting import COMMON, Section
 
 
-class HttpSettings(BaseModel):
-    """Endpoint that takes log lines, `POST /data`, and signals, `POST /signals`.
+class HttpSettings(Section):
+    """Endpoint that takes log lines, `POST /data`, and signals, `POST /signals`."""
 
-    Two commits begin at least `commit_seconds` apart; requests that come meanwhile share the next. While bodies of
-    `max_waiting_bytes` in all wait for the lake, or one waits for `answer_seconds`, senders are asked to come again.
-    Without a token, requests under names of other people are refused, except those in `hosts`.
-    Against `max_body_bytes` count the bytes of a body, unpacked, and what its lines, items and JSON values take.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    listen: str = "127.0.0.1:8080"
-    token: SecretStr | None = None
+    listen: Annotated[str, COMMON] = "127.0.0.1:8080"
+    """Host:port of `POST /data` and `POST /signals`."""
+    token: Annotated[SecretStr | None, COMMON] = None
+    """Token that senders must send: `Authorization: Bearer ...`."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
+    """Names, one or a list, under which senders without a token may reach it, see
+    [collector.md](collector.md#the-http-endpoint)."""
     max_body_bytes: int = Field(default=64 << 20, gt=0)
+    """A body that is larger when unpacked is refused with 413. So is one whose lines or items (500 bytes each) or JSON
+    values (64 bytes each) would take more."""
     max_waiting_bytes: int = Field(default=256 << 20, gt=0)
+    """Bytes of all bodies that wait for the lake; more bodies get 503."""
     receive_seconds: float = Field(default=300.0, gt=0)
+    """Seconds: a body that takes longer to arrive, or pauses for 20 s, gets 408."""
     commit_seconds: float = Field(default=0.5, ge=0)
+    """Least seconds between two commits; the requests in between share one. A sender waits for the commit; on a store,
+    where each is paid, take 5 or more."""
     answer_seconds: float = Field(default=60.0, gt=0)
+    """Seconds: a request that waited this long for the lake gets 503."""

@@ -6,15 +6,17 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 import pyarrow as pa
-from pydantic import AwareDatetime, BaseModel, ConfigDict
+from pydantic import AwareDatetime
 
 from lake.spec.root_tables import SILENCES
 from lake.spec.vocabulary import SilenceEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.numbered_rows import append_numbered
+from runtime.setting import Section, Setting
 
 SILENCE_COLUMNS = ("silence_id", "change", "changed_at", "deployment", "metric", "until", "comment")
 
@@ -22,20 +24,20 @@ _APP_ID = "silences"
 logger = logging.getLogger(__name__)
 
 
-class Silence(BaseModel):
+class Silence(Section):
     """Holds back alerts that fire, of a deployment, a metric or both, until an instant; all where neither is given.
 
     An alert that is over before the silence ends is not sent at all; any other is sent when the silence ends.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    deployment: str | None = None
-    metric: str | None = None
+    deployment: Annotated[str | None, Setting(default="every one")] = None
+    """Deployment that is silenced."""
+    metric: Annotated[str | None, Setting(default="every one")] = None
+    """Metric or floor that is silenced: `errors`, `no_data` ..."""
     until: AwareDatetime
-    """ISO 8601 with a zone, such as 2026-12-01T08:00:00Z."""
+    """When the silence ends, with a zone: `2026-12-01T08:00:00Z`."""
     comment: str = ""
-    """Why, for the reason in the `alerts` table."""
+    """Why, for the `alerts` table."""
 
     def holds(self, change: AlertChange) -> bool:
         """Whether the change is of the silenced deployment and metric, at any time."""

@@ -7,32 +7,32 @@ from datetime import timedelta
 from typing import Annotated, Self
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from runtime.durations import reads_seconds
+from runtime.setting import Section
 
 Share = Annotated[float, Gt(0), Le(1)]
 
 
-class FloorLimits(BaseModel):
+class FloorLimits(Section):
     """The limit of each floor; None switches it off."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     errors: Share | None = 0.3
-    """Requests with a status of 400 or more, or without a whole answer."""
+    """Share of requests with a status of 400 or more, or without a whole answer."""
     empty_answers: Share | None = 0.3
-    """Whole answers without a visible character."""
+    """Share of whole answers without a visible character."""
     refusals: Share | None = 0.5
-    """Answers that the metric `refusal` has scored 1; where it does not run, nothing is known."""
+    """Share of answers that the metric `refusal` scored 1; without that metric it never fires."""
     unscored: Share | None = 0.5
-    """Evaluations that a judge should have made and did not."""
+    """Share of a judge's evaluations that failed at the judge, other than for lack of budget."""
     no_data: Annotated[float, Ge(1)] | None = 3.0
-    """Silence, as a multiple of the longest pause that is usual at its time of day."""
+    """Silence, in multiples of the longest usual pause, see [alerts.md](alerts.md#floors)."""
     replay: bool = True
-    """Whether it is an alert that accepted cases, asked again, are answered worse."""
+    """Whether it is an alert that accepted cases, [asked again](ground-truth.md#replay), are answered worse."""
     judge_drift: bool = True
-    """Whether it is an alert, a warning, that a judge scores the same answers otherwise than before."""
+    """Whether it is an alert, a warning, that a judge scores the same answers otherwise than before
+    ([anchors](anchors.md))."""
 
 
 class FloorSettings(FloorLimits):
@@ -41,10 +41,14 @@ class FloorSettings(FloorLimits):
     window: Annotated[
         timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(minutes=1)), Le(timedelta(hours=12))
     ] = timedelta(minutes=15)
-    """A share is of this much time at least; of more where that has fewer than `minimum_requests`."""
+    """Time whose requests a share is computed from, from 1m to 12h; longer if they are fewer than
+    `minimum_requests`."""
     minimum_requests: Annotated[int, Ge(1)] = 50
-    """Of fewer no share is taken."""
+    """Least number of requests that a share is computed from. With fewer in a day a floor fires where bad ones follow
+    each other beyond chance."""
     deployments: Mapping[str, FloorLimits] = Field(default_factory=dict)
+    """The limits of one deployment, where they are others than those of all: `{faq-bot: {errors: 0.1, refusals:
+    null}}`; null switches a floor off."""
 
     def of(self, deployment: str) -> Self:
         """Give the settings of one deployment: its own limits where it has some, else those of all."""

@@ -7,37 +7,37 @@ from datetime import timedelta
 from typing import Annotated, Self
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from runtime.durations import reads_seconds
+from runtime.setting import Section
 
 Duration = Annotated[timedelta, BeforeValidator(reads_seconds("smhd"))]
 """`30s`, `15m`, `1h`, `7d`, a number of seconds, or what ISO 8601 has, `PT1H`."""
 
 
-class RegressionSettings(BaseModel):
+class RegressionSettings(Section):
     """Settings of when a drop raises an alert, and of how often that may be a false alarm."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     batch: Annotated[Duration, Gt(timedelta(0))] = timedelta(hours=1)
-    """Length of the stretches of event time whose scores are looked at together."""
+    """Length of a batch: scores of this time are looked at together."""
     grace: Annotated[Duration, Ge(timedelta(0))] = timedelta(minutes=10)
-    """How long after its end a batch waits for late scores."""
+    """How long a batch waits for late scores after its end."""
     false_alarm_every: Duration = timedelta(days=30)
-    """Mean time to a false alarm (tier `warn`) of one stream is at least this."""
+    """The mean time to a false warning of one stream is at least this ([exactly](detector.md#what-is-promised))."""
     page_every: Duration = timedelta(days=365)
-    """Mean time to a false alarm of tier `page` is at least this, for all streams together."""
+    """The mean time to a false page, over all streams together, is at least this."""
     tolerance: Annotated[float, Ge(0), Lt(1)] = 0.02
-    """Drop below the reference, as a share of the metric's range, that raises no alert."""
+    """Drop of the mean that is too small for an alert, as a share of the metric's range."""
     reference_observations: Annotated[int, Ge(2)] = 200
-    """Conversations of the reference, which a stream learns before it is watched."""
+    """Conversations that a stream learns from before it is watched."""
     reference_time: Annotated[Duration, Ge(timedelta(0))] = timedelta(days=1)
-    """How long a stream learns at the least: a day has both day and night in it."""
-
+    """Shortest time that a stream learns; a day has both day and night in it."""
+    # What the application decides itself (`model`, `contexts`) is not among them by default: a turn to a worse model,
+    # or to no contexts, would be no regression.
     segment_by: tuple[str, ...] = ("language", "question_length", "time_of_day", "weekend")
-    """The attributes of `scores.segment` by which traffic may be divided. What the application decides itself (`model`,
-    `contexts`) is not among them by default: a turn to a worse model, or to no contexts, would be no regression."""
+    """Attributes of `scores.segment` that may divide the traffic, if they explain the scores, and `time_of_day` and
+    `weekend` (UTC); `model` and `contexts` are possible too. Of each attribute the first 500 values are used."""
 
     @model_validator(mode="after")
     def _more_than_one_batch(self) -> Self:

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import dialwatch
 from dialwatch.cli import app
-from dialwatch.config import Settings, load_settings
+from dialwatch.config import Settings
+from dialwatch.config_loading import load_settings
 from tests.deploy.chart.rendering import (
     CHART,
     CHART_HASH,

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dialwatch.config import Settings, load_settings
+from dialwatch.config import Settings
+from dialwatch.config_loading import load_settings
 from dialwatch.serving.addresses import parse_address
 from tests.deploy.compose.stack import DEPLOY, FILES, by_default, mounts, services, stack
 from tests.servers import needed

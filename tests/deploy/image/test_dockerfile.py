@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dialwatch.config import Settings, load_settings
+from dialwatch.config import Settings
+from dialwatch.config_loading import load_settings
 from dialwatch.serving.addresses import parse_address
 
 ROOT = Path(__file__).parents[3]

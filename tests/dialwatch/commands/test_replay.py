@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from dialwatch.config import load_settings
+from dialwatch.config_loading import load_settings
 from dialwatch.services.replaying import run_replay
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.tables.lake import Lake
