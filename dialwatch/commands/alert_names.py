@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
-from lake.vocabulary import DISLIKES, Floor
-
-if TYPE_CHECKING:
-    from dialwatch.config import Settings
-    from lake import Lake
+from dialwatch.config import Settings
+from evaluator.metrics import REGISTRY, UnknownMetricError
+from lake import DISLIKES, Floor, Lake
 
 
 def unknown_names(deployment: str | None, metric: str | None, settings: Settings, lake: Lake) -> Iterator[str]:
     """Give a note for each name that is not known and may be a typing error; it is accepted all the same."""
-    from evaluator.metrics import REGISTRY
-
     deployments = [name for name in lake.deployments() if name is not None]
     if deployment and deployment not in deployments:
         yield f"the lake has no deployment {deployment!r} yet{_similar(deployment, deployments)}"
@@ -31,8 +26,6 @@ def name_in_alerts(metric: str | None, settings: Settings) -> str | None:
 
 
 def _name_in_alerts(metric: str, settings: Settings) -> str | None:
-    from evaluator.metrics import UnknownMetricError
-
     if metric in (*Floor, DISLIKES):
         return metric
     try:

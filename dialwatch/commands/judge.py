@@ -11,7 +11,6 @@ import typer
 
 from dialwatch import __version__
 from dialwatch.commands.options import NO_LAKE, ConfigOption, LakeOption, settings_of
-from dialwatch.lake_access import usual_permissions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,6 +175,8 @@ def _print_asked(asked: list[RepeatedScores]) -> None:
 
 def _write_page(page: Path, title: str, shown: CalibrationReport) -> None:
     import jinja2
+
+    from dialwatch.lake_access import usual_permissions
 
     environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch.reports"), autoescape=True)
     text = environment.get_template("calibration.html").render(title=title, report=shown, version=__version__)

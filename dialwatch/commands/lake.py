@@ -15,7 +15,6 @@ from dialwatch.commands.answers import print_addresses
 from dialwatch.commands.console import grid_of, print_grid, print_result
 from dialwatch.commands.options import ConfigOption, LakeOption, open_filled, settings_of
 from dialwatch.errors import ConfigError
-from lake.service_vocabulary import LineOutcome
 
 if TYPE_CHECKING:
     from collector import CollectorSettings
@@ -38,7 +37,7 @@ def list_tables(
 ) -> None:
     """List the deployments and how many rows their tables have."""
     opened = open_filled(settings_of(config, lake))
-    from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS
+    from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, LineOutcome
 
     # A case has a row a version.
     counted = {"requests": PARSED_LOGS, "signals": USER_SIGNALS, "scores": SCORES, "cases": GROUND_TRUTH}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialwatch.commands.alert_names import name_in_alerts, unknown_names
 from dialwatch.commands.console import print_list
 from dialwatch.commands.options import (
     ConfigOption,
@@ -46,6 +45,7 @@ def mark(
     comment = comment_of(comment)
     since = moment_of(at, "--at") if at is not None else now
     settings = settings_of(config, lake)
+    from dialwatch.commands.alert_names import name_in_alerts, unknown_names
     from monitor.controls.releases import mark_release
     from monitor.regression import Release
 

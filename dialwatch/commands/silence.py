@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialwatch.commands.alert_names import name_in_alerts, unknown_names
 from dialwatch.commands.console import print_list
 from dialwatch.commands.options import (
     ConfigOption,
@@ -48,6 +47,7 @@ def add(
     _check_filters(deployment, metric, everything)
     end, comment = _end(for_, until, now), comment_of(comment)
     settings = settings_of(config, lake)
+    from dialwatch.commands.alert_names import name_in_alerts
     from monitor.controls.silences import Silence, add_silence
 
     opened = open_filled(settings)
@@ -126,6 +126,8 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
 
 def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
     """Give notes on what may be a mistake; the silence is added all the same."""
+    from dialwatch.commands.alert_names import unknown_names
+
     yield from unknown_names(silence.deployment, silence.metric, settings, lake)
     for webhook in settings.monitor.webhooks:
         if webhook.format == "alertmanager":

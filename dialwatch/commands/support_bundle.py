@@ -11,12 +11,10 @@ import os
 import platform
 import re
 import sys
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import partial
-from importlib.metadata import PackageNotFoundError, requires, version
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
@@ -27,7 +25,6 @@ import typer
 from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
 from dialwatch.errors import ConfigError
 from dialwatch.serving.addresses import local_url
-from lake.service_vocabulary import LineOutcome
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -64,6 +61,8 @@ def support_bundle(
 ) -> None:
     """Collect versions, settings, checks, sizes of tables, heartbeats, counts and metrics, without texts or secrets."""
     settings, now = settings_of(config, lake), datetime.now(UTC)
+    import zipfile
+
     place = output or Path(f"dialwatch-support-{now:%Y%m%dT%H%M%SZ}.zip")
     if place.exists():
         raise ConfigError(f"{place} exists already: give another --output")
@@ -111,6 +110,8 @@ def _made(make: Callable[[], object]) -> str:
 
 
 def _versions() -> dict[str, Any]:
+    from importlib.metadata import requires, version
+
     names = {re.split(r"[^\w.-]", one)[0] for one in requires("dialwatch") or ()}
     return {
         "dialwatch": version("dialwatch"),
@@ -123,6 +124,8 @@ def _versions() -> dict[str, Any]:
 
 
 def _installed(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:
@@ -178,7 +181,7 @@ def _services_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
 
 def _lines_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
     """Give the counts of the collector's lines by day."""
-    from lake import BATCHES
+    from lake import BATCHES, LineOutcome
 
     counts = ["lines", *map(str, LineOutcome)]
     rows = lake.table(BATCHES).read(["date", *counts], where=_recent(now))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,8 @@ import typer
 from dialwatch.errors import ConfigError
 
 if TYPE_CHECKING:
+    import csv
+
     from lake import CaseStatus, Lake
 
 _NAME = "testCaseName"
@@ -96,6 +97,8 @@ def _json_lines(_path: str, content: bytes) -> Iterator[FileRow]:
 
 def _csv(path: str, content: bytes) -> Iterator[FileRow]:
     """Read a header and rows; a spreadsheet counts the header as row 1, and a row of several lines as one."""
+    import csv
+
     from lake import text_of_cell
 
     csv.field_size_limit(_LONGEST_CELL)  # the usual limit is less than what contexts may have
@@ -117,6 +120,8 @@ def _csv(path: str, content: bytes) -> Iterator[FileRow]:
 
 
 def _records(reader: Iterator[list[str]]) -> Iterator[list[str] | csv.Error]:
+    import csv
+
     while True:
         try:
             row = next(reader)
@@ -171,6 +176,8 @@ def json_lines_of(cases: Sequence[Mapping[str, Any]], deployment: str) -> bytes:
 
 def csv_of(cases: Sequence[Mapping[str, Any]]) -> bytes:
     """Give a row a case, by the names that the evaluation framework gives to columns; lists are JSON."""
+    import csv
+
     from lake import cell_of_text
 
     file = io.StringIO(newline="")

@@ -1,10 +1,11 @@
-"""The commands `dialwatch ground-truth accept`, `reject` and `edit`: what people decide on cases and change in them."""
+"""The commands `dialwatch ground-truth accept`, `reject`, `edit` and `extract`: what people and judges do to cases."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,23 +17,29 @@ from dialwatch.commands.ground_truth.cases import (
     FoundCase,
     IdArgument,
     IdsArgument,
+    NamedDeploymentOption,
     NoteOption,
     WhoOption,
+    all_cases,
     cases_named,
+    checked_deployment,
     who_of,
 )
 from dialwatch.commands.options import (
     ConfigOption,
     LakeOption,
     OnlyDeploymentOption,
+    check_name,
     comment_of,
     open_filled,
     settings_of,
 )
+from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line, visible
 from lake.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
+    from evaluator.ground_truth import Extraction
     from lake import CaseChangedError, Lake
 
 Columns = Mapping[str, str]
@@ -94,6 +101,55 @@ def edit(
         typer.echo(f"nothing is changed in {found.name}")
         return
     _save(opened, found, columns | {"note": said}, by, datetime.now(UTC))
+
+
+def extract(
+    deployment: NamedDeploymentOption,
+    written_ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID...]", help="Cases; without one all proposed ones whose facts the judge lacks."),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="One of evaluator.judges; by default evaluator.ground_truth.judge.")
+    ] = None,
+    who: WhoOption = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Ask a judge which facts the answers of cases need. Each must stand in the contexts of its answer."""
+    check_name("--deployment", deployment, "give a name")
+    by = who_of(who)
+    settings = settings_of(config, lake)
+    from evaluator import JudgePool
+    from evaluator.answers import DeploymentTables
+    from evaluator.ground_truth import extract_facts, lacking
+    from lake import LostRaceError
+
+    opened = open_filled(settings)
+    checked_deployment(opened, deployment)
+    name = judge or settings.evaluator.ground_truth.judge
+    if name is None:
+        raise ConfigError("which judge names the facts? Give --judge, or set evaluator.ground_truth.judge")
+    with closing(JudgePool(settings.evaluator, opened)) as pool:
+        try:
+            asked = pool.judge(name)
+        except LookupError as error:
+            raise ConfigError(str(error)) from None
+        cases: Sequence[Mapping[str, Any]]
+        if written_ids:
+            cases = [one.case for one in cases_named(opened, written_ids, deployment)]
+        else:
+            cases = lacking([one.case for one in all_cases(opened, deployment)], asked)
+        if not cases:
+            typer.echo("there is no proposed case whose facts this judge has not named")
+            return
+        try:
+            made = extract_facts(DeploymentTables.of(opened, deployment), asked, cases, by, datetime.now(UTC))
+        except LostRaceError:
+            raise ConfigError("somebody else changed the cases meanwhile: run the command again") from None
+    _print_extraction(made)
+    if made.left:
+        raise SystemExit(1)
 
 
 def _decide(
@@ -232,3 +288,15 @@ def _in_editor(found: FoundCase) -> dict[str, Any]:
         if not typer.confirm("Edit it again?", default=True, err=True):
             typer.echo("nothing is changed", err=True)
             raise typer.Exit(1)
+
+
+def _print_extraction(made: Extraction) -> None:
+    spend = made.spend
+    typer.echo(
+        f"{made.facts:,} facts of {made.cases:,} cases, {made.dropped:,} citations that stand nowhere were dropped, "
+        f"{made.unsupported:,} cases without support are stale; "
+        f"{spend.calls:,} calls, {spend.prompt_tokens:,} tokens read, {spend.completion_tokens:,} written, "
+        f"cost {spend.cost:.4f}"
+    )
+    for reason, count in made.left.items():
+        typer.echo(f"{count:,} cases as they were: {reason}")

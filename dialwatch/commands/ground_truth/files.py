@@ -18,7 +18,6 @@ from dialwatch.commands.ground_truth.case_files import (
 )
 from dialwatch.commands.ground_truth.cases import NamedDeploymentOption, WhoOption, checked_deployment, who_of
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
-from dialwatch.lake_access import usual_permissions
 from dialwatch.reports.terminal_text import in_one_line
 from lake.case_vocabulary import CaseStatus
 
@@ -50,6 +49,7 @@ def export(
     """
     check_name("--deployment", deployment, "give a name")
     settings = settings_of(config, lake)
+    from dialwatch.lake_access import usual_permissions
     from evaluator.datasets.files import writing
     from lake import GROUND_TRUTH, USABLE_STATUS, read_cases
 
