@@ -16,7 +16,7 @@ AIDIAL := .venv-aidial
 READERS := .venv-readers
 # An environment for another version of Python, as of `make test-python PYTHON=python3.13`.
 OTHER := .venv-$(notdir $(PYTHON))
-PACKAGES := dialwatch collector evaluator monitor lake
+PACKAGES := dialwatch collector evaluator monitor lake runtime
 
 .PHONY: demo test test-all test-python screenshots aidial readers mutants lint format docs bench package lock chart clean
 .DEFAULT_GOAL := help

@@ -21,17 +21,12 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lake import (
-    PARSED_LOGS,
-    SCORES,
-    USER_SIGNALS,
-    AnswerFilter,
-    AnswerRating,
-    Lake,
-    find_answers,
-    locate_response,
-    read_answer,
-)
+from lake.queries.answer_details import read_answer
+from lake.queries.answer_lookup import locate_response
+from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.ratings import AnswerRating
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 
 DEPLOYMENTS, DAYS, DENSE, METRICS, COMMITS = 100, 90, 10_000, 10, 20
 _LAST = date(2026, 11, 20)

@@ -19,7 +19,11 @@ import numpy as np
 from benchmarks.case_matching_pairs import HELD_OUT, NEAR_MISSES, NORMALISED, PARAPHRASES
 from evaluator.answers import SimilarByEncoder, case_matching
 from evaluator.models import Models
-from lake import PARSED_LOGS, Case, CaseBook, CaseQuestion, CaseStatus, Lake
+from lake.queries.answer_rows import CaseQuestion
+from lake.queries.cases import Case, CaseBook
+from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.evaluator.models.real_encoder import real_encoder
 
 THRESHOLDS = (0.80, 0.85, 0.90, 0.95)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.change_attribution [--seeds 4] [--first 1000] [--unplanted 60] [--days 10]
 
-Traffic is that of `tests/monitor/changes/planted`: ten days of an application with ordinary variation, harmless
+Traffic is that of `tests/monitor/detect/causes/planted`: ten days of an application with ordinary variation, harmless
 changes that begin with the incident, in half of the incidents a release days before, and one planted change or none.
 Each incident is written to a lake, from which the monitor reads what it tells.
 """
@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from benchmarks.regression.tables import print_table
-from lake import Lake
-from monitor.changes import AroundOnset, Onset, around_onset, told
-from monitor.changes.features import Feature
-from tests.monitor.changes.planted.incident import Incident, generate
-from tests.monitor.changes.planted.kinds import Planted
+from lake.tables.lake import Lake
+from monitor.detect.causes import AroundOnset, Onset, around_onset, told
+from monitor.detect.causes.features import Feature
+from tests.monitor.detect.causes.planted.incident import Incident, generate
+from tests.monitor.detect.causes.planted.kinds import Planted
 
 RIGHT: dict[Planted, set[Feature]] = {
     # A model that is replaced by one of another deployment is also another deployment called.

@@ -14,8 +14,10 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lake import PARSED_LOGS, ContextsOrigin, Kind, Lake
-from monitor.changes import CallersOfDays, DailyChanges, Onset, changes_around, read_answers
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.vocabulary import ContextsOrigin, Kind
+from lake.tables.lake import Lake
+from monitor.detect.causes import CallersOfDays, DailyChanges, Onset, changes_around, read_answers
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 _DAYS = 8

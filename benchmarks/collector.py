@@ -64,7 +64,8 @@ from collector.parsing import LogRecord, parse_piece
 from collector.commit.position import Partition
 from collector.commit.table_rows import RowPosition
 from collector.sources.lines import read_lines
-from lake import PARSED_LOGS, Lake, SourceKind
+from lake import PARSED_LOGS, Lake
+from lake.spec.vocabulary import SourceKind
 now, lake = datetime.now(UTC), Lake(sys.argv[1])
 position = RowPosition(Partition(SourceKind.FILE, "a", "a"), 1, None)
 spent = 0.0

@@ -31,8 +31,11 @@ from unittest import mock
 
 import boto3
 
-from lake import SCORES, Lake, Storage, Table
-from lake.tables.log_files import LocalLogFiles, StoreLogFiles
+from lake.delta_log.log_files import LocalLogFiles, StoreLogFiles
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from lake.tables.table import Table
 from tests.servers import free_port, wait_for_url
 
 _MINUTES_6 = 360

@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.overview import NOW, measure, sums_bytes, write
-from lake import Lake
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.stats.period_sums import PeriodSums
+from monitor.detect.stats.period_sums import PeriodSums
 
 _DEPLOYMENTS, _METRICS = 500, 8
 

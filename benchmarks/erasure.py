@@ -20,7 +20,12 @@ from datetime import UTC, datetime, timedelta
 
 import boto3
 
-from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, Storage, Subject, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.servers import free_port, wait_for_url
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -20,7 +20,8 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from benchmarks.answers import COMMITS, DENSE, answer_row, report, score_rows
-from lake import PARSED_LOGS, SCORES, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 
 DAYS, TEXTS, METRIC, NAME = 5, 500, "metric_1", "app"

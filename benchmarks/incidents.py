@@ -21,12 +21,21 @@ import numpy as np
 import monitor.notify.webhook_sender as sender
 from benchmarks.regression.streams import LAWS, LEVELS, Floats, worse
 from benchmarks.regression.tables import in_words, print_table
-from lake import AlertEvent, Lake
-from monitor.alerts.store import AlertStore
+from lake.spec.vocabulary import AlertEvent
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.regression import (
+    MEASURED,
+    UNDECIDED,
+    Observation,
+    RegressionSettings,
+    Status,
+    StreamKey,
+    Transition,
+)
+from monitor.detect.regression.detector import Detector
 from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
 from monitor.notify.message_incident import MessageIncident
-from monitor.regression import MEASURED, UNDECIDED, Observation, RegressionSettings, Status, StreamKey, Transition
-from monitor.regression.detector import Detector
 
 METRICS, DAYS, DROP_DAY, LOOK_DAYS = 4, 21, 18, 3
 ANSWERS_AN_HOUR = 48

@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.regression.detection import print_table
 from benchmarks.regression.streams import LAWS, LEVELS, Floats, traffic, worse
-from lake import AlertVerdict
-from monitor.regression import Detector, Observation, RegressionSettings, Status, judgement_of
-from monitor.regression.judge_drift.detector import JudgeDriftDetector
+from lake.spec.vocabulary import AlertVerdict
+from monitor.detect.regression import Detector, Observation, RegressionSettings, Status, judgement_of
+from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 
 SETTINGS = RegressionSettings()
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -38,9 +38,9 @@ from benchmarks.judge_drift import (
 )
 from benchmarks.regression.detection import print_table
 from benchmarks.regression.streams import traffic, worse
-from lake import AlertVerdict, Tier
-from monitor.regression import Detector, Judgement, Observation, Status, judgement_of
-from monitor.regression.judge_drift.detector import JudgeDriftDetector
+from lake.spec.vocabulary import AlertVerdict, Tier
+from monitor.detect.regression import Detector, Judgement, Observation, Status, judgement_of
+from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 
 RATE, NOISE, WAIT = 20 / 48, 0.1, 2
 

@@ -23,7 +23,9 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from lake import SCORES, Lake, clean_log
+from lake.maintenance.cleaning import clean_log
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
 from lake.tables.table import Table
 
 MONTH = 30 * 2880

@@ -24,10 +24,12 @@ import pyarrow.compute as pc
 from fastapi import FastAPI
 
 from benchmarks.regression.year import scores
-from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Kind, Lake, Signal, SignalOrigin
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.vocabulary import Kind, Signal, SignalOrigin
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.period_sums import PeriodSums
+from monitor.detect.stats.period_sums import PeriodSums
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _WRITTEN = 10

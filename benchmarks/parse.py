@@ -32,7 +32,7 @@ from collector.parsing.answer.answer import read_answer_of
 from collector.parsing.contexts import read_contexts
 from collector.parsing.line.fast_path import read_usual_call
 from collector.parsing.request.request import read_request
-from lake import Kind
+from lake.spec.vocabulary import Kind
 
 _PEER = Path(__file__).with_name("parse_peer.cpp")
 _PASSES = 5

@@ -31,7 +31,7 @@ from benchmarks.metric_rows import Rows
 from benchmarks.models import save_flan_t5_small
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.settings import DEFAULT_METRICS
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.evaluator.conftest import NOON, Traffic
 from tests.evaluator.engines import loopback
 from tests.evaluator.judged import JUDGED, register

@@ -21,10 +21,11 @@ import numpy as np
 
 import monitor.notify.webhook_sender as sender
 from benchmarks.regression.tables import print_table
-from lake import PARSED_LOGS, Lake
-from monitor.floors.callers import Callers
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from monitor.detect.limits.callers import Callers
 from monitor.notify import Attempt, DeliveryOutcome
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)

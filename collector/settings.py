@@ -10,7 +10,7 @@ from collector.pipeline.settings import PipelineSettings
 from collector.sources.files.settings import FilesSettings
 from collector.sources.http.settings import HttpSettings
 from collector.sources.kafka.settings import KafkaSettings
-from lake import reads_seconds
+from runtime.durations import reads_seconds
 
 _SILENT_AFTER_SECONDS = 3600.0
 

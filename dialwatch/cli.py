@@ -24,9 +24,9 @@ from dialwatch.commands import (
     support_bundle,
     webhook,
 )
-from dialwatch.commands.check.command import check
+from dialwatch.commands.check import check
 from dialwatch.errors import AddressError, ConfigError
-from lake import Logs, chosen_logs, configure_logs
+from runtime.logs import Logs, chosen_logs, configure_logs
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("demo")(services.demo)
@@ -93,7 +93,9 @@ def _advice_on(error: Exception) -> str | None:
     from evaluator.calibration import CalibrationError
     from evaluator.datasets import DatasetError
     from evaluator.metrics import UnknownMetricError
-    from lake import LostRaceError, TableError, UnsupportedStoreError
+    from lake.delta_log.change import LostRaceError
+    from lake.store.store_errors import TableError
+    from lake.tables.storage import UnsupportedStoreError
 
     if isinstance(error, BotoCoreError):
         return "; check lake.storage and AWS_..."

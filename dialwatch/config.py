@@ -25,9 +25,13 @@ from dialwatch.config_words import words_of
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
-from lake import Kind, Lake, LakeMaintenanceSettings, Storage, check_root, is_remote, reads_hosts
-from lake.runtime.logs import LogFormat, LogLevel
+from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.spec.vocabulary import Kind
+from lake.tables.lake import Lake, check_root
+from lake.tables.storage import Storage, is_remote
 from monitor import MonitorSettings
+from runtime.host_names import reads_hosts
+from runtime.logs import LogFormat, LogLevel
 
 PREFIX = "DIALWATCH_"
 STORE_FLUSH_SECONDS, STORE_EVALUATOR_SECONDS, STORE_UPKEEP_SECONDS = 40.0, 90.0, 7200.0

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from dialwatch.errors import ConfigError
-from lake import is_remote
+from lake.tables.storage import is_remote
 
 _JSON = r"format['\"]?:\s*['\"]?json"
 _JSON_LOGS = re.compile(

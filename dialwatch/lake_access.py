@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from lake import is_remote
+from lake.tables.storage import is_remote
 
 Access = Literal["owner", "group", "all"]
 

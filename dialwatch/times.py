@@ -60,6 +60,6 @@ def moment_after(text: str, option: str, now: datetime) -> datetime:
 
 
 def _seconds(text: str) -> object:
-    from lake import reads_seconds
+    from runtime.durations import reads_seconds
 
     return reads_seconds("smhd")(text)

@@ -13,7 +13,7 @@ from evaluator.metrics import Metric
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
-from lake import JudgeKind, asks_llm
+from lake.spec.vocabulary import JudgeKind, asks_llm
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge, JudgeSettings

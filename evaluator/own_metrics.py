@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
 from evaluator.metrics.llm.aspects import AspectCritique
-from lake import DISLIKES
+from lake.spec.vocabulary import DISLIKES
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 

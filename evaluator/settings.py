@@ -19,7 +19,9 @@ from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
 from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
-from lake import CASE_PASSED, JUDGE_KINDS, reads_seconds
+from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.vocabulary import JUDGE_KINDS
+from runtime.durations import reads_seconds
 
 DEFAULT_METRICS = (
     "faithfulness_kprecision",

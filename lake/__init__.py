@@ -1,4 +1,7 @@
-"""The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
+"""The tables where collector, evaluator and monitor meet; this package knows nothing of the three.
+
+What programs of users need stands here; the project's own modules import each other.
+"""
 
 import lazy_loader
 

@@ -1,433 +1,46 @@
-from .answer_kinds import answer_kind, answer_kind_of, finish_kind, is_visible, is_whole
-from .answers.alike_cases import AlikeCases, alike_cases
-from .answers.answer_calls import AnswerCall
-from .answers.answer_details import (
-    AnswerContext,
-    AnswerDetails,
-    AnswerScore,
-    AnswerSignal,
-    AnswerTurn,
-    read_answer,
-    read_answer_row,
-    read_answer_signals,
-)
-from .answers.answer_lookup import AnswerAddress, locate_response, locate_source, own_id
-from .answers.answer_rows import (
-    CASE_QUESTION_COLUMNS,
-    IS_ANSWER,
-    IS_PRODUCTION,
-    IS_RATABLE,
-    CaseQuestion,
-    answer_text,
-    case_question,
-    context_ids,
-    context_texts,
-    usable_texts,
-)
-from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, find_answers
-from .answers.case_citations import FactPlace, citations_of, statements_of
-from .answers.case_sources import case_id_of, source_rows
-from .answers.case_versions import (
-    EVALUATOR,
-    CaseChangedError,
-    case_history,
-    cases_in,
-    change_case,
-    change_cases,
-    history_in,
-    newest_versions,
-    next_version,
-    read_cases,
-    write_cases,
-)
-from .answers.cases import Case, CaseBook, Reference, SimilarQuestions
-from .answers.child_contexts import ChildContexts
-from .answers.failures import AnswerStatus
-from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
-from .answers.identity import identity
-from .answers.json_values import json_values
-from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
-from .answers.metric_scores import metric_scores, texts_of_answers
-from .answers.question_keys import QuestionKeys
-from .answers.question_text import CAPITALS_MATTER, normalised_question
-from .answers.ratings import AnswerRating
-from .answers.sampled_answers import SampledAnswer, callers, request_of_answer, sampled_answers
-from .answers.signals import FOLD_COLUMNS, fold_signals
-from .answers.signals_by_answer import (
-    JOIN_COLUMNS,
-    SIGNAL_JOIN_COLUMNS,
-    SignalJoin,
-    UnjoinedReason,
-    count_unjoined,
-    read_signaled,
-    signals_by_answer,
-)
-from .case_tables import GROUND_TRUTH, REPLAYS
-from .case_vocabulary import (
-    CASE_PASSED,
-    FAILED_PART_MEANING,
-    USABLE_STATUS,
-    CaseStatus,
-    FailedPart,
-    ReferenceMatch,
-    ReplayVerdict,
-)
-from .erasure.erasure import Receipt, TableReceipt, erase
-from .erasure.erasure_scope import Subject
-from .erasure.scope_search import SeveralAnswersError
-from .metric_names import MetricName, metric_name, metric_names
-from .root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
-from .runtime.accept_header import known_formats
-from .runtime.backoff import Backoff
-from .runtime.clocks import SKEW, ClockSteps, age_of
-from .runtime.durations import duration, reads_seconds
-from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
-from .runtime.host_names import reads_hosts
-from .runtime.labelled_registry import INSTALLATION, LabelledRegistry
-from .runtime.logs import Logs, chosen_logs, configure_logs
-from .runtime.outage_lines import OUTAGE
-from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
-from .runtime.unseen_characters import unseen_pieces, visible
-from .runtime.worker_pool import WAITING_EACH, Engine, SameProcess, WorkerDiedError, WorkerPool, local_engine
-from .schemas import (
-    ALERTS,
-    ANCHORS,
-    INCIDENTS,
-    PARSED_LOGS,
-    SCORES,
-    TABLES,
-    UNASSIGNED,
-    USER_SIGNALS,
-)
-from .service_vocabulary import (
-    OUTCOMES,
-    AuditAction,
-    LineOutcome,
-    RejectionReason,
-    RequestKind,
-    ServicePart,
-    ServiceState,
-    StoreUser,
-)
-from .state_tables import MONITOR_STATE, ROOT_STATE
-from .store.request_metrics import StoreRequests
-from .store.requests import store_requests
-from .table_spec import TableSpec
-from .tables.buffered_files import BufferedFiles
-from .tables.change import Change, LostRaceError, TableReplacedError
-from .tables.folder_names import deployment_name, folder_name
-from .tables.history import NO_DAY, History
-from .tables.lake import Lake, check_root
-from .tables.open_tables import OpenTables, TableSource
-from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
-from .tables.positions import read_new
-from .tables.single_row import SingleRow, UnreadableTableError
-from .tables.storage import Storage, UnsupportedStoreError, check_scheme, is_remote
-from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, outage_of, without_rows
-from .tables.table import OVERLAP, Table
-from .tables.write_probe import WriteProbe, probe_writes
-from .tables.writing import BrokenWriterError
-from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
-from .upkeep.compaction import TARGET_BYTES, Compaction, compact
-from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
-from .upkeep.retention import RetentionResult, drop_before
-from .upkeep.text_retention import NEW_LAKE_AGE, begin_lake, text_age
-from .vocabulary import (
-    ALERT_STATES,
-    ANSWERING_KINDS,
-    CUT_FINISH_REASONS,
-    DELIVERY_EVENTS,
-    DISLIKES,
-    FIRST_DRAWS,
-    FLOOR_VERSION,
-    JUDGE_KINDS,
-    NO_ERROR,
-    NO_ID,
-    ORIGIN_BAGGAGE,
-    ORIGIN_TITLE,
-    OUTRANKED_BY_CHILD,
-    OWN_ORIGINS,
-    REFUSAL,
-    TOOL_ERROR,
-    AlertEvent,
-    AlertVerdict,
-    AnswerKind,
-    ContextsOrigin,
-    Direction,
-    Draw,
-    FailureKind,
-    FinishReason,
-    Floor,
-    IncidentEvent,
-    JudgeKind,
-    Kind,
-    OnsetKind,
-    Origin,
-    ReleaseEvent,
-    Signal,
-    SignalOrigin,
-    SilenceEvent,
-    SourceKind,
-    Tier,
-    UnscoredReason,
-    asks_llm,
-    can_drift,
-    has_known_contexts,
-    llms_of,
-    one_of,
-    origin_headers,
-)
+from .queries.answer_details import read_answer
+from .queries.answer_search import AnswerFilter, find_answers
+from .queries.case_versions import change_cases
+from .queries.frames import answers_frame, ground_truth_frame
+from .queries.ratings import AnswerRating
+from .queries.signals import fold_signals
+from .spec.case_tables import GROUND_TRUTH, REPLAYS
+from .spec.root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEASES, SERVICES, SILENCES
+from .spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
+from .spec.state_tables import MONITOR_STATE
+from .tables.lake import Lake
+from .tables.open_tables import OpenTables
+from .tables.storage import Storage
+from .tables.table import Table
 
 __all__ = [
     "ALERTS",
-    "ALERT_STATES",
     "ANCHORS",
-    "ANSWERING_KINDS",
     "AUDIT",
-    "BACKFILLS",
     "BATCHES",
-    "CAPITALS_MATTER",
-    "CASE_PASSED",
-    "CASE_QUESTION_COLUMNS",
     "CHANGES",
-    "CUT_FINISH_REASONS",
-    "DELIVERY_EVENTS",
-    "DISLIKES",
-    "EVALUATOR",
-    "FAILED_PART_MEANING",
-    "FIRST_DRAWS",
-    "FLOOR_VERSION",
-    "FOLD_COLUMNS",
     "GROUND_TRUTH",
-    "HEARTBEAT_SECONDS",
     "INCIDENTS",
-    "INSTALLATION",
-    "IS_ANSWER",
-    "IS_LABEL",
-    "IS_NO_LABEL",
-    "IS_PRODUCTION",
-    "IS_RATABLE",
-    "JOIN_COLUMNS",
     "JUDGE_BUDGETS",
-    "JUDGE_KINDS",
-    "LABEL_COLUMNS",
-    "LOG_RETENTION",
     "MONITOR_STATE",
-    "NEW_LAKE_AGE",
-    "NO_DAY",
-    "NO_ERROR",
-    "NO_ID",
-    "ORIGIN_BAGGAGE",
-    "ORIGIN_TITLE",
-    "OTHER_CASES",
-    "OUTAGE",
-    "OUTCOMES",
-    "OUTRANKED_BY_CHILD",
-    "OVERLAP",
-    "OWN_ORIGINS",
     "PARSED_LOGS",
-    "PASSES",
-    "REFUSAL",
     "REJECTED",
     "RELEASES",
     "REPLAYS",
-    "ROOT_STATE",
     "SCORES",
-    "SECRETS",
     "SERVICES",
-    "SIGNAL_JOIN_COLUMNS",
     "SILENCES",
-    "SKEW",
-    "TABLES",
-    "TARGET_BYTES",
-    "TOOL_ERROR",
-    "UNASSIGNED",
-    "USABLE_STATUS",
     "USER_SIGNALS",
-    "WAITING_EACH",
-    "AlertEvent",
-    "AlertVerdict",
-    "AlikeCases",
-    "AnswerAddress",
-    "AnswerCall",
-    "AnswerContext",
-    "AnswerDetails",
     "AnswerFilter",
-    "AnswerKind",
-    "AnswerLabel",
-    "AnswerPage",
     "AnswerRating",
-    "AnswerRow",
-    "AnswerScore",
-    "AnswerSignal",
-    "AnswerStatus",
-    "AnswerTurn",
-    "AuditAction",
-    "Backoff",
-    "BrokenWriterError",
-    "BufferedFiles",
-    "Case",
-    "CaseBook",
-    "CaseChangedError",
-    "CaseQuestion",
-    "CaseStatus",
-    "Change",
-    "ChildContexts",
-    "ClockSteps",
-    "Compaction",
-    "ContextsOrigin",
-    "Direction",
-    "Draw",
-    "Engine",
-    "FactPlace",
-    "FailedPart",
-    "FailureKind",
-    "FinishReason",
-    "Floor",
-    "Heartbeat",
-    "History",
-    "IncidentEvent",
-    "JudgeKind",
-    "Kind",
-    "LabelledRegistry",
     "Lake",
-    "LakeMaintenanceSettings",
-    "LineOutcome",
-    "LogClean",
-    "Logs",
-    "LostRaceError",
-    "MaintenanceResult",
-    "MetricName",
-    "OnsetKind",
     "OpenTables",
-    "Origin",
-    "PassTransaction",
-    "QuestionKeys",
-    "Receipt",
-    "Reference",
-    "ReferenceMatch",
-    "RejectionReason",
-    "ReleaseEvent",
-    "ReplayVerdict",
-    "RequestKind",
-    "RetentionResult",
-    "SameProcess",
-    "SampledAnswer",
-    "ServicePart",
-    "ServiceState",
-    "SeveralAnswersError",
-    "Signal",
-    "SignalJoin",
-    "SignalOrigin",
-    "SilenceEvent",
-    "SimilarQuestions",
-    "SingleRow",
-    "SourceKind",
     "Storage",
-    "StoreRequests",
-    "StoreUser",
-    "Subject",
     "Table",
-    "TableError",
-    "TableReceipt",
-    "TableReplacedError",
-    "TableSource",
-    "TableSpec",
-    "Tier",
-    "UncommittedPositions",
-    "UnjoinedReason",
-    "UnreadableTableError",
-    "UnscoredReason",
-    "UnsupportedStoreError",
-    "WorkerDiedError",
-    "WorkerPool",
-    "WriteProbe",
-    "age_of",
-    "alike_cases",
-    "all_tables",
-    "answer_kind",
-    "answer_kind_of",
-    "answer_text",
     "answers_frame",
-    "asks_llm",
-    "begin_lake",
-    "callers",
-    "can_drift",
-    "case_history",
-    "case_id_of",
-    "case_question",
-    "cases_in",
-    "cell_of_text",
-    "change_case",
     "change_cases",
-    "check_root",
-    "check_scheme",
-    "chosen_logs",
-    "citations_of",
-    "clean_log",
-    "compact",
-    "configure_logs",
-    "context_ids",
-    "context_texts",
-    "count_unjoined",
-    "deployment_name",
-    "drop_before",
-    "duration",
-    "erase",
     "find_answers",
-    "finish_kind",
     "fold_signals",
-    "folder_name",
     "ground_truth_frame",
-    "has_known_contexts",
-    "history_in",
-    "identity",
-    "in_one_line",
-    "is_remote",
-    "is_store_error",
-    "is_visible",
-    "is_whole",
-    "json_values",
-    "known_formats",
-    "llms_of",
-    "local_engine",
-    "locate_response",
-    "locate_source",
-    "log_failure",
-    "maintain",
-    "metric_name",
-    "metric_names",
-    "metric_scores",
-    "newest_versions",
-    "next_version",
-    "normalised_question",
-    "one_of",
-    "origin_headers",
-    "outage_of",
-    "own_id",
-    "probe_writes",
     "read_answer",
-    "read_answer_row",
-    "read_answer_signals",
-    "read_cases",
-    "read_new",
-    "read_signaled",
-    "reads_hosts",
-    "reads_seconds",
-    "request_of_answer",
-    "sampled_answers",
-    "shares_of_right",
-    "signals_by_answer",
-    "source_rows",
-    "statements_of",
-    "store_requests",
-    "text_age",
-    "text_of_cell",
-    "texts_of_answers",
-    "unseen_pieces",
-    "usable_texts",
-    "vacuum",
-    "visible",
-    "without_rows",
-    "write_cases",
 ]

@@ -1,8 +1,8 @@
-from .health.health import Health
 from .pages.app import create_app, create_metrics_app
-from .service import Monitor
+from .service.health.health import Health
+from .service.monitor import Monitor
+from .service.snapshot import DeploymentState, Snapshot
 from .settings import MonitorSettings
-from .snapshot import DeploymentState, Snapshot
 
 __all__ = [
     "DeploymentState",

@@ -8,12 +8,13 @@ from zoneinfo import ZoneInfo
 from annotated_types import Ge, Gt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from lake import reads_hosts, reads_seconds
 from monitor.access.settings import AccessSettings
-from monitor.controls.silences import Silence
-from monitor.floors import FloorSettings
+from monitor.alerting.controls.silences import Silence
+from monitor.detect.limits import FloorSettings
+from monitor.detect.regression import RegressionSettings
 from monitor.notify import WebhookSettings
-from monitor.regression import RegressionSettings
+from runtime.durations import reads_seconds
+from runtime.host_names import reads_hosts
 
 _seconds = reads_seconds("smh")
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evaluator.models import Models
-from lake import Lake, Storage
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.process_guard import ProcessGuard
 from tests.servers import Bucket, free_port, wait_for_url
 

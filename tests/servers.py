@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from lake import Storage
+from lake.tables.storage import Storage
 
 _START_SECONDS = 60
 # Each but once, in an order that no other process has, whatever is seeded.

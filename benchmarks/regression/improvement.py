@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.regression.streams import LEVELS, Floats
 from benchmarks.regression.tables import print_table
-from monitor.regression import Observation, RegressionSettings
-from monitor.regression.baselines import Baselines
-from monitor.regression.detector import Detector
+from monitor.detect.regression import Observation, RegressionSettings
+from monitor.detect.regression.baselines import Baselines
+from monitor.detect.regression.detector import Detector
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), 24

@@ -23,9 +23,9 @@ import pyarrow as pa
 from benchmarks.regression.law_table import FALLS, LAWS
 from benchmarks.regression.law_traffic import Traffic
 from benchmarks.regression.tables import in_words, print_table
-from lake import SCORES, Direction, JudgeKind
-from lake.vocabulary import AlertEvent, Tier
-from monitor.regression import RegressionSettings, Streams, Transition
+from lake.spec.schemas import SCORES
+from lake.spec.vocabulary import AlertEvent, Direction, JudgeKind, Tier
+from monitor.detect.regression import RegressionSettings, Streams, Transition
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
 SEEDS = {"choose": 1_000_000, "report": 2_000_000}

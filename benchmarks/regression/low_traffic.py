@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.regression.one_fall import hour_of, one_fall
 from benchmarks.regression.rules import DAY
 from benchmarks.regression.tables import print_table
-from monitor.regression import Detector, RegressionSettings, Status
+from monitor.detect.regression import Detector, RegressionSettings, Status
 
 _AN_HOUR = 1.0
 """By day, and half by night: 20 a day."""

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from benchmarks.regression.streams import BAD, LAWS, LEVELS, Floats, worse
-from monitor.regression.arrays import begins_of, microseconds
-from monitor.regression.observations import Observations
+from monitor.detect.regression.arrays import begins_of, microseconds
+from monitor.detect.regression.observations import Observations
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _START = microseconds(START)

@@ -22,8 +22,8 @@ from benchmarks.regression.one_fall import START, falling, hour_of
 from benchmarks.regression.rules import DAY
 from benchmarks.regression.streams import Floats
 from benchmarks.regression.tables import print_table
-from lake.vocabulary import OnsetKind
-from monitor.regression import Detector, Reading, RegressionSettings, Status
+from lake.spec.vocabulary import OnsetKind
+from monitor.detect.regression import Detector, Reading, RegressionSettings, Status
 
 _BEGIN, _HOURS = 30 * DAY + 14, 60 * DAY
 _ON = START + timedelta(hours=_BEGIN)

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.regression.one_fall import hour_of, one_fall
 from benchmarks.regression.rules import DAY
 from benchmarks.regression.tables import in_words, print_table
-from monitor.regression import Detector, RegressionSettings, Status
+from monitor.detect.regression import Detector, RegressionSettings, Status
 
 _FALL, _BACK, _HOURS = 30 * DAY, 37 * DAY, 60 * DAY
 _DROPS = (0.1, 0.2, 0.3)

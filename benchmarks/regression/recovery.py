@@ -19,9 +19,9 @@ from benchmarks.regression.detection import Setting, settings
 from benchmarks.regression.rules import DAY, Counts
 from benchmarks.regression.streams import Floats, simulate
 from benchmarks.regression.tables import in_words, print_table
-from monitor.regression import Detector, RegressionSettings
-from monitor.regression.arrays import begins_of, microseconds
-from monitor.regression.observations import Observations
+from monitor.detect.regression import Detector, RegressionSettings
+from monitor.detect.regression.arrays import begins_of, microseconds
+from monitor.detect.regression.observations import Observations
 
 _FALL, _BACK, _HOURS = 30 * DAY, 33 * DAY, 90 * DAY
 _START = microseconds(datetime(2026, 1, 1, tzinfo=UTC))

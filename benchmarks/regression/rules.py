@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.regression.streams import Floats, Kind
-from monitor.regression import RegressionSettings
-from monitor.regression.baselines import UNKNOWN_SPREAD
-from monitor.regression.day_spread import DaySpread
-from monitor.regression.e_detector.betting import BETS
+from monitor.detect.regression import RegressionSettings
+from monitor.detect.regression.baselines import UNKNOWN_SPREAD
+from monitor.detect.regression.day_spread import DaySpread
+from monitor.detect.regression.e_detector.betting import BETS
 
 WEEK, DAY = 7 * 24, 24
 SETTINGS = RegressionSettings()

@@ -18,9 +18,9 @@ from benchmarks.regression.detection import delays
 from benchmarks.regression.rules import DAY, SETTINGS, WEEK, ours
 from benchmarks.regression.streams import LAWS, LEVELS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
 from benchmarks.regression.tables import in_words, print_table
-from monitor.regression import Detector
-from monitor.regression.arrays import microseconds
-from monitor.regression.batches.batches import Batches, ScoreColumns
+from monitor.detect.regression import Detector
+from monitor.detect.regression.arrays import microseconds
+from monitor.detect.regression.batches.batches import Batches, ScoreColumns
 
 DAYS = 60
 HOURS, CHANGE = DAYS * DAY, DAYS // 2 * DAY

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.regression.one_fall import hour_of, one_fall
 from benchmarks.regression.rules import DAY
 from benchmarks.regression.tables import print_table
-from monitor.regression import Detector, Reading, RegressionSettings, Status
+from monitor.detect.regression import Detector, Reading, RegressionSettings, Status
 
 _FALL, _HOURS = 30 * DAY, 90 * DAY
 _DROPS = (0.05, 0.1, 0.2, 0.3)

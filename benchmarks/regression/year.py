@@ -25,8 +25,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import MONITOR_STATE, ROOT_STATE, SCORES, Direction, JudgeKind, Lake
-from monitor.service import Monitor
+from lake.spec.schemas import SCORES
+from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
+from lake.spec.vocabulary import Direction, JudgeKind
+from lake.tables.lake import Lake
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 
 _END = datetime(2026, 11, 1, tzinfo=UTC)

@@ -11,7 +11,10 @@ from typing import Any
 from collector.commit.position import Partition
 from collector.commit.table_rows import RowPosition, TableRows
 from collector.parsing import LogRecord, Rejection, SignalRecord
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, LineOutcome, TableSpec
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.service_vocabulary import LineOutcome
+from lake.spec.table_spec import TableSpec
 
 TableKey = tuple[TableSpec, str | None]
 

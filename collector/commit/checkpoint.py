@@ -15,7 +15,12 @@ from collector.commit.batch import Batch, BatchState, IncompleteBatchError, Sect
 from collector.commit.concurrent_collectors import COLLECTORS, SeenState, stored_since
 from collector.commit.leftover_rows import is_stale, rows_left
 from collector.commit.position import Partition
-from lake import BATCHES, BufferedFiles, Lake, LostRaceError, Table, is_remote
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import BATCHES
+from lake.tables.buffered_files import BufferedFiles
+from lake.tables.lake import Lake
+from lake.tables.storage import is_remote
+from lake.tables.table import Table
 
 _TABLES_AT_ONCE, _TABLES_OF_A_STORE_AT_ONCE = 4, 16
 """Number of appends in parallel: an append mostly waits for the disk or the object store."""

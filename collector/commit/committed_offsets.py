@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from collector.commit.position import Partition
-from lake import BATCHES, Lake
+from lake.spec.root_tables import BATCHES
+from lake.tables.lake import Lake
 
 _ROWS_AT_ONCE = 200_000
 _COLUMNS = {name: ds.field("source", name) for name in ("kind", "name", "partition", "offset")} | {

@@ -19,7 +19,13 @@ import pyarrow.dataset as ds
 
 from collector.commit.duplicates import Numbers, id_numbers
 from collector.commit.position import Partition
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, SourceKind, Table, TableError, TableReplacedError, TableSpec
+from lake.delta_log.change import TableReplacedError
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
+from lake.spec.vocabulary import SourceKind
+from lake.store.store_errors import TableError
+from lake.tables.table import Table
 
 COLLECTORS = "collector"
 """The app_id that all collectors share."""

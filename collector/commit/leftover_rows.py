@@ -10,7 +10,9 @@ import pyarrow as pa
 from collector.commit.concurrent_collectors import ID_COLUMNS, as_integers, numbers_of
 from collector.commit.position import Partition
 from collector.commit.table_rows import TableRows
-from lake import REJECTED, BufferedFiles, SourceKind
+from lake.spec.root_tables import REJECTED
+from lake.spec.vocabulary import SourceKind
+from lake.tables.buffered_files import BufferedFiles
 
 _STALE = timedelta(minutes=10)
 """Age from which rows get a new `ingested_at`: readers take for granted that it is near the time of the commit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.parsing import SignalRecord
-from lake import SourceKind
+from lake.spec.vocabulary import SourceKind
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,8 @@ import msgspec
 import pyarrow as pa
 
 from collector.commit.position import Partition
-from lake import BufferedFiles, TableSpec
+from lake.spec.table_spec import TableSpec
+from lake.tables.buffered_files import BufferedFiles
 
 _BYTES_AS_TUPLES = 2 << 20
 

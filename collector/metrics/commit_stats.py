@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import ParamSpec, TypeVar
 
 from collector.commit.batch import Batch, Counts
-from lake import LostRaceError
+from lake.delta_log.change import LostRaceError
 
 P = ParamSpec("P")
 T = TypeVar("T")

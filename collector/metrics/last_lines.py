@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector as PrometheusCollector
 
-from lake import duration
+from runtime.durations import duration
 
 MISSING_AFTER_SECONDS = 60.0
 """How long a source may lack its files or its topic: a log that is rotated is away for a moment."""

@@ -19,7 +19,11 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.commit.batch import Batch
 from collector.metrics.commit_stats import BOUNDS, Committed, Meter
-from lake import OUTCOMES, LabelledRegistry, Lake, LineOutcome, age_of, known_formats
+from lake.spec.service_vocabulary import OUTCOMES, LineOutcome
+from lake.tables.lake import Lake
+from runtime.accept_header import known_formats
+from runtime.clocks import age_of
+from runtime.labelled_registry import LabelledRegistry
 
 
 class KafkaReader(Protocol):

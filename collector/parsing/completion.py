@@ -9,7 +9,7 @@ import msgspec
 from collector.parsing.answer.answer import read_answer
 from collector.parsing.contexts import read_contexts
 from collector.parsing.json_text.bodies import read_object
-from lake import ContextsOrigin, has_known_contexts
+from lake.spec.vocabulary import ContextsOrigin, has_known_contexts
 
 _OK = 200
 

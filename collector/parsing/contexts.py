@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from collector.parsing.json_text.bodies import objects, read_object, text_or_none
-from lake import ContextsOrigin
+from lake.spec.vocabulary import ContextsOrigin
 
 _RETRIEVAL_RESPONSES: Final = (
     "application/x.aidial-rag.retrieval-response+json",

@@ -19,7 +19,9 @@ from collector.parsing.line.origins import NO_PROJECTS, ProjectOrigins, read_ori
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.request.request import Request, read_model, read_request
-from lake import ANSWERING_KINDS, OWN_ORIGINS, TOOL_ERROR, Kind, Origin, RejectionReason, finish_kind
+from lake.spec.answer_kinds import finish_kind
+from lake.spec.service_vocabulary import RejectionReason
+from lake.spec.vocabulary import ANSWERING_KINDS, OWN_ORIGINS, TOOL_ERROR, Kind, Origin
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400

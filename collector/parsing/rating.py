@@ -10,7 +10,7 @@ from collector.parsing.json_text.bodies import read_object
 from collector.parsing.line.call import Call
 from collector.parsing.line.members import json_text
 from collector.parsing.records import SignalRecord
-from lake import Signal, SignalOrigin
+from lake.spec.vocabulary import Signal, SignalOrigin
 
 
 def read_rating(call: Call) -> SignalRecord:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 REASONS = {
     RejectionReason.NOT_JSON: "The entry is no JSON, or breaks before its end.",

@@ -25,18 +25,13 @@ from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
 from collector.pipeline.warm_start import RecentIds, recent_child_contexts
 from collector.redaction import Redactor
-from lake import (
-    OUTRANKED_BY_CHILD,
-    PARSED_LOGS,
-    REJECTED,
-    USER_SIGNALS,
-    BrokenWriterError,
-    ContextsOrigin,
-    Lake,
-    LostRaceError,
-    RejectionReason,
-    SourceKind,
-)
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.writing import BrokenWriterError
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.service_vocabulary import RejectionReason
+from lake.spec.vocabulary import OUTRANKED_BY_CHILD, ContextsOrigin, SourceKind
+from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 

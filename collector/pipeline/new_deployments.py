@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from lake import Lake, in_one_line
+from lake.store.store_errors import in_one_line
+from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
-from lake import Kind, Origin
+from lake.spec.vocabulary import Kind, Origin
 
 
 class PipelineSettings(BaseModel):

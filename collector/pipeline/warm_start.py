@@ -16,7 +16,10 @@ from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.concurrent_collectors import SeenState, as_integers, current_state, id_columns, numbers_of
 from collector.commit.duplicates import DuplicateWindow, Numbers
 from collector.commit.position import Partition
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, ContextsOrigin, Lake, SourceKind
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.vocabulary import ContextsOrigin, SourceKind
+from lake.tables.lake import Lake
 
 _PERIODS = 4
 _ROWS_AT_ONCE = 32_768

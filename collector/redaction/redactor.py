@@ -13,7 +13,7 @@ from collector.redaction.patterns import BUILT_IN, own
 from collector.redaction.scrubber import Scrubber
 from collector.redaction.settings import RedactionSettings
 from collector.redaction.texts import redact_bytes, redact_number, redact_text
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 from collector.pipeline.collector import Collector
 from collector.sources.files.source import FileSource
-from lake import Backoff, LostRaceError, duration, log_failure
+from lake.delta_log.change import LostRaceError
+from lake.store.store_errors import log_failure
+from runtime.backoff import Backoff
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,10 @@ from collector.runners.file_worker import CollectedFiles, FileCollection, collec
 from collector.runners.lean_process import leave_pandas_unloaded
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
-from lake import Lake, Storage, WorkerDiedError, WorkerPool, chosen_logs
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from runtime.logs import chosen_logs
+from runtime.worker_pool import WorkerDiedError, WorkerPool
 
 
 class WorkerError(RuntimeError):

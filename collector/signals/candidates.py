@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake import Signal
+from lake.spec.vocabulary import Signal
 
 _SOON = timedelta(hours=1)
 _MOST_REQUESTS = 500

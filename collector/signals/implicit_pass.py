@@ -18,23 +18,16 @@ from collector.signals.candidates import Candidate, ChatRequest, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
-from lake import (
-    ANSWERING_KINDS,
-    IS_PRODUCTION,
-    PARSED_LOGS,
-    USER_SIGNALS,
-    Lake,
-    LostRaceError,
-    OpenTables,
-    PassTransaction,
-    Signal,
-    SignalOrigin,
-    SourceKind,
-    Table,
-    UncommittedPositions,
-    log_failure,
-    read_new,
-)
+from lake.delta_log.change import LostRaceError
+from lake.queries.answer_rows import IS_PRODUCTION
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.vocabulary import ANSWERING_KINDS, Signal, SignalOrigin, SourceKind
+from lake.store.store_errors import log_failure
+from lake.tables.lake import Lake
+from lake.tables.open_tables import OpenTables
+from lake.tables.pass_transaction import PassTransaction, UncommittedPositions
+from lake.tables.positions import read_new
+from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from collector.signals.candidates import Candidate
 from collector.signals.lexicon import Lexicon
-from lake import Signal
+from lake.spec.vocabulary import Signal
 
 REGENERATE_CONFIDENCE = 0.6
 EDIT_CONFIDENCE = 0.4

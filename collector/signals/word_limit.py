@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Final
 
-from lake import Signal
+from lake.spec.vocabulary import Signal
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import msgspec
 from isal import igzip_lib
 
 from collector.parsing.line.envelopes import UnendedParts
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 CHUNK_BYTES = 256 << 10
 PACKED_CHUNK_BYTES = 64 << 10

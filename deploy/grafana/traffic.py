@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as build
 
 from deploy.grafana.expressions import AT, DEPLOYMENT, INTERVAL, changed
 from deploy.grafana.panels import chart
-from lake import Origin, Signal
+from lake.spec.vocabulary import Origin, Signal
 
 _PEOPLE = f'{DEPLOYMENT}, origin="{Origin.PRODUCTION}"'
 

@@ -15,7 +15,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-OURS = ("dialwatch", "collector", "evaluator", "monitor", "lake")
+OURS = ("dialwatch", "collector", "evaluator", "monitor", "lake", "runtime")
 # Uvicorn imports them when it starts.
 OF_UVICORN = ("uvicorn.lifespan.on", "uvicorn.protocols.http.auto", "uvicorn.loops.auto")
 OF_EXTRAS = {"torch", "transformers", "huggingface_hub", "ray", "presidio_analyzer", "spacy"}

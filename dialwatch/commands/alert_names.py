@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from dialwatch.config import Settings
 from evaluator.metrics import REGISTRY, UnknownMetricError
-from lake import DISLIKES, Floor, Lake
+from lake.spec.vocabulary import DISLIKES, Floor
+from lake.tables.lake import Lake
 
 
 def unknown_names(deployment: str | None, metric: str | None, settings: Settings, lake: Lake) -> Iterator[str]:

@@ -23,10 +23,11 @@ from dialwatch.commands.options import (
 from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import day_of, format_time
-from lake.vocabulary import Signal
+from lake.spec.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from lake import AnswerAddress, Lake
+    from lake.queries.answer_lookup import AnswerAddress
+    from lake.tables.lake import Lake
 
 _RECENT = timedelta(days=7)
 _MOST_LISTED = 20
@@ -53,7 +54,8 @@ def show(
     day = None if date is None else day_of(date, "--date")
     opened = open_filled(settings_of(config, lake))
     from dialwatch.reports.answer_report import format_answer
-    from lake import json_values, read_answer
+    from lake.queries.answer_details import read_answer
+    from lake.queries.json_values import json_values
 
     # Without a day the last week is searched first, and all days where it has none.
     address = _address(opened, response_id, deployment, day, since=datetime.now(UTC) - _RECENT)
@@ -84,8 +86,8 @@ def label(
     check_name("--by", by, "give a name")
     day = None if date is None else day_of(date, "--date")
     settings = settings_of(config, lake)
-    from lake import read_answer_row
-    from monitor.controls.labels import MOST_CHARACTERS, Label, write_label
+    from lake.queries.answer_details import read_answer_row
+    from monitor.alerting.controls.labels import MOST_CHARACTERS, Label, write_label
 
     if len(comment) > MOST_CHARACTERS:
         raise typer.BadParameter(f"it has more than {MOST_CHARACTERS:,} characters", param_hint="--comment")
@@ -128,7 +130,7 @@ def _found(
     lake: Lake, response_id: str, deployments: Sequence[str | None], day: date | None, since: datetime | None
 ) -> list[AnswerAddress]:
     """Find the calls with an id; of those that people made, where there are some, these alone."""
-    from lake import locate_response
+    from lake.queries.answer_lookup import locate_response
 
     if day is not None:
         found = locate_response(lake, response_id, deployments, day, day)

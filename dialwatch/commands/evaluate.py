@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         MetricEstimate,
         Period,
     )
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 _NUMBERS = frozenset(
     {"answers", "scored", "there before", "answers left", "takes about", "calls", "tokens read", "written", "cost"}
@@ -103,7 +103,7 @@ def evaluate(
 
 
 def _check_interval(every: str) -> None:
-    from lake import reads_seconds
+    from runtime.durations import reads_seconds
 
     try:
         if 0 < float(reads_seconds("smh")(every)) < math.inf:

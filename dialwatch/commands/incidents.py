@@ -23,11 +23,11 @@ from dialwatch.commands.options import (
 )
 from dialwatch.reports.terminal_text import MOST_CHARACTERS, in_one_line
 from dialwatch.times import format_time
-from lake.vocabulary import AlertEvent
+from lake.spec.vocabulary import AlertEvent
 
 if TYPE_CHECKING:
-    from monitor.alerts.change import AlertChange
-    from monitor.incidents.incident import Incident
+    from monitor.alerting.alerts.change import AlertChange
+    from monitor.alerting.incidents.incident import Incident
 
 app = typer.Typer(no_args_is_help=True, help="Incidents: alerts of a deployment that overlap in time.")
 
@@ -52,7 +52,7 @@ def show(
     """List the incidents that are open, the newest first."""
     check_name("--deployment", deployment, "give a name, or leave the option out")
     opened = open_filled(settings_of(config, lake))
-    from monitor.incidents.log import read_incidents
+    from monitor.alerting.incidents.log import read_incidents
 
     found = [
         one
@@ -71,8 +71,8 @@ def show(
 def show_one(written_id: _IdArgument, lake: LakeOption = None, config: ConfigOption = None) -> None:
     """Print what is known of an incident: what fell since when, how sure that is, and the worst answers since."""
     opened = open_filled(settings_of(config, lake))
-    from monitor.incidents.incident import VERDICTS
-    from monitor.incidents.log import read_incidents
+    from monitor.alerting.incidents.incident import VERDICTS
+    from monitor.alerting.incidents.log import read_incidents
     from monitor.notify.alert_text import description, summary
 
     incident = _chosen(read_incidents(opened), written_id)
@@ -106,7 +106,7 @@ def acknowledge(
     check_name("--who", who, "give a name, or leave the option out")
     comment, who = comment_of(comment), who or account()
     opened = open_filled(settings_of(config, lake))
-    from monitor.incidents.log import IncidentLog, read_incidents
+    from monitor.alerting.incidents.log import IncidentLog, read_incidents
 
     incident = _chosen(read_incidents(opened), written_id)
     if incident.ended_at is not None:
@@ -128,7 +128,7 @@ def _chosen(incidents: Sequence[Incident], written_id: str) -> Incident:
 
 
 def _row(incident: Incident, *, everything: bool) -> tuple[str, ...]:
-    from monitor.incidents.incident import VERDICTS
+    from monitor.alerting.incidents.incident import VERDICTS
 
     row = (
         incident.incident_id[:_SHOWN],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dialwatch.reports.calibration_report import CalibrationReport
     from evaluator import EvaluatorSettings
     from evaluator.calibration import RepeatedScores
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 _BOOLEANS = {"true": True, "false": False}
 

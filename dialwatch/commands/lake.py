@@ -19,7 +19,10 @@ from dialwatch.errors import ConfigError
 if TYPE_CHECKING:
     from collector import CollectorSettings
     from dialwatch.config import Settings
-    from lake import Lake, Receipt, Subject, Table, TableReceipt
+    from lake.erasure.erasure import Receipt, TableReceipt
+    from lake.erasure.erasure_scope import Subject
+    from lake.tables.lake import Lake
+    from lake.tables.table import Table
 
 app = typer.Typer(no_args_is_help=True, help="Look at the tables, and look after them.")
 
@@ -37,7 +40,10 @@ def list_tables(
 ) -> None:
     """List the deployments and how many rows their tables have."""
     opened = open_filled(settings_of(config, lake))
-    from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, LineOutcome
+    from lake.spec.case_tables import GROUND_TRUTH
+    from lake.spec.root_tables import BATCHES
+    from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+    from lake.spec.service_vocabulary import LineOutcome
 
     # A case has a row a version.
     counted = {"requests": PARSED_LOGS, "signals": USER_SIGNALS, "scores": SCORES, "cases": GROUND_TRUTH}
@@ -58,7 +64,8 @@ def list_tables(
 
 
 def _count(table: Table) -> int:
-    from lake import GROUND_TRUTH, newest_versions
+    from lake.queries.case_versions import newest_versions
+    from lake.spec.case_tables import GROUND_TRUTH
 
     is_versioned = table.spec is GROUND_TRUTH
     rows = newest_versions(table.read(["case_id", "version"])) if is_versioned else table.read(["deployment"])
@@ -69,7 +76,7 @@ def _count(table: Table) -> int:
 def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Merge small files into few large ones; services may go on meanwhile."""
     opened = open_filled(settings_of(config, lake))
-    from lake import compact
+    from lake.maintenance.compaction import compact
 
     grid = grid_of("table", "files before", "files after", "MiB rewritten", "note")
     for name, table in _named(opened):
@@ -85,7 +92,7 @@ def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: D
 def remove_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Remove files that were replaced or never committed, and the log's entries that nobody needs."""
     settings = settings_of(config, lake)
-    from lake import clean_log, vacuum
+    from lake.maintenance.cleaning import clean_log, vacuum
 
     maintenance = settings.lake.maintenance
     grid = grid_of("table", "files removed", "log entries removed")
@@ -102,7 +109,9 @@ def remove_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: 
 def drop_dates(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Drop the rows that are older than lake.maintenance.retention says."""
     settings = settings_of(config, lake)
-    from lake import all_tables, drop_before, text_age
+    from lake.maintenance.maintenance import all_tables
+    from lake.maintenance.retention import drop_before
+    from lake.maintenance.text_retention import text_age
 
     opened, maintenance = open_filled(settings), settings.lake.maintenance
     texts = text_age(opened)
@@ -122,7 +131,7 @@ def drop_dates(lake: LakeOption = None, config: ConfigOption = None, dry_run: Dr
 
 
 def _named(lake: Lake) -> Iterator[tuple[str, Table]]:
-    from lake import all_tables
+    from lake.maintenance.maintenance import all_tables
 
     for deployment, table in all_tables(lake):
         yield _name(deployment, table), table
@@ -157,7 +166,7 @@ def erase(
             "--response"
         )
     settings = settings_of(config, lake)
-    from lake import Subject
+    from lake.erasure.erasure_scope import Subject
 
     opened, receipts = open_filled(settings), []
     for one in _as_written(Subject(user=user, chat=chat, response=response), settings.collector):
@@ -174,7 +183,8 @@ def erase(
 
 
 def _erase(lake: Lake, subject: Subject, *, dry_run: bool) -> Receipt:
-    from lake import SeveralAnswersError, erase
+    from lake.erasure.erasure import erase
+    from lake.erasure.scope_search import SeveralAnswersError
 
     try:
         return erase(lake, subject, datetime.now(UTC), dry_run=dry_run)

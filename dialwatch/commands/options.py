@@ -14,11 +14,11 @@ import typer
 
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.serving.addresses import parse_address
-from lake import Logs, configure_logs
+from runtime.logs import Logs, configure_logs
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
-    from lake import Lake
+    from lake.tables.lake import Lake
     from monitor.notify import WebhookSettings
 
 LakeOption = Annotated[
@@ -70,7 +70,7 @@ def settings_of(
 
 def open_filled(settings: Settings) -> Lake:
     """Open a lake that has tables; raises ConfigError for one without, which is a mistyped root."""
-    from lake import all_tables
+    from lake.maintenance.maintenance import all_tables
 
     opened = settings.lake.open()
     if next(all_tables(opened), None) is None:

@@ -20,7 +20,7 @@ from dialwatch.commands.options import (
 from dialwatch.times import format_time, moment_of
 
 if TYPE_CHECKING:
-    from monitor.regression import Release
+    from monitor.detect.regression import Release
 
 app = typer.Typer(no_args_is_help=True, help="Mark a release: metrics learn anew what is usual from it on.")
 
@@ -46,8 +46,8 @@ def mark(
     since = moment_of(at, "--at") if at is not None else now
     settings = settings_of(config, lake)
     from dialwatch.commands.alert_names import name_in_alerts, unknown_names
-    from monitor.controls.releases import mark_release
-    from monitor.regression import Release
+    from monitor.alerting.controls.releases import mark_release
+    from monitor.detect.regression import Release
 
     opened = open_filled(settings)
     metric = name_in_alerts(metric, settings)
@@ -63,7 +63,7 @@ def mark(
 def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the marks that hold, the latest release first."""
     opened = open_filled(settings_of(config, lake))
-    from monitor.controls.releases import read_releases
+    from monitor.alerting.controls.releases import read_releases
 
     valid = read_releases(opened).valid
     if not valid:
@@ -87,7 +87,7 @@ def withdraw(
 ) -> None:
     """Take a mark back: scores are compared again with what was usual before it."""
     opened = open_filled(settings_of(config, lake))
-    from monitor.controls.releases import read_releases, withdraw_release
+    from monitor.alerting.controls.releases import read_releases, withdraw_release
 
     valid = {str(number): (number, one) for number, one in read_releases(opened).valid.items()}
     if written_id not in valid:

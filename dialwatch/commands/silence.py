@@ -22,8 +22,8 @@ from dialwatch.times import format_time, moment_after, moment_of
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
-    from lake import Lake
-    from monitor.controls.silences import Silence
+    from lake.tables.lake import Lake
+    from monitor.alerting.controls.silences import Silence
 
 app = typer.Typer(no_args_is_help=True, help="Hold alerts back for a while; a running monitor takes it in by itself.")
 
@@ -48,7 +48,7 @@ def add(
     end, comment = _end(for_, until, now), comment_of(comment)
     settings = settings_of(config, lake)
     from dialwatch.commands.alert_names import name_in_alerts
-    from monitor.controls.silences import Silence, add_silence
+    from monitor.alerting.controls.silences import Silence, add_silence
 
     opened = open_filled(settings)
     silence = Silence(deployment=deployment, metric=name_in_alerts(metric, settings), until=end, comment=comment)
@@ -63,8 +63,8 @@ def add(
 def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the silences that hold now, those of the configuration too; the one that ends first comes first."""
     settings, now = settings_of(config, lake), datetime.now(UTC)
-    from monitor.controls.silences import read_silences
-    from monitor.pages.filters import duration
+    from monitor.alerting.controls.silences import read_silences
+    from runtime.durations import duration
 
     added = [(str(number), silence) for number, silence in read_silences(open_filled(settings)).items()]
     holding = [one for one in (*added, *(("config", s) for s in settings.monitor.silences)) if now < one[1].until]
@@ -86,7 +86,7 @@ def end(
 ) -> None:
     """End a silence before its time: what still fires is sent at the monitor's next look."""
     opened, now = open_filled(settings_of(config, lake)), datetime.now(UTC)
-    from monitor.controls.silences import end_silence, read_silences
+    from monitor.alerting.controls.silences import end_silence, read_silences
 
     silences = {str(number): (number, silence) for number, silence in read_silences(opened).items()}
     if written_id not in silences:

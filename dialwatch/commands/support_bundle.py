@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from dialwatch.commands.check import findings_of, line_of
 from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
 from dialwatch.errors import ConfigError
 from dialwatch.serving.addresses import local_url
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from dialwatch.config import Settings
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 _SECONDS = 10.0
 _NOTE = "It holds names of deployments, hosts and files, no text of people, no secret. Look into it before you send it."
@@ -79,8 +80,6 @@ def support_bundle(
 
 
 def _parts(settings: Settings, now: datetime) -> Iterator[tuple[str, Callable[[], object]]]:
-    from dialwatch.commands.check.command import findings_of, line_of
-
     lake = settings.lake.open()
     yield "versions.json", _versions
     yield "settings.json", lambda: _shown_settings(settings)
@@ -99,7 +98,7 @@ def _made(make: Callable[[], object]) -> str:
     """Give a part's content; one that cannot be made says why, and the others are made."""
     import httpx
 
-    from lake import in_one_line, without_rows
+    from lake.store.store_errors import in_one_line, without_rows
 
     try:
         made = make()
@@ -155,7 +154,8 @@ def _tables_of(lake: Lake) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from lake import all_tables, without_rows
+    from lake.maintenance.maintenance import all_tables
+    from lake.store.store_errors import without_rows
 
     for deployment, table in all_tables(lake):
         shown: dict[str, Any] = {"deployment": deployment, "table": table.spec.name}
@@ -172,7 +172,7 @@ def _tables_of(lake: Lake) -> Iterator[dict[str, Any]]:
 
 def _services_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
     """Give the last heartbeat of each run of a part; its error is the store's, or the kind of another."""
-    from lake import SERVICES
+    from lake.spec.root_tables import SERVICES
 
     rows = lake.table(SERVICES).read([*_RUN, *_STATE], where=_recent(now)).sort_by("heartbeat_at")
     last = {tuple(row[name] for name in _RUN): row for row in rows.to_pylist()}
@@ -181,7 +181,8 @@ def _services_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
 
 def _lines_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
     """Give the counts of the collector's lines by day."""
-    from lake import BATCHES, LineOutcome
+    from lake.spec.root_tables import BATCHES
+    from lake.spec.service_vocabulary import LineOutcome
 
     counts = ["lines", *map(str, LineOutcome)]
     rows = lake.table(BATCHES).read(["date", *counts], where=_recent(now))
@@ -190,7 +191,7 @@ def _lines_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
 
 def _rejections_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
     """Give the number of rejected lines by day and reason."""
-    from lake import REJECTED
+    from lake.spec.root_tables import REJECTED
 
     rows = lake.table(REJECTED).read(["date", "reason"], where=_recent(now))
     return list(rows.group_by(["date", "reason"]).aggregate([([], "count_all")]).sort_by("date").to_pylist())

@@ -21,7 +21,9 @@ from dialwatch.services.replaying import read_reply
 from dialwatch.serving.server import BackgroundServer
 from evaluator.metrics import metric_named
 from evaluator.replays import DialDeployment, ReplayDeployment, ReplayRun, ReplaySettings, replay
-from lake import CaseStatus, FailedPart, Lake, ReplayVerdict, change_cases
+from lake.queries.case_versions import change_cases
+from lake.spec.case_vocabulary import CaseStatus, FailedPart, ReplayVerdict
+from lake.tables.lake import Lake
 
 WHO = "demo"
 _RULE = "accepted by rule: people liked its answer, and its facts stand in what was retrieved"

@@ -26,7 +26,8 @@ from dialwatch.services.collecting import collecting
 from dialwatch.services.evaluating import evaluating
 from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.serving.addresses import free_address, is_free
-from lake import Lake, ServicePart
+from lake.spec.service_vocabulary import ServicePart
+from lake.tables.lake import Lake
 
 SEED = 7
 DAY = timedelta(hours=16)

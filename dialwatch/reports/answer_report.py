@@ -8,7 +8,8 @@ from typing import Any
 
 from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, time_of
 from dialwatch.reports.terminal_text import in_one_line
-from lake import AnswerCall, AnswerContext, AnswerDetails, AnswerScore, AnswerTurn
+from lake.queries.answer_calls import AnswerCall
+from lake.queries.answer_details import AnswerContext, AnswerDetails, AnswerScore, AnswerTurn
 from monitor.pages.answers.findings import unsupported_in
 
 _TURN_CHARACTERS = 300

@@ -11,7 +11,10 @@ from typing import Any
 from dialwatch.reports.fact_places import places_of
 from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, time_of
 from dialwatch.reports.terminal_text import in_one_line
-from lake import AlikeCases, AnswerSignal, FactPlace, fold_signals
+from lake.queries.alike_cases import AlikeCases
+from lake.queries.answer_details import AnswerSignal
+from lake.queries.case_citations import FactPlace
+from lake.queries.signals import fold_signals
 
 _COMPARED = (
     "status", "question", "conversation_hash", "answer", "documents", "facts", "context", "context_ids", "citations",

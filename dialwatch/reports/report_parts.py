@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from dialwatch.reports.terminal_text import in_lines, in_one_line
-from lake import AnswerSignal
+from lake.queries.answer_details import AnswerSignal
 
 
 def report_of(sections: Iterable[list[str]]) -> str:

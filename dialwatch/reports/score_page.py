@@ -13,7 +13,7 @@ from jinja2 import PackageLoader
 from dialwatch.reports.worst_rows import MOST_BY_METRIC, MOST_CHARACTERS, MOST_ROWS, worst_rows
 from evaluator.datasets import DatasetReport, read_column
 from evaluator.metrics import metric_named
-from lake import Storage
+from lake.tables.storage import Storage
 from monitor.pages.answers.answer_view import as_json_text
 from monitor.pages.rendering import style_sheet, templates
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import lake
+from runtime import unseen_characters
 
 MOST_CHARACTERS = 4_000
 """Characters of one text; `--json` has the rest."""
@@ -10,7 +10,7 @@ MOST_CHARACTERS = 4_000
 
 def visible(text: str) -> str:
     """Give the text with the code point, as in `[U+001B]`, of each character that one does not see; tabs as spaces."""
-    return lake.visible(text.replace("\r\n", "\n").expandtabs(4))
+    return unseen_characters.visible(text.replace("\r\n", "\n").expandtabs(4))
 
 
 def in_one_line(text: str, most: int = 200) -> str:

@@ -36,7 +36,11 @@ from dialwatch.services.schedule import Schedule
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from lake import Lake, ServicePart, StoreRequests, StoreUser, begin_lake, log_failure
+from lake.maintenance.text_retention import begin_lake
+from lake.spec.service_vocabulary import ServicePart, StoreUser
+from lake.store.request_metrics import StoreRequests
+from lake.store.store_errors import log_failure
+from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 

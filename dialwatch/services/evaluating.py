@@ -15,7 +15,12 @@ from dialwatch.services.probes import serving_probes
 from dialwatch.services.replaying import replaying
 from dialwatch.services.schedule import Schedule
 from evaluator import GROUP_HEARTBEAT_SECONDS, LOOK_SECONDS, Evaluator, EvaluatorGroup
-from lake import HEARTBEAT_SECONDS, Lake, ServicePart, StoreRequests, StoreUser, duration, without_rows
+from lake.spec.heartbeat import HEARTBEAT_SECONDS
+from lake.spec.service_vocabulary import ServicePart, StoreUser
+from lake.store.request_metrics import StoreRequests
+from lake.store.store_errors import without_rows
+from lake.tables.lake import Lake
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from prometheus_client import Counter, Gauge, ProcessCollector
 
 from evaluator import EvaluatorGroup, PassResult
-from lake import LabelledRegistry
+from runtime.labelled_registry import LabelledRegistry
 
 
 class PassMeter:

@@ -9,20 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from lake import (
-    HEARTBEAT_SECONDS,
-    SERVICES,
-    Backoff,
-    Heartbeat,
-    Lake,
-    ServicePart,
-    ServiceState,
-    Table,
-    begin_lake,
-    duration,
-    log_failure,
-    without_rows,
-)
+from lake.maintenance.text_retention import begin_lake
+from lake.spec.heartbeat import HEARTBEAT_SECONDS, Heartbeat
+from lake.spec.root_tables import SERVICES
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.store.store_errors import log_failure, without_rows
+from lake.tables.lake import Lake
+from lake.tables.table import Table
+from runtime.backoff import Backoff
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

@@ -11,17 +11,13 @@ from datetime import UTC, date, datetime, timedelta
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import (
-    BATCHES,
-    NEW_LAKE_AGE,
-    Lake,
-    LakeMaintenanceSettings,
-    duration,
-    is_remote,
-    is_store_error,
-    log_failure,
-    text_age,
-)
+from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.maintenance.text_retention import NEW_LAKE_AGE, text_age
+from lake.spec.root_tables import BATCHES
+from lake.store.store_errors import is_store_error, log_failure
+from lake.tables.lake import Lake
+from lake.tables.storage import is_remote
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

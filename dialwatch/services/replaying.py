@@ -13,7 +13,9 @@ from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
 from evaluator.replays import DialDeployment, ReplayRun, Reply, last_run_at, replay
-from lake import Lake, ReplayVerdict, log_failure
+from lake.spec.case_vocabulary import ReplayVerdict
+from lake.store.store_errors import log_failure
+from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 

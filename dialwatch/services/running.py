@@ -26,7 +26,9 @@ from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import is_loopback, parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer, bound
-from lake import Lake, ServicePart, StoreRequests, StoreUser
+from lake.spec.service_vocabulary import ServicePart, StoreUser
+from lake.store.request_metrics import StoreRequests
+from lake.tables.lake import Lake
 from monitor import Monitor
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,10 @@ from types import TracebackType
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from lake import Backoff, ClockSteps, duration, log_failure
+from lake.store.store_errors import log_failure
+from runtime.backoff import Backoff
+from runtime.clocks import ClockSteps
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
-from lake import Lake, LakeMaintenanceSettings, ServicePart, StoreUser, duration, is_remote, maintain
+from lake.maintenance.maintenance import LakeMaintenanceSettings, maintain
+from lake.spec.service_vocabulary import ServicePart, StoreUser
+from lake.tables.lake import Lake
+from lake.tables.storage import is_remote
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from lake import reads_seconds
+from runtime.durations import reads_seconds
 
 _seconds = reads_seconds("smhd")
 _SECONDS_A_DAY = 86400.0

@@ -9,20 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake import (
+from lake.queries.answer_rows import (
     CASE_QUESTION_COLUMNS,
-    CUT_FINISH_REASONS,
     IS_ANSWER,
-    OUTRANKED_BY_CHILD,
     CaseQuestion,
-    ContextsOrigin,
     answer_text,
     case_question,
     context_ids,
     context_texts,
-    finish_kind,
-    is_whole,
 )
+from lake.spec.answer_kinds import finish_kind, is_whole
+from lake.spec.vocabulary import CUT_FINISH_REASONS, OUTRANKED_BY_CHILD, ContextsOrigin
 
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",

@@ -11,7 +11,7 @@ import numpy as np
 
 from evaluator.answers.question_differences import ask_the_same
 from evaluator.models import Models, ModelUnavailableError, sentence_encoder, unit_vectors
-from lake import USABLE_STATUS, CaseStatus
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 
 logger = logging.getLogger(__name__)
 

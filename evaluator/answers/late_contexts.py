@@ -21,7 +21,9 @@ import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
-from lake import IS_ANSWER, OUTRANKED_BY_CHILD, PARSED_LOGS, context_ids, usable_texts
+from lake.queries.answer_rows import IS_ANSWER, context_ids, usable_texts
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.vocabulary import OUTRANKED_BY_CHILD
 
 _MAY_GET_CONTEXTS = (
     ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD)

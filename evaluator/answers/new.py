@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from evaluator.answers.answer import ANSWER_COLUMNS
 from evaluator.answers.tables import DeploymentTables
-from lake import read_new
+from lake.tables.positions import read_new
 
 FROM_LOGS = "evaluate:parsed_logs"
 NEWEST = "evaluate:newest_ingested_at"

@@ -15,7 +15,9 @@ from evaluator.answers.answer import ANSWER_COLUMNS
 from evaluator.answers.late_contexts import may_get_contexts
 from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
 from evaluator.answers.tables import DeploymentTables
-from lake import BACKFILLS, IS_ANSWER, PARSED_LOGS, PASSES, PassTransaction
+from lake.queries.answer_rows import IS_ANSWER
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 
 ANSWERS_AT_ONCE = 1_000
 """So many are read, scored and committed together."""

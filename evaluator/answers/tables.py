@@ -5,19 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evaluator.answers.case_matching import CaseMatching
-from lake import (
-    ALERTS,
-    ANCHORS,
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    SCORES,
-    USER_SIGNALS,
-    CaseBook,
-    ChildContexts,
-    Table,
-    TableSource,
-    UncommittedPositions,
-)
+from lake.queries.cases import CaseBook
+from lake.queries.child_contexts import ChildContexts
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.open_tables import TableSource
+from lake.tables.pass_transaction import UncommittedPositions
+from lake.tables.table import Table
 
 
 @dataclass

@@ -11,20 +11,11 @@ import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
 from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS
-from lake import (
-    IS_LABEL,
-    LABEL_COLUMNS,
-    PARSED_LOGS,
-    SCORES,
-    SIGNAL_JOIN_COLUMNS,
-    USER_SIGNALS,
-    Lake,
-    SignalJoin,
-    fold_signals,
-    read_signaled,
-    shares_of_right,
-    signals_by_answer,
-)
+from lake.queries.labels import IS_LABEL, LABEL_COLUMNS, shares_of_right
+from lake.queries.signals import fold_signals
+from lake.queries.signals_by_answer import SIGNAL_JOIN_COLUMNS, SignalJoin, read_signaled, signals_by_answer
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 
 _COLUMNS = ("event_id", "chat_id", "value", "sampling_probability", "metric_version", "scored_at")
 _UNDECIDED = 0.5

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import ContextsOrigin
-from lake.thoughts import without_thoughts
+from lake.spec.thoughts import without_thoughts
+from lake.spec.vocabulary import ContextsOrigin
 
 ANSWERS, GROUND_TRUTH = "answers", "ground truth"
 

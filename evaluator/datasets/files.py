@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from evaluator.datasets.columns import DatasetError
 from evaluator.datasets.metadata import UNKNOWN, Dataset, Metadata
 from evaluator.datasets.text_files import read_csv, read_json_lines
-from lake import Storage, is_remote
+from lake.tables.storage import Storage, is_remote
 
 _BUFFER_BYTES = 1 << 20  # Without a buffer Arrow reads a whole row group at once.
 _TABLE, _METADATA = ".parquet", ".metadata.json"

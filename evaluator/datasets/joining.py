@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, list_in, require
 from evaluator.datasets.files import reading
-from lake import OTHER_CASES, Storage
+from lake.queries.frames import OTHER_CASES
+from lake.tables.storage import Storage
 
 Key = tuple[frozenset[str], str]
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)

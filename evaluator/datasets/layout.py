@@ -30,7 +30,7 @@ from evaluator.metrics import (
     metrics_named,
     needs_ground_truth,
 )
-from lake import JudgeKind, asks_llm
+from lake.spec.vocabulary import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
 _LISTS = frozenset({"contexts", "facts", "reference_answers", "reference_contexts"})

@@ -13,7 +13,7 @@ import pyarrow as pa
 from evaluator.datasets.columns import DatasetError
 from evaluator.datasets.layout import Layout
 from evaluator.engines import ClusterError
-from lake import Engine, WorkerDiedError
+from runtime.worker_pool import Engine, WorkerDiedError
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from evaluator.datasets.metadata import Dataset, Metadata
 from evaluator.datasets.pool import Joined, scored
 from evaluator.datasets.totals import ScoringTotals
 from evaluator.metrics import Metric, Models
-from lake import Engine, SameProcess, Storage
+from lake.tables.storage import Storage
+from runtime.worker_pool import Engine, SameProcess
 
 BATCH_ROWS = 256
 """Rows that are read, scored and written together where nothing else is asked for."""

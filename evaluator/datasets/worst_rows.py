@@ -13,7 +13,8 @@ from evaluator.datasets.columns import CONTEXTS_ORIGIN, GROUND_TRUTH, READ_FROM,
 from evaluator.datasets.files import reading
 from evaluator.datasets.layout import frame_of
 from evaluator.metrics import compute, metric_named, needs_ground_truth
-from lake import JudgeKind, Storage
+from lake.spec.vocabulary import JudgeKind
+from lake.tables.storage import Storage
 
 _BATCH_ROWS = 256
 

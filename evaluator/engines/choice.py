@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from evaluator.engines.ray_engine import RayEngine
 from evaluator.engines.settings import EngineName, RaySettings
-from lake import Engine, SameProcess, WorkerPool
+from runtime.worker_pool import Engine, SameProcess, WorkerPool
 
 S = TypeVar("S")
 T = TypeVar("T")

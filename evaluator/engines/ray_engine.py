@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from evaluator.engines.settings import RaySettings
-from lake import WAITING_EACH
+from runtime.worker_pool import WAITING_EACH
 
 S = TypeVar("S")
 T = TypeVar("T")

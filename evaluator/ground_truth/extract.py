@@ -16,7 +16,12 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, an
 from evaluator.ground_truth.judged_facts import Good, JudgedFacts, extractor_of, judged_facts
 from evaluator.ground_truth.standalone import standalone_questions
 from evaluator.judges.exchange import TRANSIENT, Spend
-from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, next_version, read_cases, source_rows
+from lake.queries.answer_rows import IS_ANSWER
+from lake.queries.case_sources import source_rows
+from lake.queries.case_versions import EVALUATOR, next_version, read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
+from lake.tables.pass_transaction import PassTransaction
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lake import EVALUATOR, CaseStatus
+from lake.queries.case_versions import EVALUATOR
+from lake.spec.case_vocabulary import CaseStatus
 
 _DOUBTED = "signals speak against this answer: they now come to {folded:.2f}"
 _WITHDRAWN = "withdrawn: the signals of its answer now come to {folded:.2f}, and {least:g} is needed"

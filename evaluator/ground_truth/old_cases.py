@@ -10,18 +10,12 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth.facts import EXTRACTOR
-from lake import (
-    CASE_QUESTION_COLUMNS,
-    EVALUATOR,
-    GROUND_TRUTH,
-    USABLE_STATUS,
-    CaseStatus,
-    PassTransaction,
-    case_question,
-    newest_versions,
-    next_version,
-    source_rows,
-)
+from lake.queries.answer_rows import CASE_QUESTION_COLUMNS, case_question
+from lake.queries.case_sources import source_rows
+from lake.queries.case_versions import EVALUATOR, newest_versions, next_version
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
+from lake.tables.pass_transaction import PassTransaction
 
 TOOK_ANY_QUESTION = "sentences/1"
 """`ground_truth.extractor` of cases whose question may be a follow-up."""

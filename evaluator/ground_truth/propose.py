@@ -28,19 +28,14 @@ from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.metrics import ABSENT, fact_ranks
-from lake import (
-    EVALUATOR,
-    GROUND_TRUTH,
-    IS_ANSWER,
-    IS_RATABLE,
-    CaseStatus,
-    PassTransaction,
-    case_id_of,
-    newest_versions,
-    next_version,
-    read_new,
-    read_signaled,
-)
+from lake.queries.answer_rows import IS_ANSWER, IS_RATABLE
+from lake.queries.case_sources import case_id_of
+from lake.queries.case_versions import EVALUATOR, newest_versions, next_version
+from lake.queries.signals_by_answer import read_signaled
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
+from lake.tables.pass_transaction import PassTransaction
+from lake.tables.positions import read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"

@@ -9,16 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import (
-    FOLD_COLUMNS,
-    IS_NO_LABEL,
-    JOIN_COLUMNS,
-    SIGNAL_JOIN_COLUMNS,
-    SignalJoin,
-    Table,
-    fold_signals,
-    signals_by_answer,
-)
+from lake.queries.labels import IS_NO_LABEL
+from lake.queries.signals import FOLD_COLUMNS, fold_signals
+from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, signals_by_answer
+from lake.tables.table import Table
 
 OPINION_COLUMNS = tuple(dict.fromkeys((*SIGNAL_JOIN_COLUMNS, *FOLD_COLUMNS)))
 IS_OPINION = ds.field("value").is_valid() & IS_NO_LABEL

@@ -12,7 +12,9 @@ from typing import Any
 
 from evaluator.answers import LoggedAnswer
 from evaluator.ground_truth.ratings import RatedAnswer
-from lake import USABLE_STATUS, CaseQuestion, SimilarQuestions
+from lake.queries.answer_rows import CaseQuestion
+from lake.queries.cases import SimilarQuestions
+from lake.spec.case_vocabulary import USABLE_STATUS
 
 MOST_PER_QUESTION = 3
 """Cases of one question about the same documents: answers that people liked and that do not say the same."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evaluator.answers import CaseMatching, SimilarByEncoder
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.models import Models
-from lake import USABLE_STATUS, CaseStatus
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 
 
 class GroundTruthSettings(BaseModel):

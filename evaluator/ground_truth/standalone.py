@@ -11,7 +11,7 @@ from evaluator.judges.exchange import JudgeError, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, Prompt, object_of
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in
-from lake import source_rows
+from lake.queries.case_sources import source_rows
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge

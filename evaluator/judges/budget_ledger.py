@@ -13,7 +13,10 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from evaluator.judges.calls import BudgetSpentError
-from lake import JUDGE_BUDGETS, Lake, LostRaceError, PassTransaction, TableReplacedError
+from lake.delta_log.change import LostRaceError, TableReplacedError
+from lake.spec.root_tables import JUDGE_BUDGETS
+from lake.tables.lake import Lake
+from lake.tables.pass_transaction import PassTransaction
 
 _RESERVATIONS = "reservations"
 """Counter of the table's log: each reservation moves it, so that of two made at once one is refused."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from evaluator.judges.budget_ledger import BudgetLedger
 from evaluator.judges.calls import BudgetSpentError, Calls, UnreservedError
 from evaluator.judges.settings import JudgeSettings
-from lake import log_failure
+from lake.store.store_errors import log_failure
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lake.message_parts import read_parts
+from lake.spec.message_parts import read_parts
 
 
 class UnreadableCompletionError(ValueError):

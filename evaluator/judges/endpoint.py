@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, read_completion
 from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
-from lake.vocabulary import Origin, origin_headers
+from lake.spec.vocabulary import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
     import httpx2

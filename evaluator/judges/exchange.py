@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from evaluator.judges.schema import Schema
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 class Reason(StrEnum):

@@ -26,8 +26,8 @@ from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.throttle import Clock, Sleep, Throttle
-from lake.answer_kinds import finish_kind
-from lake.vocabulary import FinishReason
+from lake.spec.answer_kinds import finish_kind
+from lake.spec.vocabulary import FinishReason
 
 logger = logging.getLogger(__name__)
 

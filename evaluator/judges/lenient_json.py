@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Any, NoReturn
 
-from lake.thoughts import without_thoughts
+from lake.spec.thoughts import without_thoughts
 
 _MOST_OBJECTS = 1_000
 """Places at which an object is looked for in a reply, so that no reply keeps a judge busy."""

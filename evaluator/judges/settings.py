@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
-from lake import reads_seconds
+from runtime.durations import reads_seconds
 
 _Name = Annotated[str, Field(min_length=1)]
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]

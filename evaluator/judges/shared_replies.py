@@ -20,7 +20,8 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from evaluator.judges.completion import ChatCompletion, completion_from_json
-from lake import Lake, Storage, is_remote
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage, is_remote
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 _MISSING_OF_PANDAS = ("NAType", "NaTType")
 """Types of `pandas.NA` and `pandas.NaT`; by name, so that pandas is not loaded where there is no frame."""

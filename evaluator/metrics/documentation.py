@@ -14,7 +14,7 @@ from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import Form, forms_of, options_of
 from evaluator.metrics.registry import FAMILIES
 from evaluator.models import Role
-from lake.metric_names import metric_name
+from lake.spec.metric_names import metric_name
 
 _HEAD = """\
 # Metrics

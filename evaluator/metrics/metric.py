@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from evaluator.judges.exchange import Spend
 from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
-from lake.vocabulary import JudgeKind, UnscoredReason
+from lake.spec.vocabulary import JudgeKind, UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evaluator.replays.settings import ReplaySettings
-from lake import Origin, origin_headers
+from lake.spec.vocabulary import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask nobody
     import openai

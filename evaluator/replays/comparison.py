@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from evaluator.replays.significance import probabilities_by_cases, probability_by_runs, splits
-from lake import CASE_PASSED
+from lake.spec.case_vocabulary import CASE_PASSED
 
 _Z = 1.96
 _SMALLEST = 1e-9

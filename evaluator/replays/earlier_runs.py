@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lake import ReplayVerdict, Table
+from lake.spec.case_vocabulary import ReplayVerdict
+from lake.tables.table import Table
 
 _COLUMNS = ("run_id", "run_started_at", "is_baseline", "compared_with", "verdict", "case_id", "error")
 _SAY_NOTHING = (ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW)

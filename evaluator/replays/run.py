@@ -24,17 +24,12 @@ from evaluator.replays.earlier_runs import (
 from evaluator.replays.kept_answers import Row, kept_scores, values_of
 from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
-from lake import (
-    CASE_PASSED,
-    GROUND_TRUTH,
-    REPLAYS,
-    CaseStatus,
-    Lake,
-    PassTransaction,
-    ReplayVerdict,
-    Table,
-    cases_in,
-)
+from lake.queries.case_versions import cases_in
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, ReplayVerdict
+from lake.tables.lake import Lake
+from lake.tables.pass_transaction import PassTransaction
+from lake.tables.table import Table
 
 _MOST_UNANSWERED = 0.1
 """Share of the cases: with more the run is incomplete."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from evaluator.judge_binding import asks_judge
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, metric_named
 from evaluator.replays.asking import Asked
-from lake import CASE_PASSED, Direction
+from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.vocabulary import Direction
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
-from lake import reads_seconds
+from runtime.durations import reads_seconds
 
 
 class ReplayDeployment(BaseModel):

@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator.answers import LoggedAnswer
 from evaluator.sampling.conversations import is_sampled
-from lake import SIGNAL_JOIN_COLUMNS, Direction, SignalJoin, Table, read_signaled
+from lake.queries.signals_by_answer import SIGNAL_JOIN_COLUMNS, SignalJoin, read_signaled
+from lake.spec.vocabulary import Direction
+from lake.tables.table import Table
 
 LOW = 0.25
 """A score in the worst quarter of its metric's range is a bad sign."""

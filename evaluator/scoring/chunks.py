@@ -17,7 +17,9 @@ from evaluator.metrics import Metric, ModelUnavailableError, Score, Scores
 from evaluator.scoring.counts import ScoreCounts
 from evaluator.scoring.rows import score_rows
 from evaluator.scoring.work import Pair, Work, work_on
-from lake import SCORES, ReferenceMatch, UnscoredReason
+from lake.spec.case_vocabulary import ReferenceMatch
+from lake.spec.schemas import SCORES
+from lake.spec.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)

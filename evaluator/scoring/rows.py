@@ -12,7 +12,7 @@ from evaluator.judge_binding import asks_judge, judge_named
 from evaluator.judges.exchange import NOT_FOR_GOOD
 from evaluator.metrics import MEASURED_COLUMNS, Scores
 from evaluator.scoring.work import Work, pending_id, score_id
-from lake import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def score_rows(

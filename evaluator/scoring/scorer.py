@@ -19,7 +19,9 @@ from evaluator.scoring.chunks import Chunk, Problem, ScoredChunk, score_chunk
 from evaluator.scoring.counts import ScoreCounts
 from evaluator.scoring.segments import segment_of
 from evaluator.scoring.work import pending_id, references, score_id
-from lake import CaseBook, Engine, QuestionKeys, SameProcess
+from lake.queries.cases import CaseBook
+from lake.queries.question_keys import QuestionKeys
+from runtime.worker_pool import Engine, SameProcess
 
 logger = logging.getLogger(__name__)
 

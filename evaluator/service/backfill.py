@@ -29,7 +29,11 @@ from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import pending_probabilities
 from evaluator.service.passes import Failure
 from evaluator.settings import EvaluatorSettings
-from lake import ChildContexts, Lake, LostRaceError, QuestionKeys, log_failure
+from lake.delta_log.change import LostRaceError
+from lake.queries.child_contexts import ChildContexts
+from lake.queries.question_keys import QuestionKeys
+from lake.store.store_errors import log_failure
+from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 

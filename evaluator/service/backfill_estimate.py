@@ -17,7 +17,8 @@ from evaluator.metrics import Metric, ModelUnavailableError
 from evaluator.scoring import references, work_on
 from evaluator.service.backfill import Backfill, DeploymentBackfill
 from evaluator.service.judge_estimate import JudgeEstimate, Judging
-from lake import PARSED_LOGS, CaseBook
+from lake.queries.cases import CaseBook
+from lake.spec.schemas import PARSED_LOGS
 
 _SAMPLE_ANSWERS = 200
 _SAMPLE_SECONDS = 2.0

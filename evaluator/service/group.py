@@ -11,7 +11,11 @@ from typing import Any, Final, Protocol
 
 import pyarrow.dataset as ds
 
-from lake import SERVICES, SKEW, Lake, ServicePart, ServiceState, TableReplacedError
+from lake.delta_log.change import TableReplacedError
+from lake.spec.root_tables import SERVICES
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.tables.lake import Lake
+from runtime.clocks import SKEW
 
 logger = logging.getLogger(__name__)
 

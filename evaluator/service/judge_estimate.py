@@ -16,7 +16,7 @@ from evaluator.metrics import Metric
 from evaluator.sampling import Sampling, SamplingSettings, flagged
 from evaluator.scoring import Work
 from evaluator.service.judge_pool import opened_calls
-from lake import Table
+from lake.tables.table import Table
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evaluator.judges import BoundJudge, BudgetLedger, Calls, JudgeClient
     from evaluator.judges.calls import ForgottenReplies
     from evaluator.judges.shared_replies import SharedReplies
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class JudgePool:
         try:
             shared.forget(now - timedelta(seconds=self._settings.judge_calls_retention))
         except Exception as error:  # what the store refuses is no reason to score nothing
-            from lake import log_failure
+            from lake.store.store_errors import log_failure
 
             log_failure(logger, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 

@@ -16,7 +16,11 @@ from evaluator.judge_binding import asks_judge
 from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, SCORES, PassTransaction, Table, identity
+from lake.queries.answer_rows import IS_ANSWER
+from lake.queries.identity import identity
+from lake.spec.schemas import SCORES
+from lake.tables.pass_transaction import PassTransaction
+from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
 

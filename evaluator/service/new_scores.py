@@ -15,7 +15,10 @@ from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, SCORES, PassTransaction, ReferenceMatch
+from lake.queries.answer_rows import IS_ANSWER
+from lake.spec.case_vocabulary import ReferenceMatch
+from lake.spec.schemas import SCORES
+from lake.tables.pass_transaction import PassTransaction
 
 logger = logging.getLogger(__name__)
 

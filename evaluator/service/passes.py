@@ -19,16 +19,14 @@ from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import JudgeRetries
 from evaluator.service.new_scores import score_new_answers
 from evaluator.settings import EvaluatorSettings
-from lake import (
-    ChildContexts,
-    ClockSteps,
-    Lake,
-    LostRaceError,
-    OpenTables,
-    QuestionKeys,
-    UncommittedPositions,
-    log_failure,
-)
+from lake.delta_log.change import LostRaceError
+from lake.queries.child_contexts import ChildContexts
+from lake.queries.question_keys import QuestionKeys
+from lake.store.store_errors import log_failure
+from lake.tables.lake import Lake
+from lake.tables.open_tables import OpenTables
+from lake.tables.pass_transaction import UncommittedPositions
+from runtime.clocks import ClockSteps
 
 logger = logging.getLogger(__name__)
 

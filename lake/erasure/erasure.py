@@ -10,24 +10,24 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.case_tables import GROUND_TRUTH, REPLAYS
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.delta_log import DataFile, live_files, scan
 from lake.erasure.erasure_rules import RULES, Rule, of_calls
 from lake.erasure.erasure_scope import ErasureScope, Subject
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.erasure.scope_search import find_erasure_scope
 from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signals
-from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
-from lake.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
-from lake.state_tables import MONITOR_STATE, ROOT_STATE
-from lake.table_spec import TableSpec
-from lake.tables.change import LostRaceError
-from lake.tables.delta_log import DataFile, live_files, scan
+from lake.maintenance.cleaning import remove_history
+from lake.maintenance.retention import newest_baseline
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
+from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
+from lake.spec.table_spec import TableSpec
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import Table
-from lake.upkeep.cleaning import remove_history
-from lake.upkeep.retention import newest_baseline
 
 _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS, MONITOR_STATE)

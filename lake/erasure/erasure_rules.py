@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.erasure.quotations import strings_in
-from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
-from lake.schemas import ALERTS, ANCHORS, INCIDENTS, SCORES, USER_SIGNALS
-from lake.state_tables import MONITOR_STATE, ROOT_STATE
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
+from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, SCORES, USER_SIGNALS
+from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 
 Rewrite = Callable[[str, ErasureScope], str | None]
 Chosen = Callable[[pa.RecordBatch, ErasureScope], pa.Array]

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.answer_lookup import AnswerAddress
-from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.erasure.erasure_scope import ErasureScope, Subject, is_in, strings
 from lake.erasure.quotations import Quotations
 from lake.erasure.shared_ids import own_cases, said_by
-from lake.schemas import ANCHORS, PARSED_LOGS, SCORES
+from lake.queries.answer_lookup import AnswerAddress
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
 
 _ID_COLUMNS = (

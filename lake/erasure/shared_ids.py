@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin
-from lake.case_tables import GROUND_TRUTH
 from lake.erasure.erasure_scope import ErasureScope, OwnRows, is_in, one_line, strings
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT, strings_in
-from lake.root_tables import REJECTED
-from lake.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.thoughts import without_thoughts
+from lake.spec.vocabulary import SignalOrigin
 from lake.tables.lake import Lake
-from lake.thoughts import without_thoughts
-from lake.vocabulary import SignalOrigin
 
 _IS_SEEN = pc.field("is_entry") | pc.field("is_entry").is_null()
 """Calls whose answers people saw; rows of earlier versions do not say it."""

@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import ReadTimeoutError
 from s3fs.core import S3FileSystem
 
-from lake.service_vocabulary import StoreUser
+from lake.spec.service_vocabulary import StoreUser
 from lake.store.requests import REQUESTS, kind_of
 
 _PAUSES = (0.1, 0.4, 1.0)

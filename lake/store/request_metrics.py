@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from lake.service_vocabulary import StoreUser
+from lake.spec.service_vocabulary import StoreUser
 from lake.store.requests import store_requests
 
 

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 
-from lake.service_vocabulary import RequestKind, StoreUser
+from lake.spec.service_vocabulary import RequestKind, StoreUser
 
 
 class RequestCounts:

@@ -13,10 +13,10 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lake.delta_log.writing import FileWriter, Folder, NewFile
+from lake.spec.table_spec import TableSpec
 from lake.store.upload import Upload
-from lake.table_spec import TableSpec
 from lake.tables.table import Table
-from lake.tables.writing import FileWriter, Folder, NewFile
 
 _ROWS_AT_ONCE = 512
 _BYTES_AT_ONCE = 8 << 20

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from lake.root_tables import AUDIT, CHANGES, JUDGE_BUDGETS, SERVICES
-from lake.state_tables import MONITOR_STATE, ROOT_STATE
-from lake.table_spec import TableSpec
-from lake.tables.store_errors import log_failure
+from lake.spec.root_tables import AUDIT, CHANGES, JUDGE_BUDGETS, SERVICES
+from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
+from lake.spec.table_spec import TableSpec
+from lake.store.store_errors import log_failure
 from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)

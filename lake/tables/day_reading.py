@@ -17,8 +17,8 @@ from deltalake import DeltaTable
 from numpy.typing import NDArray
 from pyarrow import fs
 
-from lake.table_spec import TIMESTAMP
-from lake.tables.delta_log import DataFile
+from lake.delta_log.delta_log import DataFile
+from lake.spec.table_spec import TIMESTAMP
 from lake.tables.reading import Fetch, conform, open_parquet, scan_fetched
 from lake.tables.storage import is_remote
 from lake.tables.table import REMOTE_FILES_AT_ONCE, Table

@@ -9,7 +9,7 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake.tables.delta_log import DataFile, day_of
+from lake.delta_log.delta_log import DataFile, day_of
 from lake.tables.table import Table
 
 NO_DAY = date.min

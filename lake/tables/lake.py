@@ -10,13 +10,13 @@ from functools import partial
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from lake.root_tables import CHANGES, LAKE_DEFAULTS
-from lake.schemas import TABLES, UNASSIGNED
-from lake.service_vocabulary import StoreUser
-from lake.table_spec import TableSpec
+from lake.delta_log.news import News
+from lake.spec.root_tables import CHANGES, LAKE_DEFAULTS
+from lake.spec.schemas import TABLES, UNASSIGNED
+from lake.spec.service_vocabulary import StoreUser
+from lake.spec.table_spec import TableSpec
 from lake.tables.changes import ChangeNotes
 from lake.tables.folder_names import deployment_name, folder_name, is_cut
-from lake.tables.news import News
 from lake.tables.storage import Storage, check_scheme, is_remote
 from lake.tables.table import Table
 

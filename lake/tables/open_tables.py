@@ -9,15 +9,15 @@ from contextlib import suppress
 from typing import Protocol
 from weakref import WeakSet
 
-from lake.root_tables import CHANGES
-from lake.schemas import TABLES
-from lake.table_spec import TableSpec
+from lake.delta_log.news import TRUE_LOOK_SECONDS, WatchedNews
+from lake.spec.root_tables import CHANGES
+from lake.spec.schemas import TABLES
+from lake.spec.table_spec import TableSpec
+from lake.store.store_errors import log_failure
 from lake.tables.changes import UNNOTED, ChangedTable
 from lake.tables.day_reading import map_at_once
 from lake.tables.lake import Lake
-from lake.tables.news import TRUE_LOOK_SECONDS, WatchedNews
 from lake.tables.storage import is_remote
-from lake.tables.store_errors import log_failure
 from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)

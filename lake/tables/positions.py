@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lake.tables.change import Change, TableReplacedError
+from lake.delta_log.change import Change, TableReplacedError
 from lake.tables.table import Table
 
 _PER_TABLE = 1 << 32

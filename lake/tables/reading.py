@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from lake.tables.delta_log import DataFile, day_of, partition_of, scan
+from lake.delta_log.delta_log import DataFile, day_of, partition_of, scan
 
 Fetch = Callable[[str], bytes]
 

@@ -10,13 +10,13 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lake.tables.change import LostRaceError
-from lake.tables.delta_log import DataFile, live_files
-from lake.tables.file_age import require_files
-from lake.tables.pending_commits import paths_of
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.delta_log import DataFile, live_files
+from lake.delta_log.file_age import require_files
+from lake.delta_log.pending_commits import paths_of
+from lake.delta_log.writing import NewFile
 from lake.tables.reading import scan_fetched
 from lake.tables.table import Table
-from lake.tables.writing import NewFile
 
 _APP_ID = "dialwatch:rewrite"
 _ROWS_AT_ONCE = 512

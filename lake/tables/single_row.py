@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lake.tables.change import LostRaceError
-from lake.tables.delta_log import DataFile, live_files
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.delta_log import DataFile, live_files
+from lake.delta_log.writing import NewFile
+from lake.store.store_errors import TableError, in_one_line
 from lake.tables.rewriting import replace
-from lake.tables.store_errors import TableError, in_one_line
 from lake.tables.table import Table
-from lake.tables.writing import NewFile
 
 
 class UnreadableTableError(RuntimeError):

@@ -13,10 +13,10 @@ import fsspec
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from lake.service_vocabulary import StoreUser
+from lake.delta_log.log_files import LocalLogFiles, LogFiles, StoreLogFiles
+from lake.spec.service_vocabulary import StoreUser
 from lake.store.upload import Upload
 from lake.store.whole_files import WholeFiles
-from lake.tables.log_files import LocalLogFiles, LogFiles, StoreLogFiles
 
 # A store that does not answer, or refuses, raises an error within about 20 s, whichever library asks it.
 _CONNECT_SECONDS = 3

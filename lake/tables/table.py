@@ -14,20 +14,20 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyarrow import fs
 
-from lake.runtime.clocks import SKEW
-from lake.table_spec import TableSpec
-from lake.tables.change import Change, LostRaceError, TableReplacedError
-from lake.tables.creation import create_table, first_commit
-from lake.tables.delta_log import DataFile, added_files
-from lake.tables.file_age import FilesGoneError, require_files
-from lake.tables.followed_log import FollowedLog
-from lake.tables.log_tail import LogTail
-from lake.tables.news import News
-from lake.tables.pending_commits import few, paths_of, pending_commits
+from lake.delta_log.change import Change, LostRaceError, TableReplacedError
+from lake.delta_log.creation import create_table, first_commit
+from lake.delta_log.delta_log import DataFile, added_files
+from lake.delta_log.file_age import FilesGoneError, require_files
+from lake.delta_log.followed_log import FollowedLog
+from lake.delta_log.log_tail import LogTail
+from lake.delta_log.news import News
+from lake.delta_log.pending_commits import few, paths_of, pending_commits
+from lake.delta_log.schema_evolution import add_columns, missing_columns
+from lake.delta_log.writing import FAST, FileWriter, NewFile
+from lake.spec.table_spec import TableSpec
 from lake.tables.reading import NoRows, read_files
-from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
-from lake.tables.writing import FAST, FileWriter, NewFile
+from runtime.clocks import SKEW
 
 OVERLAP = SKEW
 """How far back a late reader begins again."""

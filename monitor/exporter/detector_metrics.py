@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import Metric
 
-from lake import Tier
+from lake.spec.vocabulary import Tier
+from monitor.detect.limits import FloorReading
+from monitor.detect.regression import Reading, Status
 from monitor.exporter.metric_families import counter, gauge
-from monitor.floors import FloorReading
 from monitor.notify.incident_text import tier_of
-from monitor.regression import Reading, Status
-from monitor.snapshot import DeploymentState
+from monitor.service.snapshot import DeploymentState
 
 _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
     (

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import Metric
 
-from lake import ServiceState
-from monitor.audit import AuditLog
+from lake.spec.service_vocabulary import ServiceState
+from monitor.access.audit import AuditLog
 from monitor.exporter.metric_families import counter, gauge
-from monitor.health.health import Health
-from monitor.health.heartbeat_reader import PartState
+from monitor.service.health.health import Health
+from monitor.service.health.heartbeat_reader import PartState
 
 
 def health_metrics(health: Health) -> Iterator[Metric]:

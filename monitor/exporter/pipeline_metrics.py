@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
+from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.exporter.metric_families import by_label, counter, gauge
-from monitor.snapshot import Snapshot
-from monitor.stats.collector_stats import CollectorStats
-from monitor.totals import FleetTotals
+from monitor.service.snapshot import Snapshot
+from monitor.service.totals import FleetTotals
 
 
 def pipeline_metrics(snapshot: Snapshot) -> Iterator[Metric]:

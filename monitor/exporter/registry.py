@@ -9,8 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from lake import LabelledRegistry
-from monitor.audit import AuditLog
+from monitor.access.audit import AuditLog
 from monitor.exporter.detector_metrics import detector_metrics
 from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics
 from monitor.exporter.label_bounds import LabelBound, LabelBounds
@@ -18,9 +17,10 @@ from monitor.exporter.pipeline_metrics import pipeline_metrics
 from monitor.exporter.replay_metrics import replay_metrics
 from monitor.exporter.request_metrics import request_metrics, unjoined_metric
 from monitor.exporter.score_metrics import score_metrics
-from monitor.health.health import Health
+from monitor.service.health.health import Health
+from monitor.service.snapshot import Snapshot
 from monitor.settings import MonitorSettings
-from monitor.snapshot import Snapshot
+from runtime.labelled_registry import LabelledRegistry
 
 
 def registry_of(

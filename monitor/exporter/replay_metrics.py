@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
-from lake.case_vocabulary import ReplayVerdict
+from lake.spec.case_vocabulary import ReplayVerdict
 from monitor.exporter.metric_families import gauge
-from monitor.snapshot import Snapshot
+from monitor.service.snapshot import Snapshot
 
 
 def replay_metrics(snapshot: Snapshot) -> Iterator[Metric]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client.core import Metric
 
-from lake import Origin
+from lake.spec.vocabulary import Origin
+from monitor.detect.stats.requests import RequestStats
 from monitor.exporter.metric_families import counter, gauge
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.requests import RequestStats
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 _Requests = Sequence[tuple[str, str, RequestStats]]
 """Deployment, origin and stats."""

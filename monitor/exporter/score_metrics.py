@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import HistogramMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.samples import Exemplar
 
-from lake.case_vocabulary import FailedPart
-from lake.vocabulary import one_of
+from lake.spec.case_vocabulary import FailedPart
+from lake.spec.vocabulary import one_of
+from monitor.detect.stats.scores import BUCKETS, DAY, Histogram
+from monitor.detect.stats.sums import PER_UNIT
 from monitor.exporter.metric_families import by_label, counter, gauge
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.scores import BUCKETS, DAY, Histogram
-from monitor.stats.sums import PER_UNIT
-from monitor.totals import FleetTotals
+from monitor.service.snapshot import DeploymentState, Snapshot
+from monitor.service.totals import FleetTotals
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 _Deployments = Mapping[str, DeploymentState]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from lake import DISLIKES, FAILED_PART_MEANING, AlertEvent, AlertVerdict, FailedPart, Tier, metric_name
-from monitor.alerts.change import AlertChange, AlertDetails
-from monitor.changes import told
+from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
+from lake.spec.metric_names import metric_name
+from lake.spec.vocabulary import DISLIKES, AlertEvent, AlertVerdict, Tier
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.detect.causes import told
+from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
-from monitor.regression import NewClass, SegmentChange
 
 WORST = 5
 """The number of the worst answers in a message."""

@@ -9,19 +9,21 @@ from datetime import datetime, timedelta
 import httpcore
 import msgspec
 
-from lake import OUTAGE, AlertEvent, duration
-from monitor.alerts.change import AlertChange
-from monitor.alerts.incident_ids import in_order
-from monitor.alerts.pending import recorded_at
-from monitor.alerts.store import AlertStore
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
 from monitor.notify.alertmanager_silences import AlertmanagerSilences
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.held_by_cause import held_by_cause
 from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.routing import RoutedAlerts, Routing
 from monitor.notify.settings import WebhookSettings
+from runtime.durations import duration
+from runtime.outage_lines import OUTAGE
 
 RESEND_EVERY = timedelta(minutes=1)
 EXPIRES_AFTER = timedelta(hours=1)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import httpcore
 import msgspec
 
-from monitor.incidents.incident import Incident
+from monitor.alerting.incidents.incident import Incident
 from monitor.notify.delivery import request_headers
 from monitor.notify.incident_text import severity_of
 from monitor.notify.plain_text import one_line, time

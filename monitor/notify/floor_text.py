@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lake import AlertEvent, Floor
-from monitor.alerts.change import AlertChange
-from monitor.floors import FloorDetails
+from lake.spec.vocabulary import AlertEvent, Floor
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.limits import FloorDetails
 from monitor.notify.plain_text import duration, time
 
 _CALLERS = 10

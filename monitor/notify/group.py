@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from monitor.alerts.change import AlertChange
-from monitor.alerts.pending import recorded_at
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.pending import recorded_at
 
 
 @dataclass(frozen=True)

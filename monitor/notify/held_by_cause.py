@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.controls.silences import Silence
-from monitor.incidents.shared_cause import FAILURES, SharedCause, cause_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause, cause_of
 
 _LONGEST = timedelta(days=30)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from lake import AlertEvent, AlertVerdict, Tier
-from monitor.alerts.change import AlertChange
-from monitor.incidents.state import IncidentState
+from lake.spec.vocabulary import AlertEvent, AlertVerdict, Tier
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.state import IncidentState
 from monitor.notify.link import link_to_incident
 from monitor.notify.plain_text import one_line
 

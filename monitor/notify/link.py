@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
-from monitor.alerts.change import AlertChange
+from monitor.alerting.alerts.change import AlertChange
 
 
 def link_to(deployment: str, external_url: str) -> str:

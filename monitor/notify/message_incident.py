@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.alerts.incident_ids import in_order
-from monitor.incidents.incident import NEWS
-from monitor.incidents.state import events, state_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.incidents.incident import NEWS
+from monitor.alerting.incidents.state import events, state_of
 from monitor.notify.group import WebhookMessage
 from monitor.notify.incident_text import IncidentNote, note_of
 

@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from lake import ClockSteps
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import Callers
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import Callers
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.webhook_sender import WebhookSender
+from runtime.clocks import ClockSteps
 
 _LONGEST_SLEEP_SECONDS = 60.0
 _SHUTDOWN_SECONDS = 5.0

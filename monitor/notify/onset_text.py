@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from lake import OnsetKind
-from monitor.alerts.change import AlertChange
+from lake.spec.vocabulary import OnsetKind
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.regression import Reading
 from monitor.notify.plain_text import time
-from monitor.regression import Reading
 
 _DAYS, _HOUR, _DAY = timedelta(days=2), timedelta(hours=1), timedelta(days=1)
 _Interval = tuple[datetime | None, datetime | None, datetime | None]

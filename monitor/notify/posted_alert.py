@@ -7,10 +7,10 @@ from datetime import datetime
 
 import msgspec
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.alerts.pending import recorded_at
-from monitor.incidents.state import IncidentState, state_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.incidents.state import IncidentState, state_of
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import labels_of
 from monitor.notify.incident_text import incident_line, note_of, severity_of

@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.detect.regression import StreamKey
 from monitor.notify.alertmanager import post_alerts
 from monitor.notify.delivery import Attempt, deliver
 from monitor.notify.formats import FORMATS
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
-from monitor.regression import StreamKey
 
 _LASTS = timedelta(minutes=5)
 

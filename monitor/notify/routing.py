@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from lake import ALERT_STATES, AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import FAILURES, SharedCause
+from lake.spec.vocabulary import ALERT_STATES, AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause
 from monitor.notify.settings import WebhookSettings
 
 _TOLD = (AlertEvent.DELIVERED, AlertEvent.GROUPED, AlertEvent.UNDELIVERABLE)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange, digest
-from monitor.incidents.incident import Incident
-from monitor.incidents.state import state_of
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange, digest
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.state import state_of
 from monitor.notify.incident_text import IncidentNote, note_of
 
 EVERY = timedelta(days=1)

@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 import httpcore
 
-from lake import OUTAGE, AlertEvent, duration
-from monitor.alerts.change import AlertChange
-from monitor.alerts.pending import held_back
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence, silence_of
-from monitor.incidents.incident import Incident
-from monitor.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.pending import held_back
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence, silence_of
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.summaries import SUMMARY_FORMATS
@@ -29,6 +29,8 @@ from monitor.notify.routing import RoutedAlerts, Routing
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
 from monitor.notify.summary import EVERY, incidents_that_go_on, summary_id
+from runtime.durations import duration
+from runtime.outage_lines import OUTAGE
 
 _SUMMARY_RETRY = timedelta(hours=1)
 LONGEST_PAUSE = timedelta(minutes=1)

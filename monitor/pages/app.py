@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
 from prometheus_client.registry import Collector
 
-from lake import metric_names
+from lake.spec.metric_names import metric_names
 from monitor.access.authentication import ByToken, authentication_of
 from monitor.pages.access_control import AccessControl, refusal_of
 from monitor.pages.answers import add_answer_pages
@@ -16,15 +16,15 @@ from monitor.pages.answers.reading import LakeReads
 from monitor.pages.compare import add_compare_page
 from monitor.pages.deployment import add_deployment_page
 from monitor.pages.error_pages import add_error_pages
-from monitor.pages.fleet import add_overview
 from monitor.pages.ground_truth import add_ground_truth_page
 from monitor.pages.incidents import add_incident_pages
 from monitor.pages.machine_routes import add_routes_for_machines
 from monitor.pages.openapi import add_openapi
+from monitor.pages.overview import add_overview
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import add_sign_in
 from monitor.pages.times import Times
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 
 _HEADERS = {

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from markupsafe import Markup
 
-from lake import metric_name, metric_names
-from monitor.regression import Reading, Shift
+from lake.spec.metric_names import metric_name, metric_names
+from monitor.detect.regression import Reading, Shift
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 

@@ -11,14 +11,14 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from lake import known_formats
 from monitor.exporter.registry import registry_of
-from monitor.health.health import Health
 from monitor.pages.json_answers import json_answer
 from monitor.pages.rendering import reader_of
 from monitor.pages.visibility import health_for, problem_for
-from monitor.service import Monitor
+from monitor.service.health.health import Health
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
+from runtime.accept_header import known_formats
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from monitor.alerts.change import AlertChange
-from monitor.floors import FloorReading
-from monitor.incidents.incident import Incident
-from monitor.incidents.state import state_of
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.state import state_of
+from monitor.detect.limits import FloorReading
+from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.alert_text import summary
-from monitor.regression import UNDECIDED, Judgement, Reading, Status
-from monitor.snapshot import DeploymentState, Snapshot
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 
 @dataclass(frozen=True)

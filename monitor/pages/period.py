@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from functools import cached_property
 
-from monitor.stats.period_sums import DAY_HOURS, HOUR_SECONDS
+from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS
 
 
 class Days(IntEnum):

@@ -11,30 +11,22 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from lake import (
-    FAILED_PART_MEANING,
-    UNASSIGNED,
-    AlertEvent,
-    AlertVerdict,
-    AnswerLabel,
-    AnswerRating,
-    AnswerStatus,
-    CaseStatus,
-    FailureKind,
-    ReferenceMatch,
-    Signal,
-    Tier,
-    visible,
-)
+from lake.queries.failures import AnswerStatus
+from lake.queries.labels import AnswerLabel
+from lake.queries.ratings import AnswerRating
+from lake.spec.case_vocabulary import FAILED_PART_MEANING, CaseStatus, ReferenceMatch
+from lake.spec.schemas import UNASSIGNED
+from lake.spec.vocabulary import AlertEvent, AlertVerdict, FailureKind, Signal, Tier
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
-from monitor.incidents.incident import VERDICTS
+from monitor.alerting.incidents.incident import VERDICTS
 from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
 from monitor.notify.onset_text import OnsetWords
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
 from monitor.pages.texts import shown
 from monitor.pages.times import IN_UTC, Times
+from runtime.unseen_characters import visible
 
 # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
 POLICY = (

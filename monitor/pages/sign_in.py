@@ -7,10 +7,10 @@ import re
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
 
-from lake import AuditAction
+from lake.spec.service_vocabulary import AuditAction
+from monitor.access.audit import AuditLog
 from monitor.access.authentication import COOKIE, TOKEN_USER, ByToken
 from monitor.access.sessions import SESSION_SECONDS
-from monitor.audit import AuditLog
 from monitor.pages.access_control import BEARER, SIGN_IN
 from monitor.pages.forms import checked_form, fields_of
 from monitor.pages.rendering import Renderer, reader_of

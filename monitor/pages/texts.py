@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from lake import unseen_pieces
+from runtime.unseen_characters import unseen_pieces
 
 MOST_CHARACTERS = 50_000
 """Characters of one text on a page; the JSON of the page has the rest."""

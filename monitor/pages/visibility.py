@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.access.reader import Reader
-from monitor.health.health import Health
-from monitor.snapshot import Snapshot
+from monitor.service.health.health import Health
+from monitor.service.snapshot import Snapshot
 
 _PROBLEM = "Some of dialwatch does not work; who may see all deployments sees what it is."
 

@@ -12,8 +12,8 @@ from benchmarks.regression.recovery import recovery
 from benchmarks.regression.rules import SETTINGS, lower_bounds, ours, ours_with
 from benchmarks.regression.streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
 from benchmarks.regression.text import real_scores
-from monitor.regression import Detector, Observation, Reading, mean_interval
-from monitor.regression.e_detector.evidence import Evidence
+from monitor.detect.regression import Detector, Observation, Reading, mean_interval
+from monitor.detect.regression.e_detector.evidence import Evidence
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from benchmarks.write_dial_logs import digest
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 
 pytestmark = pytest.mark.integration
 

@@ -17,9 +17,16 @@ from deltalake import DeltaTable
 from benchmarks.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, FileSource
 from collector.commit import table_rows
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, BufferedFiles, Lake, Storage, Table, all_tables, vacuum
-from lake.tables import writing
-from lake.tables.delta_log import live_files
+from lake.delta_log import writing
+from lake.delta_log.delta_log import live_files
+from lake.maintenance.cleaning import vacuum
+from lake.maintenance.maintenance import all_tables
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.buffered_files import BufferedFiles
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die, kill, run, start
 
 SMALL_BATCHES = 1_500_000

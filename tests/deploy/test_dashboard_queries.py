@@ -19,7 +19,9 @@ from prometheus_client.samples import Sample
 from deploy.grafana.dashboard import PATH
 from dialwatch.config import load_settings
 from dialwatch.services.running import monitoring
-from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.servers import free_port, wait_for
 
 DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"

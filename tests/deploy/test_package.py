@@ -13,7 +13,7 @@ import pytest
 from dialwatch import __version__
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("collector", "dialwatch", "evaluator", "lake", "monitor")
+PACKAGES = ("collector", "dialwatch", "evaluator", "lake", "monitor", "runtime")
 
 
 def build(target: str, source: Path, into: Path) -> Path:

@@ -49,4 +49,4 @@ def test_its_address_is_one_that_the_settings_take() -> None:
 def test_all_packages_are_in_the_image() -> None:
     """The Dockerfile copies every package that pyproject.toml builds."""
     copied = re.findall(r"^COPY --chown=ray (\w+) ", (FOLDER / "Dockerfile").read_text(), re.MULTILINE)
-    assert sorted(copied) == ["collector", "dialwatch", "evaluator", "lake", "monitor"]
+    assert sorted(copied) == ["collector", "dialwatch", "evaluator", "lake", "monitor", "runtime"]

@@ -16,7 +16,8 @@ import pytest
 from typer.main import get_command
 
 from dialwatch import cli
-from lake import PARSED_LOGS, SCORES, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from tests import commands
 from tests.collector.lines import chat_line, rating_line
 from tests.exposition import without_installation

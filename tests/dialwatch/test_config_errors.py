@@ -9,7 +9,7 @@ import pytest
 from dialwatch.commands.options import settings_of
 from dialwatch.config import load_settings
 from dialwatch.errors import ConfigError
-from lake import Logs, chosen_logs, configure_logs
+from runtime.logs import Logs, chosen_logs, configure_logs
 from tests.dialwatch.test_config import explained
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 FILE = Partition("file", "/logs/a.log", "a")

@@ -17,13 +17,15 @@ from prometheus_client import generate_latest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
-from lake import ALERTS, ANCHORS, PARSED_LOGS, Floor, Lake
+from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS
+from lake.spec.vocabulary import Floor
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
-from monitor.alerts.store import AlertStore
+from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.regression import RegressionSettings
 from monitor.exporter.registry import registry_of
 from monitor.notify.alert_text import description
 from monitor.pages.app import create_app
-from monitor.regression import RegressionSettings
 from tests.exposition import without_installation
 
 # Anchors of a deployment "rag" fall due at 17:58: not between the change and when it is found.

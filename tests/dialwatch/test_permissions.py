@@ -13,7 +13,8 @@ import pytest
 
 from dialwatch.config import LakeSettings
 from dialwatch.errors import ConfigError
-from lake import PARSED_LOGS, SCORES, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 

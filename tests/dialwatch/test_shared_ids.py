@@ -17,7 +17,12 @@ from collector.signals import ImplicitSignals, SignalSettings
 from dialwatch.commands.check.lake_checks import check_signals
 from dialwatch.commands.ground_truth.bad import bad_answers
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, PARSED_LOGS, AnswerFilter, Lake, find_answers, read_answer, read_cases
+from lake.queries.answer_details import read_answer
+from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.case_versions import read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.exporter.registry import registry_of
 from tests.collector.lines import chat_line, rating_line

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from lake import TableSpec
+from lake.spec.table_spec import TableSpec
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ROOT / "docs" / "columns.md"

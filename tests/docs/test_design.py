@@ -24,7 +24,7 @@ def test_no_page_needs_a_script() -> None:
 
 
 def test_every_module_and_page_that_a_decision_names_is_there() -> None:
-    packages = ("collector", "dialwatch", "evaluator", "lake", "monitor", "tests")
+    packages = ("collector", "dialwatch", "evaluator", "lake", "monitor", "runtime", "tests")
     modules = {str(path.relative_to(ROOT)) for name in packages for path in (ROOT / name).rglob("*.py")}
     for page in DESIGN.glob("*.md"):
         said = page.read_text("utf-8")

@@ -7,7 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "lake.md"

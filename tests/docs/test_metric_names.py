@@ -6,9 +6,11 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from evaluator.metrics.registry import REGISTRY
-from lake import DISLIKES, Floor, Lake, metric_name, metric_names
+from lake.spec.metric_names import metric_name, metric_names
+from lake.spec.vocabulary import DISLIKES, Floor
+from lake.tables.lake import Lake
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 
 

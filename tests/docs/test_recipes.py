@@ -11,7 +11,8 @@ import pandas as pd
 
 from collector import Collector, CollectorSettings
 from evaluator.metrics import compute
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.parsing.core_lines import core_line
 from tests.monitor.notify.test_group import change
 

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from dialwatch.cli import app
 from dialwatch.config import Settings
-from lake import TABLES
+from lake.spec.schemas import TABLES
 from tests.docs.test_configuration import keys
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SETTINGS = {key.replace(".<name>", "") for key in keys(Settings)}
 SOURCE = "\n".join(
     path.read_text(encoding="utf-8")
-    for folder in ("collector", "evaluator", "monitor", "dialwatch", "lake")
+    for folder in ("collector", "evaluator", "monitor", "dialwatch", "lake", "runtime")
     for path in (ROOT / folder).rglob("*.py")
 )
 TOP: Any = typer.main.get_command(app)
@@ -160,7 +160,7 @@ def test_the_references_of_the_docs_are_seen() -> None:
     """The tests above look at something: these stand in the docs."""
     seen = {" ".join(words[:2]) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
     assert {"silence add", "lake compact", "judge calibrate", "score answers.parquet"} <= seen
-    assert is_setting("monitor.floors.window")
+    assert is_setting("monitor.detect.limits.window")
     assert is_in_python("evaluator.metrics.compute")
-    assert not is_setting("monitor.floors.widow")
+    assert not is_setting("monitor.detect.limits.widow")
     assert not is_in_python("evaluator.metrics.computer")

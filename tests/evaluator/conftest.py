@@ -9,7 +9,10 @@ import pyarrow as pa
 import pytest
 
 from evaluator.metrics import registry
-from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, TableSpec
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
 from tests.evaluator.judged import JUDGED, Addresses
 from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, calls_of, serve, serving
 from tests.killing import kill, start

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from evaluator import EvaluatorSettings, JudgePool
 from evaluator.metrics import REGISTRY
-from lake import JUDGE_KINDS
+from lake.spec.vocabulary import JUDGE_KINDS
 
 RECALL = "answer_correctness_token_recall"
 DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", RECALL, "case_passed")

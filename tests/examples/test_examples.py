@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.evaluator.judges.scripted_server import says, serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -16,7 +16,9 @@ from typing import Any
 from collector import Collector, CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
-from lake import BATCHES, PARSED_LOGS, Lake
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.killing import kill, start
 from tests.servers import wait_for
 

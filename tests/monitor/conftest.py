@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 import uvicorn
 
-from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
-from monitor.regression import RegressionSettings
+from monitor.detect.regression import RegressionSettings
 from tests.servers import free_port, needed, wait_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@
 Bugs are planted in lines that are new or changed since the last release, which is where the newest bugs are: a line is
 drawn, each as likely as the others, then one of the mutants that begin on it (see operators.py).
 
-A mutant is tested in a copy of the tree by tests of its module's folder alone: `lake/tables/news.py` by those in
+A mutant is tested in a copy of the tree by tests of its module's folder alone: `lake/delta_log/news.py` by those in
 `tests/lake/tables` that `make test` runs. Of these run the tests that reach the statement with the mutant, as
 coverage.py measured it, first those of `test_news.py`, then the quickest, as many as take a minute of the processor in
 all. For a line that runs when its module is imported these are the tests of `test_news.py` and those that call a

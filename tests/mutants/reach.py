@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ["collector", "evaluator", "monitor", "lake", "dialwatch"]
+PACKAGES = ["collector", "evaluator", "monitor", "lake", "runtime", "dialwatch"]
 KEPT = ROOT / ".cache" / "mutants" / "reach"
 LONGEST = 60.0  # processor seconds of the tests that are run for one mutant
 

@@ -71,16 +71,16 @@ def test_of_what_was_measured_a_file_keeps_its_own_tests_and_modules_of_the_pack
     measured = {
         "tests": {"tests/lake/test_schemas.py::a": 1.0, "tests/lake/test_other.py::b": 2.0},
         "reached": {
-            "lake/schemas.py": {
+            "lake/spec/schemas.py": {
                 "3": ["tests/lake/test_schemas.py::a", "tests/lake/test_other.py::b"],
                 "4": ["tests/lake/test_other.py::b"],
             },
             "monitor/x.py": {"1": ["tests/lake/test_schemas.py::a"]},
         },
     }
-    reach = of_tests("tests/lake/test_schemas.py", measured, "1", "2", {"lake/schemas.py": "3"})
+    reach = of_tests("tests/lake/test_schemas.py", measured, "1", "2", {"lake/spec/schemas.py": "3"})
     assert reach.seconds == {"tests/lake/test_schemas.py::a": 1.0}
-    assert reach.reached == {"lake/schemas.py": {"3": ["tests/lake/test_schemas.py::a"]}}
+    assert reach.reached == {"lake/spec/schemas.py": {"3": ["tests/lake/test_schemas.py::a"]}}
 
 
 def test_tests_that_reach_one_of_some_lines_are_those_of_all_files() -> None:

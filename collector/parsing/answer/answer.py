@@ -29,8 +29,9 @@ from collector.parsing.json_text.bodies import (
 )
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
-from lake import NO_ID, FinishReason, answer_kind, finish_kind, is_visible
-from lake.thoughts import may_have_thoughts, split_thoughts
+from lake.spec.answer_kinds import answer_kind, finish_kind, is_visible
+from lake.spec.thoughts import may_have_thoughts, split_thoughts
+from lake.spec.vocabulary import NO_ID, FinishReason
 
 _OK: Final = 200
 _FILTERED: Final = FinishReason.CONTENT_FILTER

@@ -9,7 +9,7 @@ from typing import Any, Final
 from collector.parsing.answer.apis import message_of, reason_of
 from collector.parsing.answer.merge import ChunkMerge
 from collector.parsing.json_text.bodies import read_object, text_or_none, write_json
-from lake.message_parts import PartKind, part_kind, read_parts, text_of_part
+from lake.spec.message_parts import PartKind, part_kind, read_parts, text_of_part
 
 _LARGEST_INDEX: Final = 999
 _LONGEST_NAME: Final = 1_000

@@ -13,7 +13,7 @@ import msgspec
 from collector.parsing.line.kinds import read_target
 from collector.parsing.line.line import Line, Unreadable
 from collector.parsing.line.members import Members
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 LONGEST_ENCODED = 64 << 10
 TRACE = re.compile(r"[0-9a-fA-F]{32}")

@@ -10,7 +10,7 @@ from itertools import islice
 from collector.parsing.json_text.value_limit import holds_more_values, may_hold_more_values
 from collector.parsing.line.envelopes import MARK, Part, has_text_key, join, read_cri, read_envelopes, read_part
 from collector.parsing.line.line import Unreadable
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 BOM = b"\xef\xbb\xbf"
 _MARK = MARK.encode()

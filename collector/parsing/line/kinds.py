@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from lake import Kind
+from lake.spec.vocabulary import Kind
 
 RATE = "rate"
 """A rating. It becomes a signal and never a row of `parsed_logs`."""

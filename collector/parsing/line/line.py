@@ -12,7 +12,7 @@ import orjson
 
 from collector.parsing.json_text.cut import BrokenText, read_cut
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 DEEPEST = 250
 """Levels of nesting that a line may have; orjson writes no more than 254."""

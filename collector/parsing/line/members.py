@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import orjson
 
 from collector.parsing.line.line import DEEPEST, Unreadable
-from lake import RejectionReason
+from lake.spec.service_vocabulary import RejectionReason
 
 _NUMBER = re.compile(r"\s*[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
 _Value = TypeVar("_Value")

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from collector.parsing.line.call import Call
-from lake import ORIGIN_BAGGAGE, ORIGIN_TITLE, Origin
+from lake.spec.vocabulary import ORIGIN_BAGGAGE, ORIGIN_TITLE, Origin
 
 ProjectOrigins = Mapping[str, Origin]
 """Origin of the requests of some projects; a project is the owner of an API key in Core."""

@@ -17,7 +17,10 @@ from collector.commit.position import Partition
 from collector.pipeline.collector import Collector
 from collector.sources.files.identity import checksum_after, hash_of
 from collector.sources.lines import read_lines
-from lake import BATCHES, LineOutcome, SourceKind, Table
+from lake.spec.root_tables import BATCHES
+from lake.spec.service_vocabulary import LineOutcome
+from lake.spec.vocabulary import SourceKind
+from lake.tables.table import Table
 
 _NAME = "content of files"
 _COUNTS = ("bytes", "lines", *LineOutcome)

@@ -21,7 +21,7 @@ from isal import isal_zlib
 from collector.commit.position import Partition
 from collector.sources.files.listing import LogFile
 from collector.sources.lines import SourceLine, read_lines
-from lake import SourceKind
+from lake.spec.vocabulary import SourceKind
 
 
 def file_partition(file: LogFile, first_line: bytes, generation: int = 0) -> Partition:

@@ -15,7 +15,7 @@ from typing import Any
 
 from fsspec.utils import glob_translate
 
-from lake import Storage, is_remote
+from lake.tables.storage import Storage, is_remote
 
 _GLOB_MARKS = "*?["
 _FIRST_GLOB_MARK = re.compile(r"[*?\[]")

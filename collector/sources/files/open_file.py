@@ -16,7 +16,7 @@ from collector.sources.files.contents import KnownContents, Taken
 from collector.sources.files.identity import checksum_after, content_checksum, ends_a_line, file_partition
 from collector.sources.files.listing import LogFile
 from collector.sources.lines import SourceLine, is_packed, join_parts, read_lines
-from lake import Storage
+from lake.tables.storage import Storage
 
 Inode = tuple[int, int]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from lake import check_scheme
+from lake.tables.storage import check_scheme
 
 
 class FilesSettings(BaseModel):

@@ -18,7 +18,8 @@ from collector.sources.files.listing import Listing, LogFile
 from collector.sources.files.open_file import OpenFile, UnreadableFileError
 from collector.sources.files.tails import Tails
 from collector.sources.lines import SourceLine
-from lake import SourceKind, Storage
+from lake.spec.vocabulary import SourceKind
+from lake.tables.storage import Storage
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from collector.sources.http.bodies import BYTES_OF_AN_ITEM, read_body, split_lin
 from collector.sources.http.deliveries import Deliveries, Held, Item, OverloadedError
 from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import is_renamed, read_signals
-from lake import SourceKind
+from lake.spec.vocabulary import SourceKind
 
 logger = logging.getLogger(__name__)
 

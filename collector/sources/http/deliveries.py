@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from collector.commit.position import Partition, Piece
 from collector.parsing import Rejection, SignalRecord
 from collector.pipeline.collector import Collector
-from lake import Backoff, SourceKind, duration, log_failure
+from lake.spec.vocabulary import SourceKind
+from lake.store.store_errors import log_failure
+from runtime.backoff import Backoff
+from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 

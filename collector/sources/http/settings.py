@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
-from lake import reads_hosts
+from runtime.host_names import reads_hosts
 
 
 class HttpSettings(BaseModel):

@@ -17,7 +17,8 @@ from collector.parsing.line.entries import BOM
 from collector.parsing.line.line import DEEPEST
 from collector.sources.http.bodies import is_json, lines_of, require_few_items, require_few_values
 from collector.sources.http.deliveries import Item
-from lake import RejectionReason, Signal, SignalOrigin
+from lake.spec.service_vocabulary import RejectionReason
+from lake.spec.vocabulary import Signal, SignalOrigin
 
 KNOWN_VALUES: Mapping[str, float] = {Signal.LIKE: 1.0, Signal.DISLIKE: -1.0}
 """Values of the signals that say it by their name, where an item has none."""

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from collector.commit.committed_offsets import CommittedOffset
 from collector.commit.position import Partition, Piece
 from collector.pipeline.collector import Collector
-from lake import BATCHES, LostRaceError, SourceKind, log_failure
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import BATCHES
+from lake.spec.vocabulary import SourceKind
+from lake.store.store_errors import log_failure
 
 logger = logging.getLogger(__name__)
 

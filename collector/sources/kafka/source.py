@@ -18,7 +18,7 @@ from collector.pipeline.collector import Collector
 from collector.sources.kafka.client import connect, go_on_joining, known_topics
 from collector.sources.kafka.lake_writer import KafkaPartition, LakeWriter, Value
 from collector.sources.kafka.settings import KafkaSettings
-from lake import SourceKind
+from lake.spec.vocabulary import SourceKind
 
 logger = logging.getLogger(__name__)
 

@@ -47,7 +47,7 @@ def skipped(subject: str, text: str) -> Finding:
 
 def guarded(subject: str, look: Callable[[], list[Finding]], advice: str) -> list[Finding]:
     """Give what a look finds; what it raises is one failed finding, with the advice."""
-    from lake import without_rows
+    from lake.store.store_errors import without_rows
 
     try:
         return look()

@@ -14,20 +14,16 @@ import pyarrow.dataset as ds
 from dialwatch.commands.check.finding import Finding, failed, guarded, warning, well
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.services.lake_contents import contents_of, retention_words
-from lake import (
-    SERVICES,
-    SKEW,
-    Lake,
-    LakeMaintenanceSettings,
-    ServiceState,
-    UnjoinedReason,
-    WriteProbe,
-    count_unjoined,
-    duration,
-    is_remote,
-    probe_writes,
-)
-from monitor.stats.unjoined_signals import UNJOINED_DAYS
+from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.queries.signals_by_answer import UnjoinedReason, count_unjoined
+from lake.spec.root_tables import SERVICES
+from lake.spec.service_vocabulary import ServiceState
+from lake.tables.lake import Lake
+from lake.tables.storage import is_remote
+from lake.tables.write_probe import WriteProbe, probe_writes
+from monitor.detect.stats.unjoined_signals import UNJOINED_DAYS
+from runtime.clocks import SKEW
+from runtime.durations import duration
 
 _NOTICED = timedelta(seconds=60)
 """Difference of clocks that a person should know of; rows are right up to an hour."""

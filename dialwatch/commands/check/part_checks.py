@@ -26,8 +26,11 @@ from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, ModelUnavailableError
-from lake import Lake, Origin, Storage, duration, origin_headers
+from lake.spec.vocabulary import Origin, origin_headers
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from monitor.notify import Routing, WebhookSettings, connections
+from runtime.durations import duration
 
 _ADVICE = "check collector.kafka.bootstrap_servers, security_protocol, the certificates and the log-in"
 _CLOSE_MILLISECONDS = 2_000

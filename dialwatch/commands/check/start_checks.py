@@ -18,7 +18,8 @@ from dialwatch.services.running import addresses_of, refuse_open_pages
 from dialwatch.serving.addresses import local_url
 from dialwatch.serving.server import bind
 from evaluator import Evaluator
-from lake import Lake, ServicePart
+from lake.spec.service_vocabulary import ServicePart
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 
 _SECONDS = 5.0

@@ -16,10 +16,10 @@ from dialwatch.commands.ground_truth.cases import JsonOption, NamedDeploymentOpt
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time, past_moment
-from lake.vocabulary import Signal
+from lake.spec.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 _DAY = timedelta(days=1)
 _COMMENT = 200
@@ -57,7 +57,7 @@ def bad(
     check_name("--deployment", deployment, "give a name")
     moment = past_moment(since, "--since", datetime.now(UTC))
     opened = open_filled(settings_of(config, lake))
-    from lake import json_values
+    from lake.queries.json_values import json_values
 
     found = bad_answers(opened, checked_deployment(opened, deployment), moment)
     if as_json:
@@ -80,18 +80,11 @@ def bad_answers(lake: Lake, deployment: str, since: datetime) -> list[BadAnswer]
     import pyarrow.dataset as ds
 
     from evaluator.ground_truth import IS_OPINION
-    from lake import (
-        FOLD_COLUMNS,
-        IS_ANSWER,
-        IS_LABEL,
-        JOIN_COLUMNS,
-        PARSED_LOGS,
-        SIGNAL_JOIN_COLUMNS,
-        USER_SIGNALS,
-        read_signaled,
-        shares_of_right,
-        signals_by_answer,
-    )
+    from lake.queries.answer_rows import IS_ANSWER
+    from lake.queries.labels import IS_LABEL, shares_of_right
+    from lake.queries.signals import FOLD_COLUMNS
+    from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, read_signaled, signals_by_answer
+    from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 
     # No signal is older than its answer, but that clocks and zones of time may differ by a day.
     first = since.astimezone(UTC).date() - _DAY
@@ -119,7 +112,7 @@ def _bad(
     share_of_right: float | None,
     said: Sequence[Mapping[str, Any]],
 ) -> BadAnswer | None:
-    from lake import fold_signals
+    from lake.queries.signals import fold_signals
 
     signals = list(said)
     folded = fold_signals(signals)

@@ -74,7 +74,7 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
     The order of documents says nothing. A new question stands by itself, so it loses its conversation.
     """
     from dialwatch.reports.fact_places import found_places
-    from lake import citations_of, statements_of
+    from lake.queries.case_citations import citations_of, statements_of
 
     changed = {name: value for name, value in content.items() if not _is_equal(name, value, case[name])}
     if "question" in changed and case["conversation_hash"] is not None:

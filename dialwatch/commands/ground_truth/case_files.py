@@ -16,7 +16,8 @@ from dialwatch.errors import ConfigError
 if TYPE_CHECKING:
     import csv
 
-    from lake import CaseStatus, Lake
+    from lake.spec.case_vocabulary import CaseStatus
+    from lake.tables.lake import Lake
 
 _NAME = "testCaseName"
 """Column of the evaluation framework that names a case; here its id."""
@@ -66,7 +67,7 @@ def _parquet(path: str, content: bytes) -> Iterator[FileRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from lake import OTHER_CASES
+    from lake.queries.frames import OTHER_CASES
 
     try:
         table = pq.read_table(pa.BufferReader(content))
@@ -99,7 +100,7 @@ def _csv(path: str, content: bytes) -> Iterator[FileRow]:
     """Read a header and rows; a spreadsheet counts the header as row 1, and a row of several lines as one."""
     import csv
 
-    from lake import text_of_cell
+    from runtime.spreadsheet_cells import text_of_cell
 
     csv.field_size_limit(_LONGEST_CELL)  # the usual limit is less than what contexts may have
     reader = csv.reader(io.StringIO(_text(content), newline=""), strict=True)
@@ -168,7 +169,7 @@ def _text(content: bytes) -> str:
 
 def json_lines_of(cases: Sequence[Mapping[str, Any]], deployment: str) -> bytes:
     """Give a JSON object a case, with all its columns, in ASCII."""
-    from lake import json_values
+    from lake.queries.json_values import json_values
 
     lines = (json.dumps(json_values({**case, "deployment": deployment})) + "\n" for case in cases)
     return "".join(lines).encode()
@@ -178,7 +179,7 @@ def csv_of(cases: Sequence[Mapping[str, Any]]) -> bytes:
     """Give a row a case, by the names that the evaluation framework gives to columns; lists are JSON."""
     import csv
 
-    from lake import cell_of_text
+    from runtime.spreadsheet_cells import cell_of_text
 
     file = io.StringIO(newline="")
     writer = csv.writer(file)
@@ -197,7 +198,7 @@ def parquet_of(lake: Lake, deployment: str, status: Sequence[CaseStatus]) -> byt
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from lake import OTHER_CASES, ground_truth_frame
+    from lake.queries.frames import OTHER_CASES, ground_truth_frame
 
     texts = pa.list_(pa.string())
     case = {"facts": texts, "answer": pa.string(), "case_id": pa.string(), "source_response_id": pa.string()}

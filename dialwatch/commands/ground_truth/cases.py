@@ -11,10 +11,10 @@ import typer
 from dialwatch.commands.options import account, check_name
 from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
-from lake.case_vocabulary import CaseStatus
+from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 NamedDeploymentOption = Annotated[str, typer.Option(help="Deployment, as DIAL names it.")]
 StatusOption = Annotated[list[CaseStatus] | None, typer.Option(help="Only of this status; can be repeated.")]
@@ -64,7 +64,8 @@ def checked_deployment(lake: Lake, deployment: str) -> str:
 
 def all_cases(lake: Lake, deployment: str | None) -> Iterator[FoundCase]:
     """Give the cases of a deployment, or of all of them; raises ConfigError for one that is not there."""
-    from lake import GROUND_TRUTH, read_cases
+    from lake.queries.case_versions import read_cases
+    from lake.spec.case_tables import GROUND_TRUTH
 
     names = lake.deployments() if deployment is None else [checked_deployment(lake, deployment)]
     for name in names:

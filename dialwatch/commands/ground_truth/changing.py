@@ -36,11 +36,12 @@ from dialwatch.commands.options import (
 )
 from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line, visible
-from lake.case_vocabulary import CaseStatus
+from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
     from evaluator.ground_truth import Extraction
-    from lake import CaseChangedError, Lake
+    from lake.queries.case_versions import CaseChangedError
+    from lake.tables.lake import Lake
 
 Columns = Mapping[str, str]
 
@@ -123,7 +124,7 @@ def extract(
     from evaluator import JudgePool
     from evaluator.answers import DeploymentTables
     from evaluator.ground_truth import extract_facts, lacking
-    from lake import LostRaceError
+    from lake.delta_log.change import LostRaceError
 
     opened = open_filled(settings)
     checked_deployment(opened, deployment)
@@ -183,7 +184,7 @@ def decide(
     lake: Lake, deployment: str, some: Iterable[FoundCase], columns: Columns, who: str, now: datetime
 ) -> list[CaseChangedError]:
     """Decide on cases of one deployment, and give those that others changed first."""
-    from lake import change_cases
+    from lake.queries.case_versions import change_cases
 
     shown = {one.case_id: one for one in some}
     overtaken: dict[str, CaseChangedError] = {}
@@ -207,7 +208,7 @@ def decide(
 
 def changed_since(shown: FoundCase, cases: Mapping[str, Mapping[str, object]]) -> CaseChangedError | None:
     """Say who changed a case since it was read; None where nobody did."""
-    from lake import CaseChangedError
+    from lake.queries.case_versions import CaseChangedError
 
     now = cases.get(shown.case_id)
     if now is None:
@@ -227,7 +228,7 @@ def _given(values: list[str]) -> dict[str, str]:
 
 
 def _save(lake: Lake, found: FoundCase, columns: Mapping[str, Any], who: str, now: datetime) -> None:
-    from lake import CaseChangedError, change_case
+    from lake.queries.case_versions import CaseChangedError, change_case
 
     try:
         made = change_case(lake, found.deployment, found.case_id, columns, who, now, of_version=found.case["version"])

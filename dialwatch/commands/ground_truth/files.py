@@ -19,7 +19,7 @@ from dialwatch.commands.ground_truth.case_files import (
 from dialwatch.commands.ground_truth.cases import NamedDeploymentOption, WhoOption, checked_deployment, who_of
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
 from dialwatch.reports.terminal_text import in_one_line
-from lake.case_vocabulary import CaseStatus
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 
 if TYPE_CHECKING:
     from dialwatch.commands.ground_truth.imported_rows import Outcome
@@ -51,7 +51,8 @@ def export(
     settings = settings_of(config, lake)
     from dialwatch.lake_access import usual_permissions
     from evaluator.datasets.files import writing
-    from lake import GROUND_TRUTH, USABLE_STATUS, read_cases
+    from lake.queries.case_versions import read_cases
+    from lake.spec.case_tables import GROUND_TRUTH
 
     chosen = format_of(file, case_format)
     opened = open_filled(settings)
@@ -90,7 +91,7 @@ def import_(
     by = who_of(who)
     settings = settings_of(config, lake)
     from dialwatch.commands.ground_truth.imported_rows import Import, Outcome, take
-    from lake import write_cases
+    from lake.queries.case_versions import write_cases
 
     opened, about = settings.lake.open(), Import(deployment, by, datetime.now(UTC), accept_)
     filesystem, at = settings.lake.storage.storage().filesystem(file)

@@ -12,7 +12,10 @@ from dialwatch.commands.ground_truth.case_content import CONTENT, LISTS, TEXTS, 
 from dialwatch.commands.ground_truth.case_files import FileRow
 from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION
-from lake import CaseStatus, citations_of, identity, next_version, statements_of
+from lake.queries.case_citations import citations_of, statements_of
+from lake.queries.case_versions import next_version
+from lake.queries.identity import identity
+from lake.spec.case_vocabulary import CaseStatus
 
 _EXTRACTOR = "import"
 """`ground_truth.extractor` of what a file gave."""

@@ -24,11 +24,12 @@ from dialwatch.commands.options import ConfigOption, LakeOption, OnlyDeploymentO
 from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
-from lake.case_vocabulary import CaseStatus
+from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
     from dialwatch.reports.case_report import CaseDetails
-    from lake import AlikeCases, Lake
+    from lake.queries.alike_cases import AlikeCases
+    from lake.tables.lake import Lake
 
 _HEAD = ("id", "deployment", "status", "facts", "confidence", "by", "when", "alike", "question")
 _LEAST_QUESTION = 30
@@ -44,7 +45,8 @@ def list_(
 ) -> None:
     """List the cases, the newest first, with those that ask the same and those that contradict each other."""
     opened = open_filled(settings_of(config, lake))
-    from lake import AlikeCases, json_values
+    from lake.queries.alike_cases import AlikeCases
+    from lake.queries.json_values import json_values
 
     cases = list(all_cases(opened, deployment))
     alike = _alike(cases)
@@ -65,7 +67,7 @@ def list_(
 
 
 def _alike(cases: Sequence[FoundCase]) -> Mapping[tuple[str, str], AlikeCases]:
-    from lake import alike_cases
+    from lake.queries.alike_cases import alike_cases
 
     names = {one.deployment for one in cases}
     of_each = {name: alike_cases(one.case for one in cases if one.deployment == name) for name in names}
@@ -139,7 +141,11 @@ def show(
 
 def _details(lake: Lake, found: FoundCase) -> CaseDetails:
     from dialwatch.reports.case_report import CaseDetails
-    from lake import GROUND_TRUTH, AlikeCases, alike_cases, cases_in, history_in, locate_source, read_answer_signals
+    from lake.queries.alike_cases import AlikeCases, alike_cases
+    from lake.queries.answer_details import read_answer_signals
+    from lake.queries.answer_lookup import locate_source
+    from lake.queries.case_versions import cases_in, history_in
+    from lake.spec.case_tables import GROUND_TRUTH
 
     rows = lake.table(GROUND_TRUTH, found.deployment).read()
     history = tuple(history_in(rows, found.case_id))
@@ -154,7 +160,7 @@ def _details(lake: Lake, found: FoundCase) -> CaseDetails:
 
 
 def _as_json(details: CaseDetails) -> str:
-    from lake import json_values
+    from lake.queries.json_values import json_values
 
     members: dict[str, Any] = {
         "deployment": details.deployment,

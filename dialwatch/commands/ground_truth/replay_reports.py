@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from dialwatch.reports.terminal_text import in_one_line
 from evaluator.replays import Comparison, MetricComparison, Outcome, ReplayRun
-from lake import FAILED_PART_MEANING, FailedPart, ReplayVerdict
+from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart, ReplayVerdict
 
 _EXCERPT = 300
 _HEAD = "| metric | cases | before | now | mean difference (95 %) | by cases | by runs | level |"

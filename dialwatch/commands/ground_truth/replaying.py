@@ -12,12 +12,12 @@ from dialwatch.commands.ground_truth.cases import NamedDeploymentOption
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
 from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
-from lake.case_vocabulary import ReplayVerdict
+from lake.spec.case_vocabulary import ReplayVerdict
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
     from evaluator.replays import ReplayRun
-    from lake import Lake
+    from lake.tables.lake import Lake
 
 _EXCERPT = 200
 _HEAD = ("metric", "cases", "before", "now", "mean difference (95 %)", "by cases", "by runs", "level")
@@ -73,7 +73,7 @@ def replay(
 def _run(settings: Settings, lake: Lake, deployment: str, *, accept: bool) -> ReplayRun:
     """Ask the accepted cases; raises ConfigError where no key or address is set, or there is nothing to ask."""
     from dialwatch.services.replaying import run_replay
-    from lake import LostRaceError
+    from lake.delta_log.change import LostRaceError
 
     try:
         made = run_replay(settings, lake, deployment, accept=accept)

@@ -11,7 +11,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,8 +28,8 @@ from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import checked_cut, cut_name, option
-from lake.case_vocabulary import CASE_PASSED, FailedPart
-from lake.vocabulary import UnscoredReason
+from lake.spec.case_vocabulary import CASE_PASSED, FailedPart
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

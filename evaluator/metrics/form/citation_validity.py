@@ -13,7 +13,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.prose import without_code
 from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evaluator.metrics.cells import amount
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

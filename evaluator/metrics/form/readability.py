@@ -16,7 +16,7 @@ from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.models import ModelUnavailableError, TextClassifier, text_classifier
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 _LABELS = ("toxic", "hate")
 """How a classifier's label for abuse begins: `toxic`, `toxicity`, `hate`, `hateful`; the first that one label has."""

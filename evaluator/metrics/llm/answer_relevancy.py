@@ -18,7 +18,7 @@ from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import MODELS_MEANING
 from evaluator.metrics.options import option, version_with
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge

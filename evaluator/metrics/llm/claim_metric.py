@@ -22,7 +22,7 @@ from evaluator.metrics.llm.claims import (
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.metric import Score
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge

@@ -11,7 +11,7 @@ from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification, 
 from evaluator.metrics.llm.claims import RowClaims, RowTexts
 from evaluator.metrics.llm.verdicts import Judged, aspect_critique
 from evaluator.metrics.metric import Metric, Score
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def _refuses(claims: RowClaims) -> Judged:

@@ -13,7 +13,7 @@ from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.models import target_likelihood
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 PROMPT = "Generate a question based on the given content: "
 

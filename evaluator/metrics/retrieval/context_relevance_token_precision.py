@@ -12,7 +12,7 @@ from evaluator.metrics.language.token_overlap import Compared, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import CUT, TOKENISATION, checked_cut, cut_name, tokenised_name
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

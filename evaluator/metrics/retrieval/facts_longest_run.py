@@ -17,7 +17,7 @@ from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.metrics.retrieval.facts_metric import odd_cases
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, FindFact
 from evaluator.metrics.matchers.statement import STATEMENT
 from evaluator.metrics.metric import LateDetails, Score, Scores, score_rows
 from evaluator.metrics.options import CUT, Form, checked_cut, cut_name, option, version_with
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.retrieval.id_ranking import IdRanking
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.models import ModelUnavailableError, text_classifier
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.metric import LateDetails, Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import TOKENISATION, option, tokenised_name
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.models import ModelUnavailableError, TextClassifier, text_classifier
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 _MOST_CHARACTERS = 1_000_000
 """Characters of contexts, times sentences, that a row may ask for; more would hold up all others for minutes."""

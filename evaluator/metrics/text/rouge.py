@@ -18,7 +18,7 @@ from evaluator.metrics.language.tokens import shared_tokens, tokens_of_any_scrip
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import ANY_SCRIPT, option
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 Measure = Literal["precision", "recall", "fmeasure"]
 Variant = Literal["rouge1", "rougeL"]

@@ -14,7 +14,7 @@ from evaluator.metrics.metric import Metric, Score, ScoredBy
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.metrics.text.reference_metric import odd_cases
 from evaluator.models import sentence_encoder
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def cosine(one: npt.ArrayLike, other: npt.ArrayLike) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from monitor.alerts.change import AlertChange
+from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.slack import slack_body
 from monitor.notify.formats.standard import webhook_body
 from monitor.notify.formats.teams import teams_body

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lake import AlertEvent, AlertVerdict
-from monitor.alerts.change import AlertChange
+from lake.spec.vocabulary import AlertEvent, AlertVerdict
+from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import description, summary
 from monitor.notify.plain_text import one_line
 

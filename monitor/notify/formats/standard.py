@@ -7,14 +7,16 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lake import INSTALLATION, AlertEvent, AlertVerdict, FailedPart, OnsetKind
-from monitor.alerts.change import AlertChange, WorstAnswer
-from monitor.floors import FloorDetails
+from lake.spec.case_vocabulary import FailedPart
+from lake.spec.vocabulary import AlertEvent, AlertVerdict, OnsetKind
+from monitor.alerting.alerts.change import AlertChange, WorstAnswer
+from monitor.detect.limits import FloorDetails
+from monitor.detect.regression import SegmentChange
 from monitor.notify.alert_text import WORST, description, summary, worst_links
 from monitor.notify.incident_text import IncidentNote, tier_of
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
-from monitor.regression import SegmentChange
+from runtime.labelled_registry import INSTALLATION
 
 ALERT_NAME, FLOOR_ALERT_NAME, SUMMARY_NAME = "DialwatchRegression", "DialwatchFloor", "DialwatchSummary"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)

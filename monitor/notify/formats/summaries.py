@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from monitor.alerts.change import AlertChange
+from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import summary
 from monitor.notify.formats.slack import slack_text_body
 from monitor.notify.formats.standard import summary_body

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.alerts.change import AlertChange
+from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
 from monitor.notify.incident_text import IncidentNote, incident_line
 from monitor.notify.link import link_to

@@ -12,13 +12,13 @@ from fastapi import Request
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
-from lake import UNASSIGNED
+from lake.spec.schemas import UNASSIGNED
 from monitor.access.reader import Reader
 from monitor.notify.link import answer_page
 from monitor.pages.answers.query import AnswerQuery, BadQueryError
 from monitor.pages.rendering import reader_of
 from monitor.pages.visibility import snapshot_for
-from monitor.snapshot import DeploymentState, Snapshot
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 _NOT_FOUND, _UNPROCESSABLE = 404, 422
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999

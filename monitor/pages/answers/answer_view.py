@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow.dataset as ds
 from markupsafe import Markup
 
-from lake import GROUND_TRUTH, AnswerContext, AnswerDetails, AnswerScore, Lake, read_answer
+from lake.queries.answer_details import AnswerContext, AnswerDetails, AnswerScore, read_answer
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 from monitor.pages.answers import findings
 from monitor.pages.answers.conversation import Message, messages_before
 from monitor.pages.answers.findings import Case, Claims, Facts, Unsupported

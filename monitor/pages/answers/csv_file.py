@@ -6,7 +6,8 @@ import csv
 import io
 from collections.abc import Iterable
 
-from lake import AnswerRow, cell_of_text
+from lake.queries.answer_search import AnswerRow
+from runtime.spreadsheet_cells import cell_of_text
 
 _COLUMNS = (
     "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lake import AnswerDetails, AnswerScore
+from lake.queries.answer_details import AnswerDetails, AnswerScore
 from monitor.pages.texts import Span
 
 _VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}

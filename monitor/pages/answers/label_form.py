@@ -9,8 +9,10 @@ from datetime import datetime
 
 from starlette.exceptions import HTTPException
 
-from lake import Lake, Signal, read_answer_row
-from monitor.controls.labels import MOST_CHARACTERS, Label, write_label
+from lake.queries.answer_details import read_answer_row
+from lake.spec.vocabulary import Signal
+from lake.tables.lake import Lake
+from monitor.alerting.controls.labels import MOST_CHARACTERS, Label, write_label
 from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
 
 _UNPROCESSABLE = 422

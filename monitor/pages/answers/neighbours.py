@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from lake import AnswerPage, AnswerRow
+from lake.queries.answer_search import AnswerPage, AnswerRow
 from monitor.pages.answers.query import AnswerQuery
 
 

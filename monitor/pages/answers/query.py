@@ -12,7 +12,12 @@ from urllib.parse import urlencode
 
 from pydantic import ConfigDict
 
-from lake import UNASSIGNED, AnswerFilter, AnswerLabel, AnswerRating, AnswerStatus, FailureKind
+from lake.queries.answer_search import AnswerFilter
+from lake.queries.failures import AnswerStatus
+from lake.queries.labels import AnswerLabel
+from lake.queries.ratings import AnswerRating
+from lake.spec.schemas import UNASSIGNED
+from lake.spec.vocabulary import FailureKind
 
 WordT = TypeVar("WordT", bound=StrEnum)
 

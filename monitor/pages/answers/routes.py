@@ -12,7 +12,11 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake import AnswerDetails, AnswerLabel, AnswerPage, AnswerRow, AuditAction, find_answers, locate_response
+from lake.queries.answer_details import AnswerDetails
+from lake.queries.answer_lookup import locate_response
+from lake.queries.answer_search import AnswerPage, AnswerRow, find_answers
+from lake.queries.labels import AnswerLabel
+from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
@@ -35,7 +39,7 @@ from monitor.pages.answers.without_texts import page_without_texts, without_othe
 from monitor.pages.forms import checked_form
 from monitor.pages.json_answers import NOT_KEPT, described, json_answer
 from monitor.pages.rendering import Renderer
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 _MOST_IN_CSV = 10_000
 _FORBIDDEN, _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 403, 404, 422, 303

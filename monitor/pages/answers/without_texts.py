@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lake import UNASSIGNED, AnswerDetails, AnswerPage
+from lake.queries.answer_details import AnswerDetails
+from lake.queries.answer_search import AnswerPage
+from lake.spec.schemas import UNASSIGNED
 
 _SHOWN = frozenset((
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "duration_ms", "kind", "status",

@@ -10,20 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import (
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    REPLAYS,
-    Lake,
-    context_texts,
-    metric_scores,
-    read_cases,
-    texts_of_answers,
-)
+from lake.queries.answer_rows import context_texts
+from lake.queries.case_versions import read_cases
+from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from monitor.detect.stats.scores import MetricStats
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.compare.pairs import AnswerPair, ComparedAnswer, PairedComparison, pairs_of, question_key
 from monitor.pages.compare.query import CompareQuery
-from monitor.stats.scores import MetricStats
 
 _ENOUGH = 2_000
 """Scores of a period that are compared, the latest days first."""

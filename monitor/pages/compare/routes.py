@@ -10,7 +10,8 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from lake import CASE_PASSED, AuditAction
+from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.service_vocabulary import AuditAction
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
 from monitor.pages.answers.reading import LakeReads
@@ -20,7 +21,7 @@ from monitor.pages.compare.reading import ReplayRunRow, chosen_runs, compare_per
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import Renderer
 from monitor.pages.texts import Mark, marked
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 _UNPROCESSABLE = 422
 _TITLE = "not in the other answer"

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from lake import UNASSIGNED, AlertEvent, OnsetKind, Tier
-from monitor.alerts.change import AlertChange
-from monitor.floors import FloorReading
+from lake.spec.schemas import UNASSIGNED
+from lake.spec.vocabulary import AlertEvent, OnsetKind, Tier
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.limits import FloorReading
+from monitor.detect.regression import Reading, SegmentChange, Status
+from monitor.detect.stats.client_traffic import Burst
+from monitor.detect.stats.unjoined_signals import UnjoinedCounts
 from monitor.notify.alert_text import summary
 from monitor.pages.charts import Drawing, MarkKind
 from monitor.pages.deployment.failures import FailureKind
 from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
 from monitor.pages.deployment.view import DeploymentView, Totals
-from monitor.regression import Reading, SegmentChange, Status
-from monitor.stats.client_traffic import Burst
-from monitor.stats.unjoined_signals import UnjoinedCounts
 
 
 @dataclass(frozen=True)

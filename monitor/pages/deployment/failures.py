@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lake import REFUSAL, Floor
+from lake.spec.vocabulary import REFUSAL, Floor
+from monitor.detect.stats.means import mean_of
+from monitor.detect.stats.period_sums import PeriodSums
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import floor_marks_of
 from monitor.pages.period import Period
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.means import mean_of
-from monitor.stats.period_sums import PeriodSums
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 
 @dataclass(frozen=True)

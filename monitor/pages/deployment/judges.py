@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake import asks_llm
+from lake.spec.vocabulary import asks_llm
+from monitor.detect.stats.judge_costs import of_each_judge
+from monitor.detect.stats.sums import ROUGH_PER_UNIT
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.period import Period
-from monitor.snapshot import DeploymentState
-from monitor.stats.judge_costs import of_each_judge
-from monitor.stats.sums import ROUGH_PER_UNIT
+from monitor.service.snapshot import DeploymentState
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import summary
 from monitor.notify.link import incident_page
 from monitor.pages.charts import Mark, MarkKind
 from monitor.pages.period import Period
-from monitor.snapshot import DeploymentState, Snapshot
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 
 def marks_of(name: str, metric: str, snapshot: Snapshot, period: Period) -> tuple[Mark, ...]:

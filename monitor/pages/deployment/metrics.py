@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from monitor.detect.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
+from monitor.detect.stats.means import Mean, mean_of
+from monitor.detect.stats.scores import MetricStats
 from monitor.pages.charts import Drawing, Onset, Point, TimeChart, draw
 from monitor.pages.deployment.marks import marks_of
 from monitor.pages.deployment.power_words import power_words
 from monitor.pages.period import Period
-from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
-from monitor.snapshot import Snapshot
-from monitor.stats.means import Mean, mean_of
-from monitor.stats.scores import MetricStats
+from monitor.service.snapshot import Snapshot
 
 BAND = "mean ± 1.96 standard errors over scores"
 _LEAST_SPAN = 0.1

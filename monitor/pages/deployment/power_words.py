@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from monitor.detect.regression import Reading, Scale, Status
 from monitor.pages.filters import duration, score, whole
-from monitor.regression import Reading, Scale, Status
 
 
 def power_words(reading: Reading | None, scale: Scale | None) -> str:

@@ -14,7 +14,7 @@ from monitor.pages.json_answers import described, json_answer
 from monitor.pages.period import Days
 from monitor.pages.rendering import Renderer, reader_of
 from monitor.pages.visibility import snapshot_for
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 _NOT_FOUND, _UNAVAILABLE = 404, 503
 

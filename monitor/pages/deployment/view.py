@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from lake import REFUSAL, AlertEvent, Floor, Signal, UnjoinedReason, asks_llm
-from monitor.alerts.change import AlertChange
-from monitor.controls.silences import Silence
+from lake.queries.signals_by_answer import UnjoinedReason
+from lake.spec.vocabulary import REFUSAL, AlertEvent, Floor, Signal, asks_llm
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.controls.silences import Silence
+from monitor.detect.regression import StreamKey
+from monitor.detect.stats.client_traffic import Burst
+from monitor.detect.stats.sums import ROUGH_PER_UNIT
+from monitor.detect.stats.unjoined_signals import UnjoinedCounts
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.failures import Failures, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of
 from monitor.pages.deployment.metrics import MetricView, metrics_of
 from monitor.pages.news import WorseDeployment, worse_deployments
 from monitor.pages.period import Days, Period
-from monitor.regression import StreamKey
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.client_traffic import Burst
-from monitor.stats.sums import ROUGH_PER_UNIT
-from monitor.stats.unjoined_signals import UnjoinedCounts
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 _WHY_UNJOINED = {
     UnjoinedReason.UNKNOWN_ID: "no answer in the log has the id",

@@ -9,26 +9,18 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from lake import (
-    GROUND_TRUTH,
-    AuditAction,
-    CaseChangedError,
-    CaseStatus,
-    case_history,
-    case_question,
-    change_case,
-    citations_of,
-    context_ids,
-    context_texts,
-    own_id,
-    read_answer,
-    statements_of,
-    write_cases,
-)
+from lake.queries.answer_details import read_answer
+from lake.queries.answer_lookup import own_id
+from lake.queries.answer_rows import case_question, context_ids, context_texts
+from lake.queries.case_citations import citations_of, statements_of
+from lake.queries.case_versions import CaseChangedError, case_history, change_case, write_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.service_vocabulary import AuditAction
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
 from monitor.pages.ground_truth.fact_places import places_of
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 NOBODY = "somebody on the pages"
 """`ground_truth.updated_by` of who acts where the pages need no access."""

@@ -10,17 +10,13 @@ from typing import Any
 import pyarrow as pa
 from markupsafe import Markup
 
-from lake import (
-    GROUND_TRUTH,
-    AlikeCases,
-    CaseStatus,
-    Lake,
-    alike_cases,
-    cases_in,
-    history_in,
-    locate_source,
-    read_answer_signals,
-)
+from lake.queries.alike_cases import AlikeCases, alike_cases
+from lake.queries.answer_details import read_answer_signals
+from lake.queries.answer_lookup import locate_source
+from lake.queries.case_versions import cases_in, history_in
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
+from lake.tables.lake import Lake
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.ground_truth.fact_places import places_of
 from monitor.pages.texts import Mark, marked

@@ -12,7 +12,8 @@ from pydantic import ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from lake import AuditAction, CaseStatus
+from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, Visible
@@ -22,7 +23,7 @@ from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, fac
 from monitor.pages.ground_truth.queue import CaseSignal, CaseVersion, Queue, QueuedCase, read_queue
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import POLICY, Renderer
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 _NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _SEE_OTHER = 404, 403, 422, 303
 _ALL = "all"

@@ -10,13 +10,15 @@ from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
-from lake import AuditAction, log_failure, visible
+from lake.spec.service_vocabulary import AuditAction
+from lake.store.store_errors import log_failure
 from monitor.access.reader import Reader
-from monitor.controls.releases import mark_release, read_releases
-from monitor.controls.silences import Silence, add_silence, end_silence, read_silences
+from monitor.alerting.controls.releases import mark_release, read_releases
+from monitor.alerting.controls.silences import Silence, add_silence, end_silence, read_silences
+from monitor.detect.regression import Release
 from monitor.pages.incidents.finding import Found, incident_of
-from monitor.regression import Release
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
+from runtime.unseen_characters import visible
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

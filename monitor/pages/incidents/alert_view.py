@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.notify.alert_text import description, summary
 from monitor.pages.filters import duration
 from monitor.pages.incidents.finding import Found
-from monitor.regression import Reading, SegmentChange, Status
 
 _MOST_SEGMENTS = 8
 _YEAR = timedelta(days=365)

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from lake import AlertVerdict, Tier
-from monitor.incidents.incident import Acknowledgement
+from lake.spec.vocabulary import AlertVerdict, Tier
+from monitor.alerting.incidents.incident import Acknowledgement
+from monitor.detect.regression import Release
 from monitor.pages.charts import Histogram, Point
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.changes_view import ChangesView
@@ -20,7 +21,6 @@ from monitor.pages.incidents.finding import Found
 from monitor.pages.incidents.log_rows import LogRow, Told
 from monitor.pages.incidents.metric_charts import MetricChart
 from monitor.pages.incidents.view import IncidentView
-from monitor.regression import Release
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from monitor.alerts.change import AlertChange
-from monitor.changes import AroundOnset, FoundChange, words_of
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.causes import AroundOnset, FoundChange, words_of
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lake import visible
+from runtime.unseen_characters import visible
 
 
 @dataclass(frozen=True)

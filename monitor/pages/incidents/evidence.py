@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake import DISLIKES, Lake, metric_scores, texts_of_answers
+from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.spec.vocabulary import DISLIKES
+from lake.tables.lake import Lake
+from monitor.detect.regression import Scale
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.charts import Distribution, Histogram, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import Found
 from monitor.pages.incidents.likeness import CHARACTERS, most_alike
-from monitor.regression import Scale
 
 WORST, CANDIDATES = 10, 2_000
 """Answers that are shown, and earlier ones among which a like question is looked for: those with the best scores."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake import AlertEvent
-from monitor.alerts.change import AlertChange
-from monitor.incidents.incident import Incident
-from monitor.snapshot import DeploymentState, Snapshot
+from lake.spec.vocabulary import AlertEvent
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.incident import Incident
+from monitor.service.snapshot import DeploymentState, Snapshot
 
 LISTED = timedelta(days=30)
 """How long an incident is listed after its end."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.controls.silences import Silence, read_silences
+from monitor.alerting.controls.silences import Silence, read_silences
 from monitor.pages.incidents.finding import Found
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ from datetime import datetime
 
 import pyarrow.dataset as ds
 
-from lake import ALERTS, AlertEvent, IncidentEvent, Lake, Tier
-from monitor.alerts.change import AlertChange, from_row
-from monitor.incidents.change import IncidentChange
-from monitor.incidents.incident import VERDICTS, Incident
+from lake.spec.schemas import ALERTS
+from lake.spec.vocabulary import AlertEvent, IncidentEvent, Tier
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange, from_row
+from monitor.alerting.incidents.change import IncidentChange
+from monitor.alerting.incidents.incident import VERDICTS, Incident
 from monitor.notify.alert_text import summary
 
 MOST = 200

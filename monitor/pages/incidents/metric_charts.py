@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lake import AlertEvent, Floor
-from monitor.alerts.change import AlertChange
+from lake.spec.vocabulary import AlertEvent, Floor
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.stats.means import Mean, mean_of
+from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
+from monitor.detect.stats.scores import MetricStats
 from monitor.notify.alert_text import summary
 from monitor.pages.charts import Drawing, Mark, MarkKind, Onset, Point, TimeChart, draw
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import Found
-from monitor.stats.means import Mean, mean_of
-from monitor.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
-from monitor.stats.scores import MetricStats
 
 BEFORE, AFTER = timedelta(days=7), timedelta(days=3)
 """Of the period: so long before the onset, and so long after the end."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake import AlertEvent
+from lake.spec.vocabulary import AlertEvent
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import Found
 from monitor.pages.incidents.log_rows import Told

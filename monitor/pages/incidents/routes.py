@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from lake import AuditAction
+from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import Visible, address_of
@@ -31,7 +31,7 @@ from monitor.pages.incidents.log_rows import MOST
 from monitor.pages.incidents.view import IncidentView, Read, chosen_of, read_for, view_of
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import Renderer
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 _NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _UNAVAILABLE, _SEE_OTHER = 404, 403, 422, 503, 303
 _MOST_RELATED = 10

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 
-from lake import Lake
-from monitor.alerts.change import AlertChange
-from monitor.changes import AroundOnset, TextDifference, differences
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
@@ -20,7 +20,7 @@ from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveri
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
 from monitor.pages.incidents.moments import Moment, moments_of
 from monitor.pages.news import sentence_of
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from collector.commit.background_commit import BackgroundCommit
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.position import Partition, Piece
 from collector.pipeline import collector as pipeline
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 FILE, OTHER = Partition("file", "/logs/a.log", "a"), Partition("file", "/logs/b.log", "b")

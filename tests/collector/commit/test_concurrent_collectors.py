@@ -14,8 +14,11 @@ from deltalake import DeltaTable
 
 from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Table
-from lake.upkeep.cleaning import remove_history
+from lake.maintenance.cleaning import remove_history
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.collector.lines import chat_line, rating_line
 
 COUNTS = ("lines", "stored", "signals", "duplicates", "rejected", "filtered")

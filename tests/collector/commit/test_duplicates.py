@@ -13,7 +13,7 @@ from collector import Collector, CollectorSettings, Counts
 from collector.commit import duplicates
 from collector.commit.duplicates import DuplicateWindow, id_number, id_numbers
 from collector.commit.position import Partition, Piece
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 START = datetime(2026, 11, 20, tzinfo=UTC)

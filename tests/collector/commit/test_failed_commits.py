@@ -19,8 +19,14 @@ from collector.commit.batch import Batch, BatchState, IncompleteBatchError
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.position import Partition, Piece
 from collector.commit.table_rows import RowPosition, TableRows
-from lake import BATCHES, PARSED_LOGS, BrokenWriterError, BufferedFiles, Lake, LostRaceError, Table
-from lake.tables import writing
+from lake.delta_log import writing
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.writing import BrokenWriterError
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.buffered_files import BufferedFiles
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.collector.lines import chat_line
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -13,9 +13,11 @@ from deltalake import DeltaTable
 
 from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
-from lake import BATCHES, PARSED_LOGS, Lake
-from lake.tables.log_files import LocalLogFiles
-from lake.upkeep.cleaning import remove_history
+from lake.delta_log.log_files import LocalLogFiles
+from lake.maintenance.cleaning import remove_history
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 A = Partition("file", "a", "a")

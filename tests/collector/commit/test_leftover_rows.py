@@ -9,7 +9,10 @@ import pytest
 from collector import Collector, CollectorSettings
 from collector.commit import table_rows
 from collector.commit.position import Partition, Piece
-from lake import PARSED_LOGS, REJECTED, Lake, Table
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.collector.lines import chat_line
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

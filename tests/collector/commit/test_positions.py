@@ -19,7 +19,11 @@ from collector.commit.duplicates import id_number
 from collector.commit.leftover_rows import is_stale
 from collector.commit.position import Partition
 from collector.commit.table_rows import RowPosition, TableRows
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError, Table
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FILE, OTHER, TOPIC = (

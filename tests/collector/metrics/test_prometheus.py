@@ -16,7 +16,8 @@ from collector import Collector, CollectorSettings
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.position import Partition, Piece
 from collector.metrics.prometheus import metrics_app, registry_of
-from lake import INSTALLATION, Lake
+from lake.tables.lake import Lake
+from runtime.labelled_registry import INSTALLATION
 from tests.collector.lines import chat_line, rating_line
 from tests.servers import needed
 

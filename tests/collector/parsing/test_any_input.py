@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.parsing import REASONS, LogRecord, Rejection, SignalRecord, parse_entry, split_entries
-from lake import PARSED_LOGS, USER_SIGNALS
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from tests.collector.parsing.core_lines import REMOVED, core_line, envelope, rating_line
 
 SECURED = {"assembled_response": REMOVED, "request.body": REMOVED, "response.body": REMOVED}

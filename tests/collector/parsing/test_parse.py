@@ -7,7 +7,7 @@ import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
 from collector.parsing.line.call import LONGEST_ENCODED
-from lake import PARSED_LOGS, USER_SIGNALS
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, SPAN, TRACE, core_line, envelope, rating_line
 
 SECURED = {"assembled_response": REMOVED, "request.body": REMOVED, "response.body": REMOVED}

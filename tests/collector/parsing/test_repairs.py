@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.parsing import LogRecord, parse_entry
-from lake import NO_ERROR
+from lake.spec.vocabulary import NO_ERROR
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, core_line
 from tests.collector.parsing.test_odd_lines import ODD_LINES
 

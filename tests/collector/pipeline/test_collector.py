@@ -11,7 +11,10 @@ import pytest
 from collector import Collector, CollectorSettings, Counts
 from collector.commit.position import Partition, Piece
 from collector.parsing import SignalRecord
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line, rating_line
 from tests.servers import wait_for
 

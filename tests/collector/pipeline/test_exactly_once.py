@@ -28,8 +28,15 @@ from collector.commit.table_rows import TableRows
 from collector.parsing import SignalRecord
 from collector.pipeline import collector as pipeline
 from collector.sources.http.deliveries import Deliveries, Item
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, BufferedFiles, Lake, LostRaceError, Storage, Table
-from lake.tables import buffered_files, writing
+from lake.delta_log import writing
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables import buffered_files
+from lake.tables.buffered_files import BufferedFiles
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from lake.tables.table import Table
 from tests.collector.lines import chat_line, rating_line
 
 DEPLOYMENTS = ("rag-app", "other-app")

@@ -16,7 +16,9 @@ from collector.commit.position import Partition, Piece
 from collector.metrics.prometheus import registry_of
 from collector.pipeline.new_deployments import NewDeploymentLimit
 from dialwatch.serving.server import BackgroundServer
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.exposition import without_installation
 

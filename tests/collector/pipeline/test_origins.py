@@ -10,7 +10,9 @@ from collector.commit.batch import Counts
 from collector.commit.position import Partition, Piece
 from collector.pipeline.collector import Collector
 from collector.settings import CollectorSettings
-from lake import IS_PRODUCTION, PARSED_LOGS, USER_SIGNALS, Lake
+from lake.queries.answer_rows import IS_PRODUCTION
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.collector.parsing.core_lines import core_line, rating_line
 
 FILE = Partition("file", "/var/log/dial/x.log", "1")

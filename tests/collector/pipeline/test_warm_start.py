@@ -5,7 +5,8 @@ from pathlib import Path
 
 from collector import Collector, CollectorSettings, ImplicitSignals
 from collector.commit.position import Partition, Piece
-from lake import USER_SIGNALS, Lake
+from lake.spec.schemas import USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 FILE = Partition("file", "/logs/a.log", "a")

@@ -19,7 +19,7 @@ from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from collector.parsing import parse_entry, split_entries
 from collector.redaction import PATTERN_NAMES, RedactionSettings, Redactor
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.collector.redaction.planting import OWN, planted_lines
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

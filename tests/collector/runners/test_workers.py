@@ -18,7 +18,9 @@ from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.runners.file_worker import CollectedFiles
 from collector.runners.workers import WorkerError, collect_with_workers
-from lake import PARSED_LOGS, Lake, Storage
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.integration

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lake import PARSED_LOGS, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -10,7 +10,8 @@ import msgspec
 
 from collector.parsing import LogRecord, parse_entry
 from collector.signals import ImplicitResult, ImplicitSignals, SignalSettings
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.parsing.core_lines import ANSWER, core_line
 
 START = datetime(2026, 8, 3, 10, tzinfo=UTC)

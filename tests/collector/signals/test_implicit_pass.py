@@ -13,7 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.signals import ImplicitResult, ImplicitSignals, SignalSettings
-from lake import PARSED_LOGS, USER_SIGNALS, Lake, Table, read_answer, signals_by_answer
+from lake.queries.answer_details import read_answer
+from lake.queries.signals_by_answer import signals_by_answer
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

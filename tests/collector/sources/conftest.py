@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.collector.sources.faults import Door
 from tests.kafka.broker import Broker, NoKafkaError
 

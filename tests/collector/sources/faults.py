@@ -15,7 +15,10 @@ from typing import Self
 
 import httpx
 
-from lake import BATCHES, PARSED_LOGS, Lake, Storage
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for, wait_for_url
 

@@ -19,7 +19,8 @@ import pytest
 
 from collector import Collector, CollectorSettings, FileSource, follow_files
 from collector.commit.position import Partition, Piece
-from lake import Lake, Storage
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 from tests.collector.sources.faults import Door, Senders, answers, assert_each_once, body, collector_of, expected
 from tests.servers import Bucket, free_port, wait_for, wait_for_url

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lake import BATCHES, PARSED_LOGS, Lake
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.sources.faults import CollectorProcess, Door, Senders, assert_rows_once
 from tests.readers.foreign import assert_read_alike, plain, read_tables
 from tests.servers import Bucket, wait_for

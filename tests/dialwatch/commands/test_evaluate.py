@@ -11,7 +11,8 @@ import typer
 from dialwatch.commands.evaluate import _duration, evaluate
 from dialwatch.errors import ConfigError
 from evaluator.metrics import ModelUnavailableError
-from lake import PARSED_LOGS, SCORES, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from tests.servers import free_port
 
 NOW = datetime.now(UTC)

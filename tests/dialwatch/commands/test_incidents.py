@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lake import PARSED_LOGS, Lake
-from monitor.alerts.store import AlertStore
-from monitor.incidents.log import read_incidents
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.log import read_incidents
 from monitor.notify.alert_text import summary
 from tests.commands import dialwatch
 from tests.monitor.notify.test_notifier import transition

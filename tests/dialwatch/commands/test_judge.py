@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 
 from dialwatch.cli import app
 from evaluator.calibration import CalibrationError, scored_answers, with_labels_of_lake, with_likes
-from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
 from tests.evaluator.metrics.llm.judging import answered, judging, prompt, properties
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lake import PARSED_LOGS, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.commands import dialwatch
 
 AT = datetime(2026, 11, 20, 10, tzinfo=UTC)

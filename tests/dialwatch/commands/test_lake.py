@@ -15,7 +15,8 @@ from dialwatch.commands.lake import app
 from evaluator.judges import Calls
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
-from lake import PARSED_LOGS, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 
 NOW = datetime.now(UTC)
 

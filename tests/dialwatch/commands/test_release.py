@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lake import SCORES, Lake
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
-from monitor.alerts.store import AlertStore
-from monitor.regression import RegressionSettings, Status
+from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.regression import RegressionSettings, Status
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
 

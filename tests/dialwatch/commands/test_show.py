@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialwatch.reports.terminal_text import in_lines, in_one_line, visible
-from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from lake import PARSED_LOGS, SILENCES, Lake
+from lake.spec.root_tables import SILENCES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import read_silences
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import read_silences
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
 from tests.monitor.notify.test_notifier import transition
@@ -359,7 +361,7 @@ def test_a_mistyped_lake_is_refused(tmp_path: Path) -> None:
 
 def test_silences_added_at_the_same_time_have_ids_of_their_own(lake: Lake, silence: Callable[..., Done]) -> None:
     """None is lost."""
-    from monitor.controls.silences import Silence, add_silence
+    from monitor.alerting.controls.silences import Silence, add_silence
 
     now = datetime.now(UTC)
     threads = [

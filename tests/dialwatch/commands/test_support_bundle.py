@@ -12,7 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake import SERVICES, TABLES, Lake, TableSpec
+from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import TABLES
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
 from tests.commands import dialwatch
 from tests.servers import free_port
 

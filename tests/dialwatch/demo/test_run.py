@@ -13,7 +13,10 @@ from collector import Counts
 from dialwatch.demo.checks import METRIC, RETRIEVAL_METRIC, all_told, check_all
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
-from lake import ALERTS, GROUND_TRUTH, SCORES, SERVICES, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import ALERTS, SCORES
+from lake.tables.lake import Lake
 
 DROP = datetime(2026, 11, 20, 7, tzinfo=UTC)
 PLAN = Plan(

@@ -15,8 +15,8 @@ from dialwatch.demo.questions import load_questions, sentences
 from dialwatch.demo.rag.extraction import PASSAGES_READ, REFUSAL
 from dialwatch.demo.rag.retrieval import RETRIEVED
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, DEPLOYMENTS, TrafficLine, make_plan, make_traffic
-from lake import PARSED_LOGS
-from monitor.stats.requests import failed
+from lake.spec.schemas import PARSED_LOGS
+from monitor.detect.stats.requests import failed
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 END = START + timedelta(hours=18)

@@ -15,8 +15,10 @@ import yaml
 
 from dialwatch.config import Settings
 from dialwatch.services import running
-from lake import PARSED_LOGS, Lake, RequestKind, StoreUser
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.service_vocabulary import RequestKind, StoreUser
 from lake.store.requests import RequestCounts
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 

@@ -21,7 +21,12 @@ from dialwatch.services.collecting import collect_once, collecting
 from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.running import all_services
-from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Storage, Table, begin_lake, text_age
+from lake.maintenance.text_retention import begin_lake, text_age
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from lake.tables.table import Table
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 

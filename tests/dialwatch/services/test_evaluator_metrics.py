@@ -7,7 +7,7 @@ import pytest
 
 from dialwatch.services.evaluator_metrics import PassMeter
 from evaluator import EvaluatorGroup, Failure, PassResult
-from lake import Lake
+from lake.tables.lake import Lake
 
 
 def test_passes_are_counted_by_how_they_end(tmp_path: Path) -> None:

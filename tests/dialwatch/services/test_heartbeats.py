@@ -11,7 +11,11 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from dialwatch.services.heartbeats import Part, ProcessParts
-from lake import SERVICES, Lake, ServicePart, ServiceState, Table, text_age
+from lake.maintenance.text_retention import text_age
+from lake.spec.root_tables import SERVICES
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.servers import wait_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

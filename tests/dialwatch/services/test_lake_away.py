@@ -14,7 +14,10 @@ import boto3
 import httpx
 import pytest
 
-from lake import PARSED_LOGS, SERVICES, Lake, Storage
+from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for, wait_for_url
 

@@ -11,7 +11,10 @@ from collector import Collector, CollectorSettings, FileSource
 from dialwatch.commands.check.finding import Verdict
 from dialwatch.commands.check.lake_checks import check_retention
 from dialwatch.services.lake_contents import contents_of, log_contents
-from lake import Lake, LakeMaintenanceSettings, Storage, begin_lake
+from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.maintenance.text_retention import begin_lake
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port
 

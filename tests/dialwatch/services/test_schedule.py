@@ -9,7 +9,7 @@ import apscheduler.schedulers.base
 import pytest
 
 import dialwatch.services.schedule
-import lake.runtime.clocks
+import runtime.clocks
 from dialwatch.services.schedule import Schedule
 
 
@@ -96,7 +96,7 @@ class SetClock(datetime):
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_passes_go_on_where_the_clock_is_set(monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
     """A clock that is set back by an hour stops no pass for an hour, and one that is set forward repeats none."""
-    for module in (apscheduler.schedulers.base, dialwatch.services.schedule, lake.runtime.clocks):
+    for module in (apscheduler.schedulers.base, dialwatch.services.schedule, runtime.clocks):
         monkeypatch.setattr(module, "datetime", SetClock)
     monkeypatch.setattr(SetClock, "by", timedelta(0))
     done = threading.Semaphore(0)
@@ -110,7 +110,7 @@ def test_passes_go_on_where_the_clock_is_set(monkeypatch: pytest.MonkeyPatch, ho
 
 def test_the_next_pass_comes_when_it_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that is set forward brings no pass of an hour's time before that hour is over."""
-    for module in (apscheduler.schedulers.base, dialwatch.services.schedule, lake.runtime.clocks):
+    for module in (apscheduler.schedulers.base, dialwatch.services.schedule, runtime.clocks):
         monkeypatch.setattr(module, "datetime", SetClock)
     monkeypatch.setattr(SetClock, "by", timedelta(0))
     done = threading.Semaphore(0)

@@ -10,7 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lake import PARSED_LOGS, SCORES, SERVICES, Lake
+from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 

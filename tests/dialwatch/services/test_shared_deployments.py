@@ -11,7 +11,8 @@ import pytest
 
 from dialwatch.config import Settings
 from dialwatch.services import running
-from lake import SCORES, Lake
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
 from tests.evaluator.conftest import Traffic
 from tests.killing import kill, start
 from tests.servers import free_port, wait_for

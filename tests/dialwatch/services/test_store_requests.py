@@ -17,7 +17,7 @@ import pytest
 from benchmarks.store_requests import line_of
 from dialwatch.config import Settings
 from dialwatch.services import running
-from lake import StoreUser
+from lake.spec.service_vocabulary import StoreUser
 from tests.servers import free_port, wait_for, wait_for_url
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]

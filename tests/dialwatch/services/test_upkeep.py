@@ -7,7 +7,9 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from dialwatch.services.upkeep import Removals, maintaining
-from lake import PARSED_LOGS, Lake, LakeMaintenanceSettings
+from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 
 
 def test_it_runs_while_its_block_does(tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ from dialwatch.config import Settings
 from dialwatch.services.running import monitoring
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from lake import AUDIT, PARSED_LOGS, Lake
+from lake.spec.root_tables import AUDIT
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from tests.browser import dump
 from tests.servers import free_port, wait_for

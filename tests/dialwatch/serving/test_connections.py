@@ -16,7 +16,7 @@ from collector.sources.http import bodies
 from dialwatch.serving import connections
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.server import BackgroundServer
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 JSON = {"Content-Type": "application/json"}

@@ -9,7 +9,8 @@ import pytest
 
 from dialwatch.config import Settings
 from dialwatch.services.running import monitoring
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.commands import dialwatch
 from tests.servers import free_port, wait_for
 

@@ -17,7 +17,12 @@ from evaluator import Evaluator, EvaluatorSettings
 from evaluator.judges import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
-from lake import ANCHORS, PARSED_LOGS, Lake, Subject, Table, drop_before, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.retention import drop_before
+from lake.spec.schemas import ANCHORS, PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evaluator.answers import ANSWER_COLUMNS, answers
-from lake import PARSED_LOGS
+from lake.spec.schemas import PARSED_LOGS
 
 NOTE = "1 raw control character was replaced"
 AT = datetime(2026, 11, 20, tzinfo=UTC)

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorSettings, PassResult
-from lake import Lake, Table
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 KPRECISION = "faithfulness_kprecision"

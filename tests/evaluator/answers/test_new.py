@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
-from lake import PARSED_LOGS, SCORES, Lake, Subject, compact, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, Table, TableSpec
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -16,7 +16,8 @@ from evaluator.calibration import (
     with_labels_of_lake,
     with_likes,
 )
-from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = "abcde"

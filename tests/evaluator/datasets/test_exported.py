@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.datasets import score_dataset
 from evaluator.metrics import metric_named, needs_ground_truth
-from lake import SCORES, Lake, answers_frame, ground_truth_frame
+from lake.queries.frames import answers_frame, ground_truth_frame
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
 from tests.evaluator.conftest import Traffic
 
 METRICS = ["faithfulness_kprecision", "context_present", "answer_length", "latency", "cost"]

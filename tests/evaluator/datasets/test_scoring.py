@@ -16,7 +16,7 @@ import pytest
 
 from evaluator.datasets import DatasetError, open_dataset, score_dataset
 from evaluator.metrics import REGISTRY, Models, UnknownMetricError, metric_named
-from lake import local_engine
+from runtime.worker_pool import local_engine
 from tests.evaluator.metrics.forms import PLAIN
 from tests.servers import Bucket
 

@@ -22,7 +22,7 @@ from ray.cluster_utils import Cluster
 
 from evaluator import Backfill, Evaluator, Period
 from evaluator.engines import ClusterError, RaySettings, engine_of
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.evaluator.conftest import NOON, Traffic
 from tests.evaluator.judged import JUDGED, register
 from tests.evaluator.judged import settings as judged_settings

@@ -10,7 +10,9 @@ import pytest
 
 from evaluator.ground_truth.changed_chunks import document_of, has_lost, names_chunk, names_place
 from evaluator.ground_truth.changed_documents import CASE_COLUMNS, WATCHED_COLUMNS, CaseWatch, telling_ids
-from lake import GROUND_TRUTH, PARSED_LOGS, CaseStatus
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.schemas import PARSED_LOGS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "files/india.pdf"

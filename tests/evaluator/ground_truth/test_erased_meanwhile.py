@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, SCORES, Lake, Subject, Table, TableSpec, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import SCORES
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

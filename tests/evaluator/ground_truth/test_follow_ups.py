@@ -12,18 +12,14 @@ from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import renew_old_cases
-from lake import (
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    Lake,
-    Subject,
-    case_history,
-    change_case,
-    erase,
-    ground_truth_frame,
-    identity,
-    read_cases,
-)
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.queries.case_versions import case_history, change_case, read_cases
+from lake.queries.frames import ground_truth_frame
+from lake.queries.identity import identity
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth.later_signals import changes_by_signals
-from lake import GROUND_TRUTH, Lake, case_history, change_case
+from lake.queries.case_versions import case_history, change_case
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

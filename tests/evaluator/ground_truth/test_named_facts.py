@@ -23,7 +23,9 @@ from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.ground_truth.standalone import standalone_questions
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.models import Models
-from lake import GROUND_TRUTH, Lake, read_cases
+from lake.queries.case_versions import read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FACT = "Delhi is the seat of government"

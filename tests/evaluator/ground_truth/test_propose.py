@@ -14,7 +14,8 @@ from evaluator.ground_truth import OPINION_COLUMNS, propose_cases
 from evaluator.ground_truth.ratings import IDENTITY_COLUMNS
 from evaluator.ground_truth.selection import KNOWN_COLUMNS
 from evaluator.metrics import ABSENT, fact_ranks
-from lake import Lake, LostRaceError
+from lake.delta_log.change import LostRaceError
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

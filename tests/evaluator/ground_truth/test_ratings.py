@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
-from lake import Lake
+from lake.tables.lake import Lake
 
 
 @pytest.fixture

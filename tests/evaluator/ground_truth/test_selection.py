@@ -15,7 +15,9 @@ from evaluator.ground_truth import GroundTruthSettings
 from evaluator.ground_truth.ratings import RatedAnswer
 from evaluator.ground_truth.selection import MOST_PER_QUESTION, Candidate, Selection
 from evaluator.models import Models
-from lake import GROUND_TRUTH, PARSED_LOGS, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.evaluator.models.real_encoder import real_encoder
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

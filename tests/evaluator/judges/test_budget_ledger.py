@@ -23,7 +23,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from evaluator.judges import BudgetLedger, Calls, ChatMessage, Judge, JudgeSettings
 from evaluator.judges.budget_slices import BudgetSlices, UnreservableError
 from evaluator.judges.calls import BudgetSpentError
-from lake import JUDGE_BUDGETS, Change, Lake, Table
+from lake.delta_log.change import Change
+from lake.spec.root_tables import JUDGE_BUDGETS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.evaluator.judges.conftest import NOON, SCHEMA
 from tests.evaluator.judges.scripted_server import calls_of
 from tests.killing import kill, start

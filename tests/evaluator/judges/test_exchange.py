@@ -1,7 +1,7 @@
 """Types of an exchange with a judge."""
 
 from evaluator.judges import Reason
-from lake import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def test_the_reasons_of_a_judge_are_words_of_the_lake() -> None:

@@ -18,8 +18,8 @@ from evaluator.judges import prompt_claim as claims
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.exchange import Reason
 from evaluator.judges.shared_replies import Claim, SharedReplies
-from lake import Lake
 from lake.store.requests import REQUESTS
+from lake.tables.lake import Lake
 from tests.evaluator.judges.conftest import SCHEMA, Bench, asked
 from tests.evaluator.judges.scripted_server import (
     FITS,

@@ -10,7 +10,7 @@ import pytest
 from evaluator.judges import Calls, Judge, JudgeSettings
 from evaluator.judges import judge as judge_module
 from evaluator.judges.shared_replies import SharedReplies
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.evaluator.judges.conftest import asked
 from tests.evaluator.judges.scripted_server import calls_of
 from tests.evaluator.judges.test_prompt_claim import objects

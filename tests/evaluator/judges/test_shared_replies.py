@@ -19,7 +19,9 @@ from s3fs import S3FileSystem
 from evaluator.judges import Calls, ChatMessage, JudgeClient, JudgeReply, JudgeRequest
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
-from lake import PARSED_LOGS, Lake, Storage
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.evaluator.judges.conftest import SCHEMA, Bench, at_once
 from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, later
 from tests.servers import Bucket

@@ -16,8 +16,8 @@ from evaluator.metrics import form, llm, registry, retrieval, text
 from evaluator.metrics.description import Direction
 from evaluator.metrics.metric import ScoredBy
 from evaluator.metrics.registry import CLASSES, FAMILIES
-from lake import JUDGE_KINDS, JudgeKind
-from lake import Direction as ColumnDirection
+from lake.spec.vocabulary import JUDGE_KINDS, JudgeKind
+from lake.spec.vocabulary import Direction as ColumnDirection
 
 FAMILY_PACKAGES = (retrieval, text, form, llm)
 

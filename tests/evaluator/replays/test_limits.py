@@ -28,7 +28,11 @@ from evaluator.replays.earlier_runs import (
 from evaluator.replays.kept_answers import values_of
 from evaluator.replays.run import last_run_at
 from evaluator.replays.scores import better_if_higher, replay_metrics
-from lake import REPLAYS, Lake, Origin, ReplayVerdict, Table, origin_headers
+from lake.spec.case_tables import REPLAYS
+from lake.spec.case_vocabulary import ReplayVerdict
+from lake.spec.vocabulary import Origin, origin_headers
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.evaluator.replays.test_run import NAME, NOW, Scripted, context, fails, fill, right, run, written
 
 HOUR = timedelta(hours=1)

@@ -8,18 +8,15 @@ from typing import Any
 import pytest
 
 from evaluator.replays import Outcome, ReplayRun, ReplaySettings, Reply, replay
-from lake import (
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    REPLAYS,
-    Lake,
-    LostRaceError,
-    ReplayVerdict,
-    Subject,
-    Table,
-    drop_before,
-    erase,
-)
+from lake.delta_log.change import LostRaceError
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.retention import drop_before
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.case_vocabulary import ReplayVerdict
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die
 from tests.killing import run as run_and_wait
 

@@ -13,7 +13,7 @@ from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period
 from evaluator.metrics import Description, Metric, ModelUnavailableError, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
 from evaluator.models import Models
-from lake import Lake
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WEEK = Period(NOW - timedelta(days=7), NOW)

@@ -5,7 +5,7 @@ import pytest
 
 from evaluator.answers import answers
 from evaluator.scoring.segments import segment_of
-from lake import PARSED_LOGS
+from lake.spec.schemas import PARSED_LOGS
 
 
 def segment(row: dict[str, Any]) -> dict[str, Any]:

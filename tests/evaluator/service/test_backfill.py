@@ -12,7 +12,8 @@ from evaluator import Backfill, Backfilled, BackfillResult, Evaluator, Evaluator
 from evaluator.answers import BackfillPass, DeploymentTables, old_answers
 from evaluator.metrics import UnknownMetricError
 from evaluator.service.backfill import UnknownDeploymentError
-from lake import PARSED_LOGS, SCORES, Lake
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WEEK = Period(NOW - timedelta(days=7), NOW)

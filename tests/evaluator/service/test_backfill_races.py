@@ -10,7 +10,12 @@ import pytest
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
 from evaluator.answers import old
-from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Subject, Table, erase
+from lake.delta_log.change import LostRaceError
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

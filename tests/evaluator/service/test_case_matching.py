@@ -8,7 +8,8 @@ import pytest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth import GroundTruthSettings
 from evaluator.models import Models
-from lake import GROUND_TRUTH, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 from tests.evaluator.models.real_encoder import real_encoder
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -14,7 +14,8 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period, estimate
-from lake import ANCHORS, Lake
+from lake.spec.schemas import ANCHORS
+from lake.tables.lake import Lake
 from tests.evaluator.judged import JUDGED, settings
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, fails, says
 

@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorGroup, EvaluatorSettings
 from evaluator.answers import DeploymentTables
-from lake import SERVICES, SKEW, Change, Heartbeat, Lake, LostRaceError, ServicePart, ServiceState, Table
+from lake.delta_log.change import Change, LostRaceError
+from lake.spec.heartbeat import Heartbeat
+from lake.spec.root_tables import SERVICES
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.tables.lake import Lake
+from lake.tables.table import Table
+from runtime.clocks import SKEW
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = [f"deployment-{number}" for number in range(240)]

@@ -17,7 +17,7 @@ from evaluator.judges.shared_replies import SharedReplies
 from evaluator.metrics import Metric, registry
 from evaluator.scoring import ScoreCounts
 from evaluator.service.judge_pool import JudgePool
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.evaluator.judged import JUDGED, settings
 from tests.evaluator.judges.scripted_server import ScriptedServer
 from tests.evaluator.service.test_ensembles import NAMES, jury

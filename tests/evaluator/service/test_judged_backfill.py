@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluator import Backfill, Backfilled, Evaluator, Period, estimate
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.evaluator.judged import settings
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
 

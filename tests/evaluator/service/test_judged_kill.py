@@ -12,7 +12,7 @@ import pytest
 
 from evaluator import Evaluator
 from evaluator.service import new_scores
-from lake import Lake
+from lake.tables.lake import Lake
 from tests.evaluator import judged
 from tests.evaluator.judges.scripted_server import calls_of
 from tests.evaluator.judges.test_kill import counts

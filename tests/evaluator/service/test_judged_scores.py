@@ -15,7 +15,9 @@ import pytest
 from evaluator import Evaluator, EvaluatorSettings, PassResult
 from evaluator.judges import Calls
 from evaluator.service.judge_pool import JudgeCallsError
-from lake import Lake, Subject, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.tables.lake import Lake
 from tests.evaluator.judged import JUDGED, settings
 from tests.evaluator.judges.conftest import is_ending
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, once, says

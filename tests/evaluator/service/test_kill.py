@@ -8,7 +8,8 @@ import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.service import new_scores
-from lake import Lake, Table
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die, run
 
 pytestmark = pytest.mark.integration

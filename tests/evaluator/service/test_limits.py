@@ -26,7 +26,11 @@ from evaluator.service.judge_estimate import Judging, _together
 from evaluator.service.judge_pool import JudgeCallsError, JudgePool, forget_replies
 from evaluator.service.judge_retries import AGE, JudgeRetries, PendingScore, pending_probabilities
 from evaluator.service.passes import Failure, _Tally
-from lake import SCORES, Lake, QuestionKeys, ReferenceMatch, Table
+from lake.queries.question_keys import QuestionKeys
+from lake.spec.case_vocabulary import ReferenceMatch
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.evaluator.judged import JUDGED, Addresses, settings
 from tests.evaluator.judges.scripted_server import ScriptedServer
 

@@ -11,7 +11,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period, estimate
-from lake import PARSED_LOGS, Lake, Origin
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.vocabulary import Origin
+from lake.tables.lake import Lake
 from tests.evaluator.conftest import Traffic
 
 NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)

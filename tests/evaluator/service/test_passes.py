@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings, PassResult
-from lake import GROUND_TRUTH, SCORES, USER_SIGNALS, Change, Lake, Table, TableSpec
+from lake.delta_log.change import Change
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import SCORES, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEGMENT = '{"language":"en","model":null,"contexts":true,"question_length":"short"}'

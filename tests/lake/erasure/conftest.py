@@ -8,16 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lake import (
-    ALERTS,
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    REJECTED,
-    REPLAYS,
-    SCORES,
-    USER_SIGNALS,
-    Lake,
-)
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import ALERTS, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.lake.erasure.planted_rows import ANSWER, NOW, QUESTION, call, history, put
 
 

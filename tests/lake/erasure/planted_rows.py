@@ -9,11 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from lake import (
-    Lake,
-    Receipt,
-    TableSpec,
-)
+from lake.erasure.erasure import Receipt
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
 
 NOW = datetime.now(UTC)
 QUESTION = "How do I hide my PLANTEDQUESTION from the others?"

@@ -11,21 +11,16 @@ from typing import Any
 
 import pytest
 
-from lake import (
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    PASSES,
-    REPLAYS,
-    SCORES,
-    USER_SIGNALS,
-    Lake,
-    LostRaceError,
-    Subject,
-    Table,
-    TableSpec,
-    compact,
-    erase,
-)
+from lake.delta_log.change import LostRaceError
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.compaction import compact
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.pass_transaction import PASSES
+from lake.tables.table import Table
 from tests.lake.erasure.planted_rows import NOW, PLANTED, QUESTION, call, everywhere, numbers, put
 
 

@@ -4,17 +4,13 @@ import json
 
 import pytest
 
-from lake import (
-    ALERTS,
-    PARSED_LOGS,
-    REJECTED,
-    REPLAYS,
-    SCORES,
-    Lake,
-    Subject,
-    compact,
-    erase,
-)
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.compaction import compact
+from lake.spec.case_tables import REPLAYS
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import ALERTS, PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
 from tests.lake.erasure.planted_rows import ANSWER, NOW, PLANTED, QUESTION, call, everywhere, history, numbers, put
 
 

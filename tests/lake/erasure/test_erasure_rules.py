@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lake.erasure.erasure_rules import RULES
-from lake.schemas import PARSED_LOGS, TABLES
+from lake.spec.schemas import PARSED_LOGS, TABLES
 
 
 def test_a_rule_reads_columns_of_its_table_and_rewrites_what_it_reads() -> None:

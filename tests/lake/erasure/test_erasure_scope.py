@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
-from lake import PARSED_LOGS, REJECTED, Lake, Subject, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 
 NOW = datetime.now(UTC)
 OPENING = "What is our policy for travel by train?"

@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lake import GROUND_TRUTH, PARSED_LOGS, REPLAYS, Lake, Subject, erase
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

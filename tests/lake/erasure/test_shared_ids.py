@@ -14,22 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import (
-    ALERTS,
-    ANCHORS,
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    REJECTED,
-    REPLAYS,
-    SCORES,
-    USER_SIGNALS,
-    Lake,
-    Receipt,
-    SeveralAnswersError,
-    Subject,
-    TableSpec,
-    erase,
-)
+from lake.erasure.erasure import Receipt, erase
+from lake.erasure.erasure_scope import Subject
+from lake.erasure.scope_search import SeveralAnswersError
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PEOPLE = ("alice", "bob", "carol")

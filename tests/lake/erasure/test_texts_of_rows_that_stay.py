@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from lake import (
-    ALERTS,
-    AUDIT,
-    INCIDENTS,
-    RELEASES,
-    SILENCES,
-    Lake,
-    Subject,
-    compact,
-    erase,
-)
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.compaction import compact
+from lake.spec.root_tables import AUDIT, RELEASES, SILENCES
+from lake.spec.schemas import ALERTS, INCIDENTS
+from lake.tables.lake import Lake
 from tests.lake.erasure.planted_rows import NOW, everywhere, numbers, put
 
 

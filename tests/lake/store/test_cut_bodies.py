@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lake import Storage
 from lake.store import counted_s3
+from lake.tables.storage import Storage
 
 CONTENT = b"0123456789" * 1000
 PAUSES = counted_s3._PAUSES

@@ -9,10 +9,10 @@ import fsspec
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from lake import RequestKind, StoreUser, store_requests
+from lake.spec.service_vocabulary import RequestKind, StoreUser
 from lake.store import request_metrics, requests, upload, whole_files
 from lake.store.request_metrics import StoreRequests
-from lake.store.requests import RequestCounts, kind_of
+from lake.store.requests import RequestCounts, kind_of, store_requests
 from lake.store.upload import Upload
 from lake.store.whole_files import WholeFiles, keep, kept
 

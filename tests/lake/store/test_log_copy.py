@@ -10,7 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake import SCORES, Lake, compact
+from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import SCORES
 from lake.store.log_copy import (
     LAST_CHECKPOINT,
     LOG,
@@ -21,7 +23,7 @@ from lake.store.log_copy import (
     copied_table,
     log_entries,
 )
-from lake.tables.snapshots import CopiedSnapshot, DeltaSnapshot
+from lake.tables.lake import Lake
 from lake.tables.table import Table
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -9,9 +9,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from lake import PARSED_LOGS, SCORES, BufferedFiles, Lake, RequestKind, StoreUser, compact, store_requests
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.spec.service_vocabulary import RequestKind, StoreUser
 from lake.store import upload, whole_files
 from lake.store.log_copy import LAST_CHECKPOINT, LOG
+from lake.store.requests import store_requests
+from lake.tables.buffered_files import BufferedFiles
+from lake.tables.lake import Lake
 from lake.tables.table import Table
 from tests.servers import Bucket
 
@@ -97,7 +102,7 @@ def test_a_large_file_is_sent_in_parts_and_a_failed_one_is_not_there(
     texts = [NOON.isoformat() + bytes((7 * n + k) % 94 + 33 for k in range(200)).decode() * 40 for n in range(4000)]
     cells = [{"event_id": str(n), "date": NOON.date(), "answer": text[n % 90 :]} for n, text in enumerate(texts)]
     rows = PARSED_LOGS.rows(cells)
-    monkeypatch.setattr("lake.tables.writing._compression", lambda *_: {"compression": "none"})
+    monkeypatch.setattr("lake.delta_log.writing._compression", lambda *_: {"compression": "none"})
     table.append(rows)
     assert by_kind(StoreUser.OTHER)[RequestKind.POST] >= 2
     read = table.read(["event_id", "answer"]).sort_by("event_id")
@@ -120,7 +125,7 @@ def test_encoded_rows_are_sent_in_parts_and_each_request_is_counted(
     """A large file is begun, sent and ended, a small one put; what a store refuses is not there, and sent again."""
     lake = Lake(f"{bucket.uri}/lake", bucket.storage).used_by(StoreUser.COLLECTOR)
     table, files = lake.table(PARSED_LOGS, "app"), BufferedFiles(PARSED_LOGS)
-    monkeypatch.setattr("lake.tables.writing._compression", lambda *_: {"compression": "none"})
+    monkeypatch.setattr("lake.delta_log.writing._compression", lambda *_: {"compression": "none"})
     monkeypatch.setattr(whole_files, "_KEPT", whole_files._Kept(0))
     text = "a text " * 30_000
     cells = [{"event_id": str(n), "date": date(2026, 11, 20 + n // 90), "answer": f"{n}{text}"} for n in range(91)]

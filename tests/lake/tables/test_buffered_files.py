@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake import PARSED_LOGS, BrokenWriterError, BufferedFiles, Lake, Table
-from lake.tables import writing
+from lake.delta_log import writing
+from lake.delta_log.writing import BrokenWriterError
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.buffered_files import BufferedFiles
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 DAYS = st.one_of(st.none(), st.integers(1, 28).map(lambda day: date(2026, 11, day)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lake import SCORES
+from lake.spec.schemas import SCORES
 from lake.tables.changes import ChangeNotes
 from lake.tables.table import Table
 

@@ -13,13 +13,17 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from lake import SCORES, Lake, LostRaceError, OpenTables, Table, TableReplacedError, vacuum
+from lake.delta_log import log_files, log_tail
+from lake.delta_log.change import LostRaceError, TableReplacedError
+from lake.delta_log.file_age import LOOK_AFTER, WRITER_GRACE, FilesGoneError, Moment
+from lake.delta_log.log_files import LocalLogFiles, StoreLogFiles
+from lake.maintenance.cleaning import remove_history, vacuum
+from lake.spec.schemas import SCORES
 from lake.store.whole_files import WholeFiles
-from lake.tables import log_files, log_tail
-from lake.tables.file_age import LOOK_AFTER, WRITER_GRACE, FilesGoneError, Moment
-from lake.tables.log_files import LocalLogFiles, StoreLogFiles
+from lake.tables.lake import Lake
+from lake.tables.open_tables import OpenTables
 from lake.tables.storage import is_remote
-from lake.upkeep.cleaning import remove_history
+from lake.tables.table import Table
 from tests.servers import Bucket
 
 DAY = date(2026, 11, 20)

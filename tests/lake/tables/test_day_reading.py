@@ -13,9 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import PARSED_LOGS, Lake, Table, compact
+from lake.delta_log.delta_log import live_files
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader, Period
-from lake.tables.delta_log import live_files
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -58,7 +61,7 @@ def test_rows_are_found_by_any_of_their_ids_whatever_groups_they_are_in(
         row(number, START + day * DAY, response_id=one, response_ids=many)
         for number, (one, many, day) in enumerate(given_rows)
     ]
-    with tempfile.TemporaryDirectory() as folder, mock.patch("lake.tables.writing._ROW_GROUP_BYTES", 1):
+    with tempfile.TemporaryDirectory() as folder, mock.patch("lake.delta_log.writing._ROW_GROUP_BYTES", 1):
         table = Lake(folder).table(PARSED_LOGS, "rag")
         for begin in range(0, len(rows), at_once):
             write(table, *rows[begin : begin + at_once])

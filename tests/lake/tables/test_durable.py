@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from lake import SCORES, Lake, Storage, compact
-from lake.tables import log_files
+from lake.delta_log import log_files
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.servers import needed
 
 WRITER = """
 import sys
-from lake import SCORES, Lake, Storage, compact
+from lake import SCORES, Lake, Storage
+from lake.maintenance.compaction import compact
 
 lake = Lake(sys.argv[1], Storage(durable=sys.argv[2] == "durable"))
 table = lake.table(SCORES, "rag")

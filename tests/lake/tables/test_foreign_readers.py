@@ -14,9 +14,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from lake import PARSED_LOGS, SCORES, Lake, Subject, Table, clean_log, compact, erase, vacuum
-from lake.tables.file_age import WRITER_GRACE
-from lake.tables.log_files import LocalLogFiles
+from lake.delta_log.file_age import WRITER_GRACE
+from lake.delta_log.log_files import LocalLogFiles
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.maintenance.cleaning import clean_log, vacuum
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import kill, start
 from tests.readers.foreign import assert_read_alike, plain, read_tables
 from tests.servers import wait_for

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake import SCORES, Lake, Storage, UnsupportedStoreError, folder_name
+from lake.spec.schemas import SCORES
+from lake.tables.folder_names import folder_name
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage, UnsupportedStoreError
 from tests.servers import Bucket
 
 HOSTILE_NAMES = [

@@ -7,10 +7,16 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, History, Lake, LostRaceError, OpenTables, compact
-from lake.tables import log_files
-from lake.tables.log_files import StoreLogFiles
-from lake.tables.news import TRUE_LOOK_SECONDS
+from lake.delta_log import log_files
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.log_files import StoreLogFiles
+from lake.delta_log.news import TRUE_LOOK_SECONDS
+from lake.maintenance.compaction import compact
+from lake.spec.root_tables import CHANGES, SILENCES
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.history import History
+from lake.tables.lake import Lake
+from lake.tables.open_tables import OpenTables
 from lake.tables.table import Table
 from tests.servers import Bucket
 

@@ -9,19 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake import (
-    BACKFILLS,
-    PARSED_LOGS,
-    PASSES,
-    SCORES,
-    Lake,
-    LostRaceError,
-    PassTransaction,
-    UncommittedPositions,
-    read_new,
-)
-from lake.tables.log_files import LocalLogFiles
-from lake.tables.writing import NewFile
+from lake.delta_log.change import LostRaceError
+from lake.delta_log.log_files import LocalLogFiles
+from lake.delta_log.writing import NewFile
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
+from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
+from lake.tables.positions import read_new
 from tests.killing import KILLED, run
 
 FROM_LOGS = "test:parsed_logs"

@@ -7,7 +7,10 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lake import PARSED_LOGS, Change, Lake, read_new
+from lake.delta_log.change import Change
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.positions import read_new
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

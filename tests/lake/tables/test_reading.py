@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from lake import PARSED_LOGS, Lake
-from lake.table_spec import CONTEXT, TIMESTAMP
-from lake.tables.delta_log import DataFile, scan
+from lake.delta_log.delta_log import DataFile, scan
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.table_spec import CONTEXT, TIMESTAMP
+from lake.tables.lake import Lake
 from lake.tables.reading import read_files
 
 SCHEMA = pa.schema(

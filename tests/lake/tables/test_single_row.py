@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lake import Lake, LostRaceError, SingleRow
-from lake.state_tables import MONITOR_STATE
+from lake.delta_log.change import LostRaceError
+from lake.spec.state_tables import MONITOR_STATE
+from lake.tables.lake import Lake
+from lake.tables.single_row import SingleRow
 
 
 def test_its_writer_replaces_it_again_and_again(lake_of_each_kind: Lake) -> None:

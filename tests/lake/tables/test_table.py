@@ -12,7 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lake import PARSED_LOGS, REJECTED, SCORES, Lake, LostRaceError, Table, TableReplacedError
+from lake.delta_log.change import LostRaceError, TableReplacedError
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.killing import kill, start
 from tests.servers import wait_for
 

@@ -14,9 +14,13 @@ from deltalake import DeltaTable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lake import PARSED_LOGS, Change, Lake, Table, clean_log, compact
+from lake.delta_log.change import Change
+from lake.maintenance.cleaning import clean_log, remove_history
+from lake.maintenance.compaction import compact
+from lake.spec.schemas import PARSED_LOGS
 from lake.store import whole_files
-from lake.upkeep.cleaning import remove_history
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.servers import Bucket
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

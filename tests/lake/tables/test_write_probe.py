@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lake import Lake
 from lake.tables import write_probe
+from lake.tables.lake import Lake
 
 
 def test_a_disk_takes_a_name_once_and_removes_it_again(tmp_path: Path) -> None:

@@ -15,13 +15,19 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from lake import ALERTS, ANCHORS, BATCHES, REJECTED, REPLAYS, SCORES, FailedPart, Lake, Table, TableSpec
+from lake.spec.case_tables import REPLAYS
+from lake.spec.case_vocabulary import FailedPart
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import ALERTS, ANCHORS, SCORES
+from lake.spec.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.table import Table
+from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.detect.stats.requests import RequestStats
 from monitor.exporter.registry import registry_of
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
+from monitor.service.snapshot import DeploymentState, Snapshot
 from monitor.settings import MonitorSettings
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.collector_stats import CollectorStats
-from monitor.stats.requests import RequestStats
 from tests.exposition import without_installation
 
 NAMES = {

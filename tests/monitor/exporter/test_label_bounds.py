@@ -13,12 +13,12 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
+from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.detect.stats.requests import RequestStats
+from monitor.detect.stats.scores import Histogram, MetricStats, ScoreStats
 from monitor.exporter.registry import registry_of
+from monitor.service.snapshot import DeploymentState, Snapshot
 from monitor.settings import MonitorSettings
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.collector_stats import CollectorStats
-from monitor.stats.requests import RequestStats
-from monitor.stats.scores import Histogram, MetricStats, ScoreStats
 from tests.exposition import without_installation
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

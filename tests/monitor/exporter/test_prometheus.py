@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 pytestmark = pytest.mark.integration
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.detect.regression import StreamKey
 from monitor.notify import WebhookSettings
-from monitor.regression import StreamKey
 from tests.servers import wait_for
 
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
-from lake import FailedPart
-from monitor.alerts.change import AlertChange, AlertDetails, from_row, to_row
+from lake.spec.case_vocabulary import FailedPart
+from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
+from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
-from monitor.regression import NewClass, SegmentChange
 
 NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake import Lake
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
-from monitor.incidents.log import IncidentLog
-from monitor.incidents.recovery import with_recovery
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.log import IncidentLog
+from monitor.alerting.incidents.recovery import with_recovery
+from monitor.detect.regression import Reading, Transition
 from monitor.notify import Notifier, WebhookSettings
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.posted_alert import posted_alerts
-from monitor.regression import Reading, Transition
 from tests.monitor.notify.test_notifier import transition
 from tests.servers import free_port, needed, wait_for, wait_for_url
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake import AlertEvent, Lake, Tier
-from monitor.alerts.store import AlertStore
-from monitor.incidents.incident import Acknowledgement, Incident, incidents_of
+from lake.spec.vocabulary import AlertEvent, Tier
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
 from monitor.notify import WebhookSettings
 from monitor.notify.alertmanager import RESEND_EVERY, RESOLVED_FOR, AlertmanagerSender
 from monitor.notify.alertmanager_silences import AlertmanagerSilences, SilenceError

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lake import DISLIKES, FLOOR_VERSION
-from monitor.alerts.change import AlertChange, AlertDetails
-from monitor.floors import FloorDetails
+from lake.spec.vocabulary import DISLIKES, FLOOR_VERSION
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.detect.limits import FloorDetails
+from monitor.detect.regression import StreamKey
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
 from monitor.notify.group import messages
 from monitor.notify.link import link_to
-from monitor.regression import StreamKey
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 

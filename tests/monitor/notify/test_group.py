@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.alerts.change import AlertChange, AlertDetails
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.detect.regression import StreamKey
 from monitor.notify.group import messages
-from monitor.regression import StreamKey
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

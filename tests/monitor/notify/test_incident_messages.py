@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import monitor.notify.webhook_sender as webhook_sender_module
-from lake import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, Floor, Lake
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence
-from monitor.floors import FloorChange
-from monitor.incidents.incident import incidents_of
+from lake.spec.vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, Floor
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.incident import incidents_of
+from monitor.detect.limits import FloorChange
+from monitor.detect.regression import Transition
 from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
-from monitor.regression import Transition
-from tests.monitor.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
-from tests.monitor.incidents.test_incidents import OTHERS, page
+from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
+from tests.monitor.alerting.incidents.test_incidents import OTHERS, page
 from tests.monitor.notify.conftest import SECRET
 
 URL = "https://watch.example/"

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lake import ALERTS, Lake
-from monitor.alerts.change import to_row
-from monitor.alerts.new_changes import change_of
-from monitor.alerts.store import AlertStore
+from lake.spec.schemas import ALERTS
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import to_row
+from monitor.alerting.alerts.new_changes import change_of
+from monitor.alerting.alerts.store import AlertStore
 from monitor.notify import Notifier
-from tests.monitor.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
+from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.notify.test_alertmanager_silences import alertmanager
 from tests.monitor.notify.test_senders import Pool
 

@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lake import Lake
-from monitor.alerts.store import AlertStore
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.regression import StreamKey, Transition
 from monitor.notify import Notifier, WebhookSettings
-from monitor.regression import StreamKey, Transition
 from tests.killing import kill, start
 from tests.monitor.notify.test_notifier import reading
 from tests.servers import wait_for

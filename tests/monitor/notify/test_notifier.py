@@ -11,14 +11,15 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 import monitor.notify.notifier as notifier_module
 import monitor.notify.webhook_sender as webhook_sender_module
-from lake import Lake, Table
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
+from lake.tables.lake import Lake
+from lake.tables.table import Table
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
+from monitor.detect.regression.detector import Detector
 from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.formats import FORMATS
 from monitor.notify.retry_delays import DELAYS
-from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
-from monitor.regression.detector import Detector
 from tests.killing import KILLED, die, run
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

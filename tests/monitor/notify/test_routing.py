@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from lake import Floor, Lake
-from monitor.alerts.store import AlertStore
-from monitor.floors import FloorChange, FloorDetails
-from monitor.incidents.incident import Incident, incidents_of
+from lake.spec.vocabulary import Floor
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Incident, incidents_of
+from monitor.detect.limits import FloorChange, FloorDetails
 from monitor.notify import Notifier, Routing, WebhookSettings
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_notifier import HOUR, START, transition

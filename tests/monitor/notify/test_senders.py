@@ -14,13 +14,15 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake import FLOOR_VERSION, AlertEvent, Floor, Lake, Tier
-from monitor.alerts.change import AlertChange, AlertDetails
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence
-from monitor.floors import FloorDetails
-from monitor.incidents.incident import incidents_of
-from monitor.incidents.shared_cause import SharedCause
+from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, Floor, Tier
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.incident import incidents_of
+from monitor.alerting.incidents.shared_cause import SharedCause
+from monitor.detect.limits import FloorDetails
+from monitor.detect.regression import StreamKey
 from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.delivery import deliver, request_headers
@@ -32,7 +34,6 @@ from monitor.notify.receiver_check import send_test
 from monitor.notify.retry_delays import DELAYS
 from monitor.notify.routing import RoutedAlerts, Routing
 from monitor.notify.webhook_sender import LONGEST_PAUSE, WebhookSender
-from monitor.regression import StreamKey
 from tests.monitor.notify.test_notifier import transition
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

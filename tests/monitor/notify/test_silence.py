@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lake import PARSED_LOGS, SILENCES, Lake, Table
+from lake.spec.root_tables import SILENCES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 from monitor import Monitor, MonitorSettings
-from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence, add_silence
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.notify import Notifier
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 

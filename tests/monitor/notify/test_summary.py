@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from lake import ALERTS, AlertEvent, Lake, Tier
-from monitor.alerts.change import AlertChange, digest
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence
-from monitor.incidents.incident import Acknowledgement, Incident, incidents_of
+from lake.spec.schemas import ALERTS
+from lake.spec.vocabulary import AlertEvent, Tier
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange, digest
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
 from monitor.notify import Notifier
 from monitor.notify.summary import incidents_that_go_on, summary_id
 from tests.monitor.notify.test_notifier import START, transition

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, OnsetKind, Tier
-from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
-from monitor.floors import FloorDetails
-from monitor.floors.results import ChangedJudge
-from monitor.incidents.state import state_of
+from lake.spec.case_vocabulary import FailedPart
+from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, OnsetKind, Tier
+from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.alerting.incidents.state import state_of
+from monitor.detect.limits import FloorDetails
+from monitor.detect.limits.results import ChangedJudge
+from monitor.detect.regression import NewClass, StreamKey
 from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.chat_text import cut
@@ -24,7 +26,6 @@ from monitor.notify.link import worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration
 from monitor.notify.posted_alert import posted_alerts
-from monitor.regression import NewClass, StreamKey
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

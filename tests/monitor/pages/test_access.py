@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
-from lake import AUDIT, Lake
+from lake.spec.root_tables import AUDIT
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.controls.silences import Silence, add_silence
+from monitor.alerting.controls.silences import Silence, add_silence
 from tests.monitor.conftest import NOW, STRANGE_NAME
 
 TOKEN = "correct horse battery staple"

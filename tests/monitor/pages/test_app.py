@@ -9,12 +9,12 @@ import httpx
 import numpy as np
 import pytest
 
-from lake import Lake
-from monitor.alerts.store import AlertStore
-from monitor.controls.silences import Silence, add_silence
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from tests.exposition import without_installation
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

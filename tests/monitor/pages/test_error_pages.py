@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from monitor.detect.regression import Status
 from monitor.pages.filters import breakable, duration, money, progress, score, short
 from monitor.pages.rendering import templates
-from monitor.regression import Status
-from tests.monitor.alerts.test_alerts import READING
+from tests.monitor.alerting.alerts.test_alerts import READING
 
 
 @pytest.mark.parametrize(

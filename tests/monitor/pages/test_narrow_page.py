@@ -13,7 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 from tests.browser import PHONE, excess_on_phone, frame_of
 

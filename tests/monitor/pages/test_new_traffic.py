@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import numpy as np
 
-from lake import Lake
-from monitor.alerts.store import AlertStore
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitor.pages.app import create_app
-from monitor.service import Monitor
+from monitor.service.monitor import Monitor
 from tests.browser import dump
 
 

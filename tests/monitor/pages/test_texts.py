@@ -8,8 +8,8 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lake import visible
 from monitor.pages.texts import Mark, marked, shown
+from runtime.unseen_characters import visible
 
 TEXTS = st.one_of(st.text(st.sampled_from("<>&\"'/a \n\r\t\x00\x1b\u202e\u2066\u200b\ufeff\ud800🦜")), st.text())
 SPANS = st.lists(st.tuples(st.integers(-3, 40), st.integers(-3, 60)), max_size=5)

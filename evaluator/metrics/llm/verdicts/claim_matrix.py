@@ -15,7 +15,7 @@ from evaluator.metrics.llm.verdicts.judged import (
     negated,
     share,
 )
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from evaluator.metrics.llm.verdicts.judged import Judged
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def context_entity_recall(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evaluator.metrics.llm.verdicts.judged import Flag, Judged, Verdict, flags
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def context_precision(verdicts: Sequence[Verdict]) -> Judged:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluator.metrics.language.prose_sentences import prose_sentences
 from evaluator.metrics.llm.verdicts.judged import Judged
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 INSUFFICIENT = "insufficient information"
 """What a judge says, in any case and with a full stop or without, where no sentence matters."""

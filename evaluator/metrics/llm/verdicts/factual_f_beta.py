@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from evaluator.metrics.llm.verdicts.judged import Judged, Verdict, flags
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def factual_f_beta(true_positives: int, false_positives: int, false_negatives: int, beta: float = 1.0) -> Judged:

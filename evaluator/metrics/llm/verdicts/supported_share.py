@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict, flag, flags, negated, share
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 def supported_share(verdicts: Sequence[Verdict], *, undecided_passes: bool = False) -> Judged:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.parsing import Filtered, LogRecord, SignalRecord, parse, parse_entry, parse_piece
 from collector.parsing.line.fast_path import read_usual_call
-from lake import Origin
+from lake.spec.vocabulary import Origin
 from tests.collector.parsing.core_lines import core_line, envelope, rating_line
 
 PROJECTS = {"nightly": Origin.EVALUATION, "load": Origin.TEST, "people": Origin.PRODUCTION}

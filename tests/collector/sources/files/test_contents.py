@@ -17,7 +17,12 @@ from collector.parsing.records import Rejection
 from collector.sources.files.contents import KnownContents
 from collector.sources.files.listing import LogFile
 from collector.sources.files.open_file import OpenFile
-from lake import BATCHES, PARSED_LOGS, Lake, LostRaceError, Storage, Table
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from lake.tables.table import Table
 from tests.collector.lines import chat_line
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from collector import Collector, CollectorSettings, FileSource
-from lake import PARSED_LOGS, REJECTED, Lake, Storage
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 
 

@@ -14,7 +14,10 @@ import pytest
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.sources.files import tails
 from collector.sources.files.listing import LogFile
-from lake import BATCHES, PARSED_LOGS, Lake, Storage
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 
 

@@ -13,7 +13,11 @@ import pytest
 from collector import Collector, CollectorSettings, Counts, FileSource, follow_files
 from collector.metrics.last_lines import LastLines
 from collector.sources.files.source import NO_FILE
-from lake import PARSED_LOGS, REJECTED, Lake, LostRaceError, Storage
+from lake.delta_log.change import LostRaceError
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket
 

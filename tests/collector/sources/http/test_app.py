@@ -18,7 +18,9 @@ from collector.metrics.last_lines import LastLines
 from collector.parsing import Rejection
 from collector.sources.http.deliveries import Deliveries, Item
 from dialwatch.serving.server import BackgroundServer
-from lake import BATCHES, PARSED_LOGS, REJECTED, Lake
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import wait_for
 

@@ -17,7 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lake import BATCHES, PARSED_LOGS, Lake
+from lake.spec.root_tables import BATCHES
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for, wait_for_url
 

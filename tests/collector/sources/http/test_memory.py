@@ -12,7 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lake import PARSED_LOGS, REJECTED, Lake
+from lake.spec.root_tables import REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for_url
 

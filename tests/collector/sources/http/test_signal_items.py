@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.sources.http.signal_items import read_signals
 from dialwatch.serving.server import BackgroundServer
-from lake import BATCHES, REJECTED, USER_SIGNALS, Lake
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import USER_SIGNALS
+from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LIKE = {"deployment": "rag-app", "response_id": "r-1", "signal": "like"}

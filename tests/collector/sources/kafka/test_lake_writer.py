@@ -10,7 +10,8 @@ import pytest
 from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from collector.sources.kafka.lake_writer import LakeWriter
-from lake import Lake, LostRaceError
+from lake.delta_log.change import LostRaceError
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import wait_for
 

@@ -10,7 +10,7 @@ from kafka import TopicPartition
 
 from collector import Collector, CollectorSettings, KafkaSettings, KafkaSource
 from collector.metrics.last_lines import LastLines
-from lake import Lake
+from lake.tables.lake import Lake
 
 
 @pytest.fixture

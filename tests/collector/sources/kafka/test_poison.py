@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from dialwatch.serving.server import BackgroundServer
-from lake import REJECTED, Lake
+from lake.spec.root_tables import REJECTED
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 
 pytestmark = pytest.mark.slow

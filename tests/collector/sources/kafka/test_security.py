@@ -18,7 +18,8 @@ import pytest
 from collector import Collector, CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.topics import make_topic, produce

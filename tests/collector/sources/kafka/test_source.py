@@ -14,7 +14,9 @@ import pytest
 from collector import Collector, CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
-from lake import BATCHES, PARSED_LOGS, REJECTED, Lake
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.kafka.broker import Broker
 from tests.kafka.topics import delete_records, delete_topic, make_topic, produce, produce_by_kcat

@@ -17,7 +17,8 @@ from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError
 from collector import Collector, CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
-from lake import PARSED_LOGS, Lake
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 from tests.servers import wait_for
 

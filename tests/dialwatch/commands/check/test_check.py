@@ -12,9 +12,12 @@ import pytest
 
 from dialwatch.commands.check.finding import Verdict
 from dialwatch.commands.check.lake_checks import check_lake, check_signals
-from lake import PARSED_LOGS, SERVICES, USER_SIGNALS, Lake, probe_writes
+from lake.delta_log.log_files import LocalLogFiles
+from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.store.log_copy import commit_name
-from lake.tables.log_files import LocalLogFiles
+from lake.tables.lake import Lake
+from lake.tables.write_probe import probe_writes
 from tests.commands import Done, dialwatch
 from tests.servers import Bucket, free_port
 

@@ -18,7 +18,12 @@ from dialwatch.commands.check.start_checks import check_start
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
 from dialwatch.services.running import all_services
-from lake import PARSED_LOGS, SERVICES, Heartbeat, Lake, ServicePart, ServiceState, Storage
+from lake.spec.heartbeat import Heartbeat
+from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
 from tests.servers import free_port
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lake import PARSED_LOGS, USER_SIGNALS, Lake
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch
 from tests.dialwatch.commands.test_show import HOSTILE
 

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lake import GROUND_TRUTH, PARSED_LOGS, Lake, read_cases
+from lake.queries.case_versions import read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch
 from tests.evaluator.judges.scripted_server import ScriptedServer, says, serving
 

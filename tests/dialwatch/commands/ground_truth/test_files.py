@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 from dialwatch.commands.ground_truth.case_files import CaseFormat, csv_of, json_lines_of, rows_of
 from evaluator.metrics import CITATION, fact_ranks
-from lake import GROUND_TRUTH, Lake, read_cases
+from lake.queries.case_versions import read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch
 from tests.dialwatch.commands.ground_truth.test_ground_truth import case
 

@@ -12,7 +12,10 @@ from unittest import mock
 import pytest
 
 from dialwatch.commands.ground_truth import changing
-from lake import GROUND_TRUTH, PARSED_LOGS, USER_SIGNALS, Lake, case_history, change_case, read_cases
+from lake.queries.case_versions import case_history, change_case, read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.commands import dialwatch
 from tests.dialwatch.commands.test_show import HOSTILE
 

@@ -16,7 +16,8 @@ import yaml
 
 from dialwatch.config import load_settings
 from dialwatch.services.replaying import run_replay
-from lake import GROUND_TRUTH, REPLAYS, Lake
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch
 
 AT = datetime(2026, 11, 20, 10, tzinfo=UTC)

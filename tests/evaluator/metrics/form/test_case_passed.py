@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluator.metrics import compute
 from evaluator.metrics.form.case_passed import CasePassed, agrees
-from lake import FailedPart
+from lake.spec.case_vocabulary import FailedPart
 
 FACT = "India has 28 states and 8 union territories"
 OTHERS = ["Delhi is the seat of government.", "The monsoon comes in June.", "Tea grows in Assam.", "Rice is eaten."]

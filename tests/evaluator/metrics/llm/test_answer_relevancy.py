@@ -4,7 +4,7 @@ import pytest
 
 from evaluator.metrics.llm.answer_relevancy import AnswerRelevancy
 from evaluator.metrics.metric import Score
-from lake.vocabulary import UnscoredReason
+from lake.spec.vocabulary import UnscoredReason
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace as replace_fields
 
-from lake import FLOOR_VERSION, AlertVerdict
-from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
-from monitor.floors import FloorDetails
+from lake.spec.vocabulary import FLOOR_VERSION, AlertVerdict
+from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.detect.limits import FloorDetails
+from monitor.detect.regression import SegmentChange, StreamKey
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.standard import alert_of
 from monitor.notify.formats.summaries import SUMMARY_FORMATS
-from monitor.regression import SegmentChange, StreamKey
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_group import change
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from monitor.alerts.change import AlertChange
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.regression import SegmentChange
 from monitor.notify import webhook_body
-from monitor.regression import SegmentChange
 
 
 def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import GROUND_TRUTH, USER_SIGNALS, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import USER_SIGNALS
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from tests.monitor.conftest import NOW, ScoreColumns
 

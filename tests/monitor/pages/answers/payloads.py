@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from lake import GROUND_TRUTH, USER_SIGNALS, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.schemas import USER_SIGNALS
+from lake.tables.lake import Lake
 from tests.monitor.conftest import NOW, ScoreColumns
 
 BEACON = "//evil.example/beacon"

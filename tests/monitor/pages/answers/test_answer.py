@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import GROUND_TRUTH, Lake
-from lake.answers import answer_details
+from lake.queries import answer_details
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.pages.answers import addresses
 from tests.monitor.conftest import NOW, ScoreColumns

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import USER_SIGNALS
+from lake.spec.schemas import USER_SIGNALS
 from monitor import Monitor, create_app
 from monitor.pages.answers import routes
 from tests.monitor.conftest import NOW, ScoreColumns

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from lake import AnswerDetails, AnswerLabel, AnswerRating, AnswerScore, AnswerStatus
+from lake.queries.answer_details import AnswerDetails, AnswerScore
+from lake.queries.failures import AnswerStatus
+from lake.queries.labels import AnswerLabel
+from lake.queries.ratings import AnswerRating
 from monitor.pages.answers.findings import Claim, claims_in
 from tests.monitor.conftest import NOW
 

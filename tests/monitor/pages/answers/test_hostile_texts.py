@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import Lake
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event_id

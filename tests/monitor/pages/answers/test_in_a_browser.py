@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from lake import Lake
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from tests.browser import DESKTOP, PHONE, dump, excess_on_phone
 from tests.monitor.conftest import NOW, ScoreColumns

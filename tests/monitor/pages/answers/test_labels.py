@@ -12,20 +12,16 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import (
-    AUDIT,
-    FOLD_COLUMNS,
-    IS_LABEL,
-    PARSED_LOGS,
-    USER_SIGNALS,
-    Lake,
-    Subject,
-    erase,
-    fold_signals,
-    read_answer,
-)
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
+from lake.queries.answer_details import read_answer
+from lake.queries.labels import IS_LABEL
+from lake.queries.signals import FOLD_COLUMNS, fold_signals
+from lake.spec.root_tables import AUDIT
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.controls.labels import Label, write_label
+from monitor.alerting.controls.labels import Label, write_label
 from tests.monitor.conftest import NOW, ScoreColumns
 
 GROUPS = {

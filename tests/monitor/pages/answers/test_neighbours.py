@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import AnswerPage, Lake
+from lake.queries.answer_search import AnswerPage
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.pages.answers.neighbours import Step, neighbour
 from monitor.pages.answers.query import AnswerQuery

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import AUDIT, Lake
+from lake.spec.root_tables import AUDIT
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from tests.monitor.conftest import ScoreColumns
 

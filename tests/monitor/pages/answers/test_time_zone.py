@@ -10,9 +10,11 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
 
-from lake import Heartbeat, Lake, ServicePart, ServiceState
+from lake.spec.heartbeat import Heartbeat
+from lake.spec.service_vocabulary import ServicePart, ServiceState
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.controls.silences import Silence, add_silence
+from monitor.alerting.controls.silences import Silence, add_silence
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 pytestmark = pytest.mark.slow

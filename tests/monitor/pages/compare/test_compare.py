@@ -11,7 +11,8 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake import GROUND_TRUTH, REPLAYS, Lake
+from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.pages.compare.pairs import ComparedAnswer, different_words, pairs_of, question_key
 from tests.monitor.conftest import NOW, ScoreColumns

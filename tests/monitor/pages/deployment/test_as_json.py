@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from lake import SCORES
+from lake.spec.schemas import SCORES
+from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.detect.stats.scores import SCORE_COLUMNS
 from monitor.pages.deployment.as_json import data_of
 from monitor.pages.deployment.view import Query, view_of
 from monitor.pages.period import Days
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.collector_stats import CollectorStats
-from monitor.stats.scores import SCORE_COLUMNS
-from tests.monitor.alerts.test_alerts import READING
+from monitor.service.snapshot import DeploymentState, Snapshot
+from tests.monitor.alerting.alerts.test_alerts import READING
 from tests.monitor.conftest import NOW
 
 

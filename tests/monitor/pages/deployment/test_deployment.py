@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from lake import Lake
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Grant, Reader
-from monitor.controls.releases import mark_release
-from monitor.controls.silences import Silence, add_silence
+from monitor.alerting.controls.releases import mark_release
+from monitor.alerting.controls.silences import Silence, add_silence
+from monitor.detect.regression import Release, Scale, Status
 from monitor.pages.deployment.power_words import power_words
 from monitor.pages.visibility import snapshot_for
-from monitor.regression import Release, Scale, Status
-from tests.monitor.alerts.test_alerts import READING
+from tests.monitor.alerting.alerts.test_alerts import READING
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 METRIC = "faithfulness_kprecision"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lake import PARSED_LOGS, Floor
-from monitor.floors import FloorReading
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.vocabulary import Floor
+from monitor.detect.limits import FloorReading
+from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.pages.deployment.failures import failures_of
 from monitor.pages.period import Days, Period
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.collector_stats import CollectorStats
-from monitor.stats.requests import LOG_COLUMNS
+from monitor.service.snapshot import DeploymentState, Snapshot
 from tests.monitor.conftest import NOW
 
 

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import AUDIT, GROUND_TRUTH, USER_SIGNALS, Lake, case_history, change_case, read_cases
+from lake.queries.case_versions import case_history, change_case, read_cases
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.root_tables import AUDIT
+from lake.spec.schemas import USER_SIGNALS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from tests.monitor.conftest import NOW, ScoreColumns
 

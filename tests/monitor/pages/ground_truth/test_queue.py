@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lake import GROUND_TRUTH, CaseStatus, Lake
+from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
+from lake.tables.lake import Lake
 from monitor.pages.ground_truth.queue import read_queue
 from tests.monitor.pages.ground_truth.test_ground_truth import case
 

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import AUDIT, INCIDENTS, Lake
+from lake.spec.root_tables import AUDIT
+from lake.spec.schemas import INCIDENTS
+from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Reader
-from monitor.controls.releases import read_releases
-from monitor.controls.silences import Silence, add_silence, read_silences
+from monitor.alerting.controls.releases import read_releases
+from monitor.alerting.controls.silences import Silence, add_silence, read_silences
 from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of
 from monitor.pages.incidents.finding import incident_of

@@ -11,11 +11,13 @@ from urllib.parse import quote, urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import ALERTS, INCIDENTS, AlertEvent, IncidentEvent, Lake
+from lake.spec.schemas import ALERTS, INCIDENTS
+from lake.spec.vocabulary import AlertEvent, IncidentEvent
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
-from monitor.controls.releases import mark_release
-from monitor.controls.silences import Silence, add_silence
-from monitor.regression import Release
+from monitor.alerting.controls.releases import mark_release
+from monitor.alerting.controls.silences import Silence, add_silence
+from monitor.detect.regression import Release
 from tests.browser import DESKTOP, PHONE, dump, excess_on_phone
 from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS
@@ -122,7 +124,7 @@ def test_a_strange_name_is_shown_as_it_is(rows: ScoreColumns, lake: Lake, monito
 
 def test_a_comment_of_a_form_is_a_plain_line(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> None:
     """Also for who reads it in a terminal."""
-    from monitor.controls.silences import read_silences
+    from monitor.alerting.controls.silences import read_silences
     from tests.monitor.pages.incidents.test_forms import METRIC
 
     rows.hours("rag", 48, lambda left: 0.9 if left > 10 else 0.3, METRIC)

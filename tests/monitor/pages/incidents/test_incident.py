@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake import ALERTS, AlertEvent, Lake
+from lake.spec.schemas import ALERTS
+from lake.spec.vocabulary import AlertEvent
+from lake.tables.lake import Lake
 from monitor import Monitor, create_app
-from monitor.controls.releases import mark_release
-from monitor.controls.silences import Silence, add_silence
+from monitor.alerting.controls.releases import mark_release
+from monitor.alerting.controls.silences import Silence, add_silence
+from monitor.detect.regression import Release
 from monitor.pages.incidents.finding import earlier_incidents, listed_incidents
-from monitor.regression import Release
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
 

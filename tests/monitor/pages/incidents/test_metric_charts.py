@@ -7,16 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from lake import FLOOR_VERSION, PARSED_LOGS, AlertEvent, Floor, Tier
-from monitor.alerts.change import AlertChange, AlertDetails
-from monitor.incidents.incident import Incident
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, Floor, Tier
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.alerting.incidents.incident import Incident
+from monitor.detect.regression import StreamKey
+from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import Found
 from monitor.pages.incidents.metric_charts import chart_of
-from monitor.regression import StreamKey
-from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.collector_stats import CollectorStats
-from monitor.stats.requests import LOG_COLUMNS
+from monitor.service.snapshot import DeploymentState, Snapshot
 from tests.monitor.conftest import NOW
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lake import AlertEvent
+from lake.spec.vocabulary import AlertEvent
 from monitor.pages.incidents.moments import moments_of
 from tests.monitor.conftest import NOW
 

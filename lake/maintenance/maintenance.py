@@ -1,0 +1,180 @@
+"""Upkeep of every table: old dates go, small files are merged, then unused files and old entries of the log go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from lake.maintenance.cleaning import clean_log, vacuum
+from lake.maintenance.compaction import compact
+from lake.maintenance.retention import drop_before
+from lake.maintenance.text_retention import TEXT_TABLES, text_age
+from lake.maintenance.uploads import abort_uploads
+from lake.spec.root_tables import CHANGES, JUDGE_BUDGETS, SERVICES
+from lake.spec.schemas import TABLES
+from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
+from lake.spec.table_spec import TableSpec
+from lake.store.store_errors import in_one_line, is_store_error, log_failure
+from lake.tables.lake import Lake
+from lake.tables.table import Table
+from runtime.durations import reads_seconds
+
+logger = logging.getLogger(__name__)
+
+_DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
+_seconds = reads_seconds("smhd")
+_OWN_AGES = {SERVICES: timedelta(days=28), CHANGES: timedelta(days=1), JUDGE_BUDGETS: timedelta(days=7)}
+"""Ages at which rows go without a setting: a part without a heartbeat for as long is forgotten."""
+_SHORT_LIVED = (SERVICES, CHANGES, JUDGE_BUDGETS, MONITOR_STATE, ROOT_STATE)
+"""Tables with many commits of which nobody reads old ones."""
+_SHORT_LIVED_AGE = timedelta(hours=2)
+"""More than clocks may be apart."""
+
+Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
+Ages = dict[str, float | None]
+Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
+
+
+class LakeMaintenanceSettings(BaseModel):
+    """Settings of the tables' maintenance. Times are in seconds; `30m`, `24h` and `90d` are understood too.
+
+    `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
+    replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
+    new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
+    table's name, None where they stay. Without one they are kept for ever, in `_services` for four weeks, in `_changes`
+    for a day, in `_judge_budgets` for a week, and raw texts for as long as the lake was begun with
+    (`lake.maintenance.text_retention`). `deployments`: the same for single deployments, by the deployment's name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    every: Interval | None = 3600.0
+    vacuum_after: Annotated[Interval, Field(ge=3600, le=7 * 86400)] = 86400.0
+    log_retention: Day = 7 * 86400.0
+    retention: dict[str, Day | None] = Field(default_factory=dict)
+    deployments: dict[str, dict[str, Day | None]] = Field(default_factory=dict)
+
+    @field_validator("retention")
+    @classmethod
+    def _have_dates(cls, retention: Ages) -> Ages:
+        return _checked(retention, _DATED)
+
+    @field_validator("deployments")
+    @classmethod
+    def _are_of_deployments(cls, deployments: dict[str, Ages]) -> dict[str, Ages]:
+        own = tuple(name for name in _DATED if TABLES[name].per_deployment)
+        return {deployment: _checked(retention, own) for deployment, retention in deployments.items()}
+
+    def age_limit(self, spec: TableSpec, deployment: str | None, texts: timedelta | None = None) -> timedelta | None:
+        """Age at which the rows of this table go; None where they stay. `texts` is the lake's own for raw texts."""
+        for given in (self.deployments.get(deployment or "", {}), self.retention):
+            if spec.name in given:
+                seconds = given[spec.name]
+                return None if seconds is None else timedelta(seconds=seconds)
+        return texts if spec in TEXT_TABLES else _OWN_AGES.get(spec)
+
+    def undecided(self) -> tuple[str, ...]:
+        """Tables with raw texts of which these settings do not say how old rows may become."""
+        return tuple(spec.name for spec in TEXT_TABLES if spec.name not in self.retention)
+
+    def files_age(self, spec: TableSpec) -> timedelta:
+        """Time for which a file of this table stays after it was replaced."""
+        return _SHORT_LIVED_AGE if spec in _SHORT_LIVED else timedelta(seconds=self.vacuum_after)
+
+    def log_age(self, spec: TableSpec) -> timedelta:
+        """Time for which the log of this table says what was new."""
+        return _SHORT_LIVED_AGE if spec in _SHORT_LIVED else timedelta(seconds=self.log_retention)
+
+
+@dataclass(frozen=True)
+class MaintenanceResult:
+    """Result of one pass over all tables; `failures` are tables that could not be maintained, with the error."""
+
+    tables: int = 0
+    merged_files: int = 0
+    dropped_files: int = 0
+    removed_files: int = 0
+    removed_log_entries: int = 0
+    failures: tuple[str, ...] = ()
+
+
+def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
+    """Give every table that is there, with its deployment."""
+    for deployment in lake.deployments():
+        for spec in TABLES.values():
+            if spec.per_deployment and (table := lake.table(spec, deployment)).version() is not None:
+                yield deployment, table
+    for spec in TABLES.values():
+        if not spec.per_deployment and (table := lake.table(spec)).version() is not None:
+            yield None, table
+
+
+def maintain(
+    lake: Lake,
+    settings: LakeMaintenanceSettings,
+    now: datetime,
+    is_stopping: Callable[[], bool] = lambda: False,
+    *,
+    removes_unused: bool = True,
+) -> MaintenanceResult:
+    """Maintain every table once; where one fails, the others are maintained all the same.
+
+    Without `removes_unused` files, entries of logs and uploads that nothing needs stay. Ends after a table once
+    `is_stopping` says so. All errors of the store are one line of the log.
+    """
+    tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
+    failures: list[str] = []
+    refused: list[tuple[str, Exception]] = []
+    texts = text_age(lake)
+    for deployment, table in all_tables(lake):
+        if is_stopping():
+            break
+        try:
+            limit = settings.age_limit(table.spec, deployment, texts)
+            dropped += 0 if limit is None else drop_before(table, (now - limit).date()).files
+            merging = compact(table, is_stopping=is_stopping)
+            merged += merging.files_before - merging.files_after
+            if removes_unused:
+                removed += len(vacuum(table, settings.files_age(table.spec)))
+                entries += clean_log(table, now, settings.log_age(table.spec)).removed
+            tables += 1
+        except Exception as error:  # what is wrong with one table is not wrong with the others
+            failures.append(f"{table.uri}: {in_one_line(error)}")
+            if is_store_error(error):
+                refused.append((table.uri, error))
+            else:
+                logger.exception("table %s was not looked after and will be at the next pass", table.uri)
+    if removes_unused:
+        _abort_uploads(lake, now - timedelta(seconds=settings.vacuum_after))
+    if refused:
+        uri, first = refused[0]
+        message = "not looked after, and tried again at the next pass: %d of %d tables; the first is %s"
+        log_failure(logger, first, message, len(refused), tables + len(failures), uri)
+    logger.info(
+        "looked after %d tables: %d files merged, %d dropped with old dates, %d removed, %d entries of logs removed",
+        tables,
+        merged,
+        dropped,
+        removed,
+        entries,
+    )
+    return MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
+
+
+def _abort_uploads(lake: Lake, before: datetime) -> None:
+    try:
+        abort_uploads(lake, before)
+    except Exception as error:  # a store may not know the question
+        log_failure(logger, error, "uploads to %s that nobody finished were not looked for", lake.root)
+
+
+def _checked(retention: Ages, known: tuple[str, ...]) -> Ages:
+    for name in retention:
+        if name not in known:
+            raise ValueError(f"no table {name!r} whose rows age here; there are {', '.join(known)}")
+    return retention

@@ -1,0 +1,74 @@
+"""Lookup of a response id: the calls whose answer carries it, in several deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from lake.queries.case_sources import source_rows
+from lake.spec.schemas import PARSED_LOGS
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
+
+_IDS = ("response_id", "response_ids", "event_id")
+_COLUMNS = ("event_id", "date", "requested_at", "is_entry")
+
+
+@dataclass(frozen=True)
+class AnswerAddress:
+    """Where the row of a call is; `is_entry` says that a person made it and saw its answer."""
+
+    deployment: str | None
+    date: date
+    event_id: str
+    requested_at: datetime
+    is_entry: bool
+
+
+def locate_response(
+    lake: Lake,
+    response_id: str,
+    deployments: Iterable[str | None],
+    first: date = date.min,
+    last: date = date.max,
+) -> list[AnswerAddress]:
+    """Find the calls from `first` to `last` whose answer carries an id, or with this `event_id`, the latest first.
+
+    An application may hand on the answer of its model, so several deployments may have the same id. Only the ids of
+    the rows are read, but those of all of these days: name few deployments or days in a large lake.
+    """
+    found = {}
+    for deployment in dict.fromkeys(deployments):
+        reader = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
+        for row in reader.read_rows(_IDS, [response_id], _COLUMNS).to_pylist():
+            address = AnswerAddress(
+                deployment, row["date"], row["event_id"], row["requested_at"], bool(row["is_entry"])
+            )
+            found[deployment, row["event_id"]] = address
+    return sorted(found.values(), key=lambda one: (one.requested_at, one.deployment or "", one.event_id), reverse=True)
+
+
+def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> AnswerAddress | None:
+    """Find the answer that a row of `ground_truth` was made of; None where it is no longer in the log.
+
+    None too where several answers have its id, and it is not known which of them it was (`source_rows`).
+    """
+    logs = lake.table(PARSED_LOGS, deployment)
+    row = source_rows(logs, [case], ["requested_at"], ds.field("is_entry")).get(case["case_id"])
+    return None if row is None else AnswerAddress(deployment, row["date"], row["event_id"], row["requested_at"], True)
+
+
+def own_id(lake: Lake, row: Mapping[str, Any]) -> str:
+    """Give the id that names a row of `parsed_logs` alone: its `response_id`, else its `event_id`.
+
+    The ids of the whole log of its deployment are read.
+    """
+    if row["response_id"] is None:
+        return str(row["event_id"])
+    found = locate_response(lake, row["response_id"], [row["deployment"]])
+    is_one = {one.event_id for one in found} == {row["event_id"]}
+    return str(row["response_id"] if is_one else row["event_id"])

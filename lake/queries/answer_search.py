@@ -1,0 +1,311 @@
+"""Search for answers of one deployment within a period, a page at a time, pruned by date."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE
+from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
+from lake.queries.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
+from lake.queries.latest_scores import LATEST_COLUMNS, latest_scores
+from lake.queries.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
+from lake.queries.repeated_rows import each_once
+from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, with_namesakes
+from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.spec.table_spec import TIMESTAMP
+from lake.spec.vocabulary import REFUSAL, FailureKind
+from lake.tables.day_reading import DayReader, Period
+from lake.tables.lake import Lake
+
+EXCERPT_CHARACTERS = 200
+"""The most characters of a question or an answer in a row of a page."""
+
+_SEARCHED = (*JOIN_COLUMNS, "ingested_at", "status", "error")
+_SHOWN = (
+    "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
+    "answer", "finish_reason", "answer_kind", "model", "chat_id", "user_id", "duration_ms", "price",
+)  # fmt: skip
+_SAME = ("event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price")
+_VALUE_COLUMNS = ("event_id", "metric", "value")
+_FOUND = pa.schema(
+    [("date", pa.date32()), ("event_id", pa.string()), ("requested_at", TIMESTAMP), ("sort_value", pa.float64())]
+)
+_DAY = timedelta(days=1)
+_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class AnswerFilter:
+    """Filter, order and page of a search. `since` is included, `until` is not; both have a zone.
+
+    `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
+    is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
+    `words` is a text that the question or the answer contains, in upper
+    or lower case. `sort` is the name of a metric, None for the time of the request; answers without a value come last
+    in either direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests
+    asked, are searched too. Pages count from 1.
+    """
+
+    deployment: str | None
+    since: datetime
+    until: datetime
+    metric: str | None = None
+    below: float | None = None
+    above: float | None = None
+    rating: AnswerRating | None = None
+    label: AnswerLabel | None = None
+    status: AnswerStatus | None = None
+    failure: FailureKind | None = None
+    id_part: str = ""
+    words: str = ""
+    sort: str | None = None
+    ascending: bool = False
+    page: int = 1
+    page_size: int = 50
+    entries_only: bool = True
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """An answer in a list; `date` and `event_id` are its address within the deployment.
+
+    `values` has each metric's latest value, null where it could not be computed. `question` and `answer` are excerpts.
+    """
+
+    deployment: str | None
+    date: date
+    event_id: str
+    response_id: str | None
+    requested_at: datetime
+    question: str | None
+    answer: str | None
+    status: AnswerStatus
+    http_status: int | None
+    error: str | None
+    failures: tuple[FailureKind, ...]
+    rating: AnswerRating
+    label: AnswerLabel
+    values: Mapping[str, float | None]
+    model: str | None = None
+    chat_id: str | None = None
+    duration_ms: int | None = None
+    price: float | None = None
+
+
+@dataclass(frozen=True)
+class AnswerPage:
+    """A page of the answers that match a filter, and how many match in all."""
+
+    filter: AnswerFilter
+    rows: tuple[AnswerRow, ...]
+    total: int
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is a later page."""
+        return self.filter.page * self.filter.page_size < self.total
+
+
+def find_answers(lake: Lake, wanted: AnswerFilter) -> AnswerPage:
+    """Find the answers that match a filter, and read those of its page.
+
+    Only files of the period's days are opened, and texts are read of the page's answers alone, unless `words` asks for
+    those of all. Of other days the ids are read where a rating came after the period, or is of another conversation or
+    person than the answer that has its id. Of rows with the same `event_id` the one that was written first counts.
+    """
+    return _Search(lake, wanted).page()
+
+
+class _Search:
+    """One search, with the tables of the deployment as they were when it began."""
+
+    def __init__(self, lake: Lake, wanted: AnswerFilter) -> None:
+        self._wanted, self._period = wanted, Period(wanted.since, wanted.until)
+        first, last = wanted.since.astimezone(UTC).date(), (wanted.until - _INSTANT).astimezone(UTC).date()
+        self._logs = DayReader(lake.table(PARSED_LOGS, wanted.deployment), first, last)
+        self._scores = DayReader(lake.table(SCORES, wanted.deployment), first, last)
+        self._lake = lake
+        # A rating may come long after its answer; clocks and zones of time may differ by a day.
+        self._signals = DayReader(lake.table(USER_SIGNALS, wanted.deployment), first - _DAY, date.max)
+        self._ratings: pa.Table | None = None
+        self._labels: pa.Table | None = None
+        self._known: pa.Table | None = None
+
+    def page(self) -> AnswerPage:
+        """Give the page that the filter names."""
+        parts = [self._matching(day) for day in self._logs.days()]
+        found = pa.concat_tables([_FOUND.empty_table(), *parts])
+        order = "ascending" if self._wanted.ascending else "descending"
+        keys = ([("sort_value", order)] if self._wanted.sort else []) + [("requested_at", order), ("event_id", order)]
+        begin = max(self._wanted.page - 1, 0) * self._wanted.page_size
+        places = pc.sort_indices(found, sort_keys=keys)
+        return AnswerPage(
+            self._wanted, self._rows(found.take(places[begin : begin + self._wanted.page_size])), found.num_rows
+        )
+
+    def _matching(self, day: date) -> pa.Table:
+        """Give the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
+        wanted = self._wanted
+        columns = dict.fromkeys((*_SEARCHED, *(("question", "answer") if wanted.words else ()), *self._of_failure()))
+        rows = each_once(self._logs.read(list(columns), self._where(), [day], self._period))
+        if wanted.id_part:
+            rows = rows.filter(_has_id_part(rows, wanted.id_part))
+        if wanted.words:
+            rows = rows.filter(_has_words(rows, wanted.words))
+        if wanted.status is not None:
+            rows = rows.filter(pa.array([status == wanted.status for status in _statuses(rows)], pa.bool_()))
+        if self._of_failure():
+            kinds = failures_of(rows.select(FAILURE_COLUMNS), ())
+            rows = rows.filter(pa.array([wanted.failure in some for some in kinds], pa.bool_()))
+        if wanted.rating is not None and rows.num_rows:
+            ratings = ratings_of(rows, self._read_ratings(), self._read_known())
+            rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
+        if wanted.label is not None and rows.num_rows:
+            labels = labels_of(rows, self._read_labels(), self._read_known())
+            rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
+        return self._with_scores(rows, day)
+
+    def _of_failure(self) -> tuple[str, ...]:
+        """Columns that tell of the kind of failure; none where the scores alone do."""
+        return FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
+
+    def _where(self) -> ds.Expression:
+        asked = ds.field("requested_at")
+        period = (asked >= pa.scalar(self._wanted.since, TIMESTAMP)) & (
+            asked < pa.scalar(self._wanted.until, TIMESTAMP)
+        )
+        return period & IS_ENTRY if self._wanted.entries_only else period
+
+    def _with_scores(self, rows: pa.Table, day: date) -> pa.Table:
+        """Leave out the answers whose value is not within the bounds, and add the value that they are sorted by."""
+        wanted = self._wanted
+        bounded = wanted.metric is not None and (wanted.below is not None or wanted.above is not None)
+        refused = wanted.failure == FailureKind.REFUSAL
+        asked = {wanted.metric if bounded else None, wanted.sort, REFUSAL if refused else None}
+        names = [name for name in asked if name]
+        values: dict[str, dict[str, float]] = {name: {} for name in names}
+        if names and rows.num_rows:
+            scores = latest_scores(
+                self._scores.read(LATEST_COLUMNS, ds.field("metric").isin(names), [day], self._period)
+            )
+            for event_id, name, value in zip(*(scores[column].to_pylist() for column in _VALUE_COLUMNS), strict=True):
+                if value is not None:
+                    values[name][event_id] = value
+        if bounded:
+            of_metric = values[wanted.metric or ""]
+            within = [_is_within(of_metric.get(one), wanted) for one in rows["event_id"].to_pylist()]
+            rows = rows.filter(pa.array(within, pa.bool_()))
+        if refused:
+            refuse = [values[REFUSAL].get(one, 0.0) > 0 for one in rows["event_id"].to_pylist()]
+            rows = rows.filter(pa.array(refuse, pa.bool_()))
+        sorted_by = values.get(wanted.sort or "", {})
+        of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
+        days = pa.repeat(pa.scalar(day), rows.num_rows)
+        return pa.table([days, rows["event_id"], rows["requested_at"], of_each], schema=_FOUND)
+
+    def _rows(self, found: pa.Table) -> tuple[AnswerRow, ...]:
+        ids, days = found["event_id"].to_pylist(), set(found["date"].to_pylist())
+        if not ids:
+            return ()
+        asked = pc.min_max(found["requested_at"]).as_py()
+        period = Period(asked["min"], asked["max"])
+        rows = each_once(self._logs.read_rows(["event_id"], ids, _SHOWN, days, period))
+        values: dict[str, dict[str, float | None]] = defaultdict(dict)
+        for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():
+            values[score["event_id"]][score["metric"]] = score["value"]
+        ratings = ratings_of(rows, self._read_ratings(), self._read_known())
+        labels = labels_of(rows, self._read_labels(), self._read_known())
+        refusing = {one for one, scored in values.items() if (scored.get(REFUSAL) or 0.0) > 0}
+        kinds = failures_of(rows.select(FAILURE_COLUMNS), refusing)
+        each = zip(rows.to_pylist(), kinds, ratings, labels, strict=True)
+        of_each = {row["event_id"]: (row, failures, rating, label) for row, failures, rating, label in each}
+        return tuple(
+            self._row(*of_each[one], values[one])
+            for one in ids
+            if one in of_each  # erased in the meantime
+        )
+
+    def _row(
+        self,
+        row: Mapping[str, Any],
+        failures: tuple[FailureKind, ...],
+        rating: AnswerRating,
+        label: AnswerLabel,
+        values: Mapping[str, float | None],
+    ) -> AnswerRow:
+        same = {name: row[name] for name in _SAME}
+        return AnswerRow(
+            deployment=self._wanted.deployment,
+            question=_excerpt(row["question"]),
+            answer=_excerpt(row["answer"]),
+            status=status_of(row),
+            http_status=row["status"],
+            failures=failures,
+            rating=rating,
+            label=label,
+            values=dict(sorted(values.items())),
+            **same,
+        )
+
+    def _read_ratings(self) -> pa.Table:
+        if self._ratings is None:
+            self._ratings = self._signals.read(RATING_COLUMNS, IS_RATING)
+        return self._ratings
+
+    def _read_known(self) -> pa.Table:
+        """Read what the answers of the period are named, and others that their signals may be about instead."""
+        if self._known is None:
+            is_signaled = self._read_ratings().num_rows or self._read_labels().num_rows
+            days = self._logs.days() if is_signaled else []
+            where = IS_RATABLE if self._wanted.entries_only else None
+            parts = [self._logs.read(JOIN_COLUMNS, where, [day], self._period) for day in days]
+            schema = pa.schema([PARSED_LOGS.schema.field(name) for name in JOIN_COLUMNS])
+            answers = pa.concat_tables([schema.empty_table(), *parts])
+            ratings = self._read_ratings().select(SIGNAL_JOIN_COLUMNS)
+            table = self._lake.table(PARSED_LOGS, self._wanted.deployment)
+            self._known = with_namesakes(table, answers, self._wanted.until, ratings, where)
+        return self._known
+
+    def _read_labels(self) -> pa.Table:
+        if self._labels is None:
+            self._labels = self._signals.read(LABEL_COLUMNS, IS_LABEL)
+        return self._labels
+
+
+def _has_id_part(rows: pa.Table, part: str) -> pa.Array:
+    ids = zip(
+        rows["event_id"].to_pylist(), rows["response_id"].to_pylist(), rows["response_ids"].to_pylist(), strict=True
+    )
+    found = [any(part in (one or "") for one in (event, response, *(many or ()))) for event, response, many in ids]
+    return pa.array(found, pa.bool_())
+
+
+def _has_words(rows: pa.Table, words: str) -> pa.ChunkedArray:
+    in_question, in_answer = (
+        pc.fill_null(pc.match_substring(rows[name], words, ignore_case=True), False) for name in ("question", "answer")
+    )
+    return pc.or_(in_question, in_answer)
+
+
+def _statuses(rows: pa.Table) -> list[AnswerStatus]:
+    return [status_of(row) for row in rows.select(["status", "error"]).to_pylist()]
+
+
+def _is_within(value: float | None, wanted: AnswerFilter) -> bool:
+    if value is None:
+        return False
+    return (wanted.below is None or value < wanted.below) and (wanted.above is None or value > wanted.above)
+
+
+def _excerpt(text: str | None) -> str | None:
+    if text is None or len(text) <= EXCERPT_CHARACTERS:
+        return text
+    return text[: EXCERPT_CHARACTERS - 1] + "…"

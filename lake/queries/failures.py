@@ -1,0 +1,52 @@
+"""Status of answers, and the kinds of their failures, as their rows and scores tell."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.spec.answer_kinds import answer_kind_of, finish_kind, is_whole
+from lake.spec.vocabulary import CUT_FINISH_REASONS, VISIBLE, AnswerKind, FailureKind
+
+STATUS_COLUMNS = ("status", "error")
+FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer_kind", "answer")
+
+
+class AnswerStatus(StrEnum):
+    """Status of an answer: `failed` where DIAL Core or the deployment did not give a whole answer."""
+
+    OK = "ok"
+    FAILED = "failed"
+
+
+def status_of(row: Mapping[str, Any]) -> AnswerStatus:
+    """Give the status of a row of `parsed_logs` (`status`, `error`)."""
+    return AnswerStatus.OK if row["status"] == 200 and is_whole(row) else AnswerStatus.FAILED
+
+
+def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[FailureKind, ...]]:
+    """Give the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are those that are scored as refusals.
+
+    An answer that the log does not hold, as of a secured key, is not empty.
+    """
+    has_text = pc.fill_null(pc.match_substring_regex(answers["answer"], VISIBLE), False).to_pylist()
+    # Of the text only whether there is one is needed.
+    is_logged = pc.if_else(pc.is_valid(answers["answer"]), "", pa.scalar(None, pa.string()))
+    rows = answers.set_column(answers.column_names.index("answer"), "answer", is_logged).to_pylist()
+    return [_failures(row, text, row["event_id"] in refusing) for row, text in zip(rows, has_text, strict=True)]
+
+
+def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool) -> tuple[FailureKind, ...]:
+    is_error = status_of(row) == AnswerStatus.FAILED
+    kind = None if is_error else answer_kind_of(row, has_text=has_text)
+    tells: Sequence[tuple[FailureKind, bool]] = (
+        (FailureKind.ERROR, is_error),
+        (FailureKind.EMPTY, kind == AnswerKind.EMPTY),
+        (FailureKind.REFUSAL, refuses or kind == AnswerKind.REFUSAL),
+        (FailureKind.CUT, finish_kind(row["finish_reason"]) in CUT_FINISH_REASONS),
+    )
+    return tuple(kind for kind, is_so in tells if is_so)

@@ -1,0 +1,37 @@
+"""People's rating of each of many answers: explicit likes and dislikes, of each answer that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lake.queries.signals_by_answer import SIGNAL_JOIN_COLUMNS, latest_of_each_person, signals_by_answer
+from lake.spec.vocabulary import Signal, SignalOrigin
+
+RATING_COLUMNS = ("signal_id", "signal", *SIGNAL_JOIN_COLUMNS)
+IS_RATING = (ds.field("origin") == SignalOrigin.EXPLICIT) & ds.field("signal").isin([Signal.LIKE, Signal.DISLIKE])
+
+
+class AnswerRating(StrEnum):
+    """People's rating of an answer: of each person the latest counts, and one dislike outweighs likes of others."""
+
+    LIKED = "liked"
+    DISLIKED = "disliked"
+    NONE = "none"
+
+
+def ratings_of(answers: pa.Table, ratings: pa.Table, known: pa.Table | None = None) -> list[AnswerRating]:
+    """Give the rating of each answer by rows of `RATING_COLUMNS`; they are joined as in `signals_by_answer`."""
+    found = [AnswerRating.NONE] * answers.num_rows
+    for number, rows in signals_by_answer(answers, ratings, known).items():
+        found[number] = _rating(rows)
+    return found
+
+
+def _rating(rows: Sequence[Mapping[str, Any]]) -> AnswerRating:
+    latest = latest_of_each_person(rows)
+    return AnswerRating.DISLIKED if Signal.DISLIKE in latest.values() else AnswerRating.LIKED

@@ -1,1 +1,0 @@
-"""Code that every service shares beside the tables: heartbeats, clocks, values of settings, the header of a scrape."""

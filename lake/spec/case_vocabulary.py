@@ -1,0 +1,80 @@
+"""Enumerations of the values that columns about ground truth may hold; see `lake.spec.vocabulary`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+CASE_PASSED = "case_passed"
+"""The metric whose scores say whether an answer agrees with its case, and `failed_part` which part failed if not."""
+
+
+class CaseStatus(StrEnum):
+    """`ground_truth.status`: what people, or the evaluator, decided about a case."""
+
+    PROPOSED = "proposed"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    STALE = "stale"
+
+
+USABLE_STATUS = (CaseStatus.PROPOSED, CaseStatus.ACCEPTED)
+"""Statuses of the cases that answers are compared with."""
+
+
+class ReferenceMatch(StrEnum):
+    """`scores.reference_match`: how the case that an answer is compared with was found, the surest way first.
+
+    `exact`: its question is the same, character by character. `normalised`: it is so but for case, white space,
+    punctuation and forms of Unicode. `embedding`: a sentence encoder finds the questions alike.
+    """
+
+    EXACT = "exact"
+    NORMALISED = "normalised"
+    EMBEDDING = "embedding"
+
+
+class FailedPart(StrEnum):
+    """`scores.failed_part`: which part of an application failed, where an answer does not agree with its case.
+
+    `retrieval`: a fact that the answer needs was not retrieved. `ranking`: it was, but not among the first chunks.
+    `generation`: it was among the first, and the answer is still wrong. `refusal`: it was, and the application says
+    that it does not know. `unanswerable`: the reference says that there is no answer, and the application gives one.
+    `reference`: a chunk of the case was retrieved, and no longer holds the fact: the case is out of date.
+    """
+
+    RETRIEVAL = "retrieval"
+    RANKING = "ranking"
+    GENERATION = "generation"
+    REFUSAL = "refusal"
+    UNANSWERABLE = "unanswerable"
+    REFERENCE = "reference"
+
+
+class ReplayVerdict(StrEnum):
+    """`replays.verdict`: what became of a run that asked the accepted cases again.
+
+    `baseline`: there was no run to compare with. `regression`: the answers are worse than those of the baseline, or
+    were in an earlier run and are not shown to be as good again. `suspected`: they are worse than single answers vary,
+    and not worse than whole runs may differ: later runs tell. `too_few`: so few cases could be compared that not
+    even all of them answered worse would have been a regression. `incomplete`: more than a tenth of the cases were not
+    answered.
+    """
+
+    BASELINE = "baseline"
+    REGRESSION = "regression"
+    SUSPECTED = "suspected"
+    NO_REGRESSION = "no_regression"
+    TOO_FEW = "too_few"
+    INCOMPLETE = "incomplete"
+
+
+FAILED_PART_MEANING: Mapping[FailedPart, str] = {
+    FailedPart.RETRIEVAL: "retrieval did not find the fact",
+    FailedPart.RANKING: "the fact was retrieved, but not among the first chunks",
+    FailedPart.GENERATION: "the fact was retrieved, and the answer is wrong",
+    FailedPart.REFUSAL: "the fact was retrieved, and the application says that it does not know",
+    FailedPart.UNANSWERABLE: "the reference says that there is no answer, and the application gives one",
+    FailedPart.REFERENCE: "a chunk of the case was retrieved and no longer holds the fact, so look at the case",
+}
+"""What people are told of each part."""

@@ -1,0 +1,180 @@
+"""Tables under the lake's root: what dialwatch counts and reports of itself, and what people mark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake.spec.service_vocabulary import AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
+from lake.spec.table_spec import SOURCE, TIMESTAMP, TableSpec, described
+from lake.spec.vocabulary import ReleaseEvent, SilenceEvent, one_of
+
+REJECTED = TableSpec(
+    "_rejected",
+    "One row a piece of input that could not be read, with its bytes.",
+    described(
+        (
+            "reason",
+            pa.string(),
+            f"A short fixed word: {RejectionReason.EMPTY_OBJECT}, {RejectionReason.NOT_JSON}, "
+            f"{RejectionReason.NOT_A_LOG_LINE}, {RejectionReason.NO_TIME} ...",
+        ),
+        ("message", pa.string(), "What was wrong, with which value."),
+        ("raw", pa.binary(), "The bytes as they came."),
+        ("deployment", pa.string(), "Null where it is not known."),
+        ("date", pa.date32(), "UTC date of arrival. Partition."),
+        ("source", SOURCE, "Where it came from."),
+        ("ingested_at", TIMESTAMP, "When the row was written."),
+    ),
+    per_deployment=False,
+    long_text=("message", "raw"),
+)
+
+BATCHES = TableSpec(
+    "_batches",
+    "One row a batch that every other table has: the collector's checkpoint and its counts.",
+    described(
+        ("date", pa.date32(), "UTC date of `committed_at`. Partition."),
+        ("source", SOURCE, "Source of the batch; `offset` is the position after its last line."),
+        ("first_offset", pa.int64(), "Position of its first line."),
+        ("exhausted_size", pa.int64(), "Size of the file in bytes where the batch ends at its end, else null; at least "
+         "`offset` unless the file is packed."),
+        ("bytes", pa.int64(), "Bytes of the lines."),
+        ("lines", pa.int64(), f"Entries that the source handed over: {' + '.join(LineOutcome)}."),
+        (LineOutcome.STORED, pa.int64(), "Entries that became rows of parsed_logs."),
+        (LineOutcome.SIGNALS, pa.int64(), "Entries that became rows of user_signals."),
+        (LineOutcome.DUPLICATES, pa.int64(), "Entries seen before."),
+        (LineOutcome.REJECTED, pa.int64(), "Entries that could not be read."),
+        (LineOutcome.FILTERED, pa.int64(), "Entries of kinds that the configuration leaves out; "
+         "ratings that nobody gave."),
+        ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
+        ("committed_at", TIMESTAMP, "When the batch was complete."),
+    ),
+    per_deployment=False,
+)  # fmt: skip
+
+SILENCES = TableSpec(
+    "_silences",
+    "One row a silence that a person added, and one more where a person ended it before its time.",
+    described(
+        ("silence_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
+        ("change", pa.string(), f"{one_of(SilenceEvent)}."),
+        ("changed_at", TIMESTAMP, "When the command was given."),
+        ("deployment", pa.string(), "Deployment that is silenced; null for every one."),
+        ("metric", pa.string(), "Metric or floor that is silenced, as in alerts; null for every one."),
+        ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
+        ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("comment",),
+)
+
+RELEASES = TableSpec(
+    "_releases",
+    "One row a release that a person marked, and one more where the mark was taken back.",
+    described(
+        ("release_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
+        ("change", pa.string(), f"{one_of(ReleaseEvent)}."),
+        ("changed_at", TIMESTAMP, "When the command was given."),
+        ("deployment", pa.string(), "Deployment that was released."),
+        ("metric", pa.string(), "Metric that learns anew, as in scores; null for every one."),
+        ("released_at", TIMESTAMP, "From when on it is another one."),
+        ("comment", pa.string(), "Why, in the words of who marked it; null in the row of a withdrawal."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("comment",),
+)
+
+SERVICES = TableSpec(
+    "_services",
+    "One row a heartbeat of a part of dialwatch, about one a minute, and a last one when it was stopped.",
+    described(
+        ("date", pa.date32(), "UTC date of `heartbeat_at`. Partition."),
+        ("part", pa.string(), f"{one_of(ServicePart)}."),
+        ("host", pa.string(), "Name of the machine, or container, that it runs on."),
+        ("since", TIMESTAMP, "When it began there: with part and host the name of one run."),
+        ("heartbeat_at", TIMESTAMP, "When the row was written."),
+        (
+            "state",
+            pa.string(),
+            f"{ServiceState.RUNNING}, {ServiceState.FAILING} (a step failed and has not gone well since) or "
+            f"{ServiceState.STOPPED} (as asked).",
+        ),
+        ("last_success", TIMESTAMP, "When its steps last went well; null where none has yet."),
+        ("last_error", TIMESTAMP, "When one of them last failed; null where none has."),
+        ("error", pa.string(), "What failed then: the store's own words, of any other error its kind alone."),
+    ),
+    per_deployment=False,
+)
+
+CHANGES = TableSpec(
+    "_changes",
+    "One row a table that got rows, written after them, in a lake on a store: readers look here first.",
+    described(
+        ("date", pa.date32(), "UTC date of `changed_at`. Partition."),
+        ("changed_at", TIMESTAMP, "When the row was written."),
+        ("deployment", pa.string(), "Deployment whose table it is; null under the root, and for rows that name none."),
+        ("table", pa.string(), "Name of the table."),
+        ("version", pa.int64(), "Version of the table that added the rows, in its own log."),
+    ),
+    per_deployment=False,
+)
+
+JUDGE_BUDGETS = TableSpec(
+    "_judge_budgets",
+    "One row a slice of a judge's budget that an evaluator has reserved, before it makes calls that may cost as much.",
+    described(
+        ("date", pa.date32(), "UTC date of `hour`. Partition."),
+        ("hour", TIMESTAMP, "UTC hour in which the slice is spent: it counts in the budgets of this hour and its day."),
+        ("judge", pa.string(), "Name of the judge in the settings."),
+        ("amount", pa.float64(), "Money, in the currency of the judge's prices; negative for what is given back."),
+        ("reserved_at", TIMESTAMP, "When the row was written."),
+        ("host", pa.string(), "Name of the machine, or container, that reserved it."),
+    ),
+    per_deployment=False,
+)
+
+AUDIT = TableSpec(
+    "_audit",
+    "One row a read of a text on the pages, a change that somebody made there, or a sign-in; at least once.",
+    described(
+        ("date", pa.date32(), "UTC date of `at`. Partition."),
+        ("at", TIMESTAMP, "When it was asked for."),
+        ("who", pa.string(), "User that the proxy named; `token` for who has the token; null where nobody signs in."),
+        ("action", pa.string(), f"{one_of(AuditAction)}."),
+        ("deployment", pa.string(), "Deployment that it was about; null for all, or for none."),
+        ("event_id", pa.string(), "Answer that it was about, as in parsed_logs; null after that was erased."),
+        ("detail", pa.string(), "What else there is to say, without texts of people: a metric, an id, a period."),
+    ),
+    per_deployment=False,
+    long_text=("detail",),
+)
+
+SECRETS = TableSpec(
+    "_secrets",
+    "One row a secret of the lake, made by whoever needs it first. No page and no export shows it.",
+    described(
+        ("name", pa.string(), "What it is for: the keys of questions in `scores.question_key`."),
+        ("secret", pa.binary(), "Random bytes."),
+        ("created_at", TIMESTAMP, "When it was made."),
+    ),
+    per_deployment=False,
+    by_date=False,
+)
+
+LAKE_DEFAULTS = TableSpec(
+    "_lake_defaults",
+    "One row, written before any other into a new lake: what holds in it where the settings say nothing. A lake of an "
+    "earlier version has none.",
+    described(
+        ("begun_at", TIMESTAMP, "When the lake was begun."),
+        (
+            "text_retention_days",
+            pa.int64(),
+            "Age in days at which rows of parsed_logs, user_signals and _rejected are deleted.",
+        ),
+    ),
+    per_deployment=False,
+    by_date=False,
+)

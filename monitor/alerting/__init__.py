@@ -1,0 +1,1 @@
+"""Alerts and incidents as rows of the lake, and what people do about them."""

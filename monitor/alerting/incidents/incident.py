@@ -1,0 +1,126 @@
+"""Incidents of a deployment, made of the changes of its alerts and of what people took note of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lake.spec.vocabulary import AlertVerdict, IncidentEvent, Tier
+from monitor.alerting.alerts.change import AlertChange, digest
+from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.incidents.change import IncidentChange, IncidentDetails
+from monitor.alerting.incidents.state import IncidentState, events
+
+NEWS = frozenset(
+    (IncidentEvent.OPENED, IncidentEvent.RAISED, IncidentEvent.VERDICT_CHANGED, IncidentEvent.ENDED),
+)
+"""What receivers are told; an acknowledgement holds until one of them."""
+
+
+VERDICTS: Mapping[AlertVerdict | None, str] = {
+    AlertVerdict.SYSTEM: "the application, its documents or the questions changed, not the judge",
+    AlertVerdict.JUDGE: "the judge changed, not the application",
+    AlertVerdict.BOTH: "the judge changed, and the application, its documents or the questions",
+    AlertVerdict.UNDECIDED: "whether the judge or anything else changed is undecided",
+    None: "a limit was passed",
+}
+"""A verdict in words; None is that of floors, which are not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """Who took note of an incident, and when."""
+
+    who: str | None
+    at: datetime
+    comment: str
+
+
+@dataclass(frozen=True)
+class Incident:
+    """The alerts of a deployment that overlap in time: from the first that fires until the last is over."""
+
+    incident_id: str
+    deployment: str
+    opened_at: datetime
+    """When its first alert began firing, by the times of the answers."""
+    ended_at: datetime | None
+    """When its last alert was resolved; None while it is open."""
+    tier: Tier
+    """`page` if one of its alerts is a page."""
+    verdict: AlertVerdict | None
+    """What has changed; None where only floors were passed."""
+    alerts: tuple[AlertChange, ...]
+    """The newest change of each alert, in the order in which they joined."""
+    changes: tuple[IncidentChange, ...]
+    """All that became of it, in the order in which it was found."""
+    acknowledged: Acknowledgement | None = None
+    """The last one; None where receivers were to be told something since."""
+    recovering_since: datetime | None = None
+    """Since when all that still fires recovers, by the times of the answers; None while it does not."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it needs no repeated notification: it is open, and somebody took note of it or it recovers."""
+        return self.ended_at is None and (self.acknowledged is not None or self.recovering_since is not None)
+
+
+def incidents_of(changes: Sequence[AlertChange], acknowledged: Iterable[IncidentChange] = ()) -> tuple[Incident, ...]:
+    """Give the incidents of a deployment, the newest first, from the changes of its alerts.
+
+    `acknowledged` are the rows that people made.
+    """
+    by_incident: dict[str, list[AlertChange]] = {}
+    for change in in_order(changes):
+        if change.incident_id is not None:
+            by_incident.setdefault(change.incident_id, []).append(change)
+    noted: dict[str, list[IncidentChange]] = {}
+    for row in acknowledged:
+        noted.setdefault(row.incident_id, []).append(row)
+    found = [_incident(mine, noted.get(incident_id, ())) for incident_id, mine in by_incident.items()]
+    return tuple(sorted(found, key=lambda one: (one.opened_at, one.incident_id), reverse=True))
+
+
+def _incident(changes: Sequence[AlertChange], noted: Iterable[IncidentChange]) -> Incident:
+    state, log = IncidentState(), []
+    for change in changes:
+        before, state = state, state.with_change(change)
+        log += [_change(change, event, state) for event in events(before, state)]
+    log = sorted([*log, *noted], key=lambda row: row.recorded_at)
+    return Incident(
+        incident_id=str(changes[0].incident_id),
+        deployment=changes[0].key.deployment,
+        opened_at=min(change.fired_at for change in changes),
+        ended_at=None if state.is_open else max(change.changed_at for change in changes),
+        tier=state.tier,
+        verdict=state.verdict,
+        alerts=tuple(state.alerts.values()),
+        changes=tuple(log),
+        acknowledged=_acknowledgement(log),
+    )
+
+
+def _change(cause: AlertChange, event: IncidentEvent, state: IncidentState) -> IncidentChange:
+    incident_id = str(cause.incident_id)
+    return IncidentChange(
+        change_id=digest(incident_id, event, cause.change_id),
+        incident_id=incident_id,
+        deployment=cause.key.deployment,
+        change=event,
+        changed_at=cause.changed_at,
+        tier=state.tier,
+        verdict=state.verdict,
+        alert_id=cause.alert_id,
+        details=IncidentDetails(recorded_at=recorded_at(cause), metric=cause.key.metric),
+    )
+
+
+def _acknowledgement(log: Sequence[IncidentChange]) -> Acknowledgement | None:
+    for row in reversed(log):
+        if row.change in NEWS:
+            return None
+        if row.change == IncidentEvent.ACKNOWLEDGED:
+            return Acknowledgement(row.who, row.changed_at, row.comment or "")
+    return None

@@ -1,0 +1,1 @@
+"""What finds that something is wrong: regressions, exceeded limits, causes, and the figures that these read."""

@@ -1,0 +1,27 @@
+"""Change attribution: what else changed around the onset of an alert, by the log of the calls."""
+
+from __future__ import annotations
+
+from monitor.detect.causes.attribution import Onset, changes_around
+from monitor.detect.causes.daily import DailyChanges, SettingChanges
+from monitor.detect.causes.found_change import AroundOnset, FoundChange, told, words_of
+from monitor.detect.causes.logged_answer import LoggedAnswer
+from monitor.detect.causes.reading import CallersOfDays, around_onset, read_answers
+from monitor.detect.causes.text_difference import TextDifference, differences
+
+__all__ = [
+    "AroundOnset",
+    "CallersOfDays",
+    "DailyChanges",
+    "FoundChange",
+    "LoggedAnswer",
+    "Onset",
+    "SettingChanges",
+    "TextDifference",
+    "around_onset",
+    "changes_around",
+    "differences",
+    "read_answers",
+    "told",
+    "words_of",
+]

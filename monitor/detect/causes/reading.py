@@ -1,0 +1,76 @@
+"""Reading of the answers around an onset: a bounded sample, denser near the onset."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+
+from lake.queries.sampled_answers import callers, sampled_answers
+from lake.tables.lake import Lake
+from monitor.detect.causes.answer_features import logged_answer
+from monitor.detect.causes.attribution import DAYS_BEFORE, LONGEST_AFTER, Onset, changes_around
+from monitor.detect.causes.found_change import AroundOnset
+from monitor.detect.causes.logged_answer import LoggedAnswer
+
+MOST_A_DAY, MOST_NEAR = 350, 1_000
+"""Answers a day of the days before, and of each day around the onset."""
+_NEAR = timedelta(days=1)
+_PROBED = timedelta(hours=12)
+_MOST_KEPT = 8
+
+CalledBy = Mapping[str | None, frozenset[str]]
+"""The callers of each deployment that has some."""
+
+
+class CallersOfDays:
+    """Reader of who called whom in whole days, which is kept: incidents that begin together ask for the same."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._known: OrderedDict[tuple[date, date, tuple[str | None, ...]], CalledBy] = OrderedDict()
+
+    def around(self, onset: Onset, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
+        """Give who called each of these deployments in the days around an onset."""
+        first = (onset.earliest - _PROBED).astimezone(UTC).date()
+        last = min(until, onset.latest + LONGEST_AFTER).astimezone(UTC).date()
+        key = first, last, tuple(sorted(deployments, key=str))
+        if key not in self._known:
+            begin, end = datetime.combine(first, time(), UTC), datetime.combine(last + timedelta(days=1), time(), UTC)
+            self._known[key] = callers(self._lake, key[2], begin, end)
+            while len(self._known) > _MOST_KEPT:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+    def forget(self) -> None:
+        """Have all be read anew, as calls of today go on."""
+        self._known.clear()
+
+
+def read_answers(
+    lake: Lake,
+    deployment: str,
+    onset: Onset,
+    until: datetime,
+    called_by: CalledBy,
+    most: tuple[int, int] = (MOST_A_DAY, MOST_NEAR),
+) -> list[LoggedAnswer]:
+    """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
+
+    `called_by` is what `CallersOfDays` gives; `most` answers are read of a day before, and of each near the onset.
+    """
+    end = min(until, onset.latest + LONGEST_AFTER)
+    called = [name for name, names in called_by.items() if deployment in names]
+    begin, near = onset.earliest - timedelta(days=DAYS_BEFORE), onset.earliest - _NEAR
+    parts = ((begin, near, most[0]), (near, end, most[1]))
+    return [
+        logged_answer(one, deployment)
+        for since, to, most in parts
+        for one in sampled_answers(lake, deployment, since, to, most, called)
+    ]
+
+
+def around_onset(lake: Lake, deployment: str, onset: Onset, until: datetime, called_by: CalledBy) -> AroundOnset:
+    """Read the answers around an onset and give what changed; see `read_answers` and `changes_around`."""
+    answers = read_answers(lake, deployment, onset, until, called_by)
+    return AroundOnset(len(answers), changes_around(answers, onset, until))

@@ -1,0 +1,267 @@
+"""Checks of all floors of all deployments: new rows in, alerts that begin or end out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.spec.answer_kinds import answer_kind_of
+from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, Floor, UnscoredReason, asks_llm
+from monitor.detect.limits.callers import RECENT, Callers
+from monitor.detect.limits.judge_drift import changes_of_judges
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
+from monitor.detect.limits.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
+from monitor.detect.limits.replays import changes_of_replays
+from monitor.detect.limits.results import FloorChange, FloorReading
+from monitor.detect.limits.settings import FloorSettings
+from monitor.detect.limits.shares import ShareFloor
+from monitor.detect.regression import JudgeReading, StoppedStreams
+from monitor.detect.stats.replays import ReplayStats
+from monitor.detect.stats.requests import failed, failure_reasons, production
+from monitor.detect.stats.sums import floats
+
+_ANSWER_COLUMNS = (
+    "requested_at", "status", "error", "is_entry", "finish_reason", "answer_kind", "origin", "parent_deployment",
+)  # fmt: skip
+ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
+    "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
+}
+"""Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
+_SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT))
+_BUDGET = UnscoredReason.JUDGE_BUDGET
+"""The reason of an evaluation that was not made because the money for it is spent, as configured."""
+_ALL: Set[str] = frozenset(Floor)
+_STOPPED = "an error has stopped it"
+LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
+"""Of each floor that has had an alert: whether it is open, and when its last change happened, in event time."""
+Readings = Mapping[str, Mapping[Floor, FloorReading]]
+"""How each floor of each deployment stands."""
+
+
+@dataclass
+class Counts:
+    """Counts of one deployment."""
+
+    minutes: dict[Floor, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
+    request_times: RequestTimes = field(default_factory=RequestTimes)
+    callers: Callers = field(default_factory=Callers)
+    answered_since: datetime | None = None
+    """Time of the first request that was answered. Without one silence is none: anybody may try a name once."""
+
+    def hear(self, rows: pa.Table, now: datetime) -> None:
+        """Take in when there were requests."""
+        answered = pc.min(rows["requested_at"].filter(pa.array(~failed(rows)))).as_py()
+        self.answered_since = min(filter(None, (self.answered_since, answered)), default=None)
+        self.request_times.add(rows["requested_at"], now)
+
+    def drop(self, floor: Floor) -> None:
+        """Forget what is counted for one floor alone."""
+        self.minutes.pop(floor, None)
+        if floor == Floor.NO_DATA:
+            self.request_times, self.answered_since = RequestTimes(), None
+
+
+class Floors:
+    """Counts of requests, answers and evaluations by minute of event time, checked against the floors.
+
+    The result depends only on the rows of the last days, the last recorded change of each alert, and the clock. So it
+    does not matter in which portions rows come, how late they come, or how often the process is restarted.
+
+    A floor of a deployment in which an error arises stops, and the others go on: what is counted for it is dropped, and
+    its rows are left out until all of them come again. An alert that is open stays so.
+    """
+
+    def __init__(self, settings: FloorSettings) -> None:
+        self._settings = settings
+        self._counts: dict[str, Counts] = defaultdict(Counts)
+        self._no_data = NoDataDetector()
+        self.stopped = StoppedStreams("is a limit that is not checked")
+
+    def counts_of(self, deployment: str) -> Counts | None:
+        """Give the counts of a deployment, to be kept; None where there are none."""
+        return self._counts.get(deployment)
+
+    def forget(self, deployment: str) -> None:
+        """Forget a deployment."""
+        self._counts.pop(deployment, None)
+        self.stopped.forget(deployment)
+
+    def forget_floors(self, deployment: str, floors: Set[str]) -> None:
+        """Forget what is counted for some floors of a deployment."""
+        for floor in floors:
+            self._counts[deployment].drop(Floor(floor))
+
+    def restore(self, deployment: str, counts: Counts) -> None:
+        """Go on with counts that were kept."""
+        self._counts[deployment] = counts
+
+    def add_logs(
+        self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
+    ) -> None:
+        """Count rows of `parsed_logs` (columns of `monitor.detect.stats.requests.LOG_COLUMNS`).
+
+        `only` and `without` name floors here and in the others.
+        """
+        rows = production(rows)
+        rows = rows.filter(pc.is_valid(rows["requested_at"]))
+        if not rows.num_rows:
+            return
+
+        def errors(counts: Counts) -> None:
+            counts.minutes[Floor.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
+
+        self._count(deployment, only - without, {Floor.ERRORS: errors, Floor.NO_DATA: lambda one: one.hear(rows, now)})
+
+    def add_answers(
+        self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
+    ) -> None:
+        """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person, and who called."""
+        rows = production(rows)
+        if rows.num_rows and only is _ALL:
+            self._counts[deployment].callers.add(rows)
+
+        def empty_answers(counts: Counts) -> None:
+            is_asked = pc.and_(pc.fill_null(rows["is_entry"], False), pc.is_valid(rows["requested_at"]))
+            answers = rows.filter(pc.and_(is_asked, pa.array(~failed(rows))))
+            kinds = _answer_kinds(answers)
+            # Of a secured key nobody knows the answer.
+            seen = np.array([kind is not None for kind in kinds], np.bool_)
+            is_empty = np.array([kind == AnswerKind.EMPTY for kind in kinds], np.bool_)[seen]
+            answers = answers.filter(pa.array(seen))
+            why = pc.binary_join_element_wise("finish_reason", answers["finish_reason"], " ")
+            counts.minutes[Floor.EMPTY_ANSWERS].add(answers["requested_at"], is_empty, why, now)
+
+        self._count(deployment, only - without, {Floor.EMPTY_ANSWERS: empty_answers})
+
+    def add_scores(
+        self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
+    ) -> None:
+        """Count rows of `scores` (columns of `monitor.detect.stats.scores.SCORE_COLUMNS`), but those of a backfill."""
+        kept = pa.scalar(now - KEPT, rows["requested_at"].type)
+        recent = pc.or_kleene(pc.greater_equal(rows["requested_at"], kept), pc.greater_equal(rows["scored_at"], kept))
+        rows = rows.filter(pc.and_kleene(recent, pc.invert(pc.fill_null(rows["is_backfill"], False))))
+
+        def refusals(counts: Counts) -> None:
+            valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
+            found = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], REFUSAL), False), valid))
+            counts.minutes[Floor.REFUSALS].add(found["requested_at"], floats(found["value"]) > 0, found["reason"], now)
+
+        def unscored(counts: Counts) -> None:
+            judges = filter(asks_llm, rows["judge"].unique().to_pylist())
+            asked = pc.is_in(rows["judge"], pa.array(judges, pa.string()))
+            judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
+            of_judge = pc.and_(pc.starts_with(judged["reason"], "judge_"), pc.not_equal(judged["reason"], _BUDGET))
+            bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))
+            counts.minutes[Floor.UNSCORED].add(judged["scored_at"], bad, judged["reason"], now)
+
+        self._count(deployment, only - without, {Floor.REFUSALS: refusals, Floor.UNSCORED: unscored})
+
+    def _count(self, deployment: str, chosen: Set[str], steps: Mapping[Floor, Callable[[Counts], None]]) -> None:
+        """Do the steps of the floors that are chosen and work; an error stops its floor alone."""
+        for floor, step in steps.items():
+            if floor in chosen and self.stopped.takes_rows((deployment, floor)):
+                try:
+                    step(self._counts[deployment])
+                except Exception as error:
+                    self._stop(deployment, floor, error)
+
+    def _stop(self, deployment: str, floor: Floor, error: Exception) -> None:
+        self._counts[deployment].drop(floor)
+        self.stopped.stop((deployment, floor), error)
+
+    def look(self, last: LastChanges, now: datetime) -> tuple[list[FloorChange], Readings]:
+        """Give what began or ended since the last changes, and how each floor of each deployment stands."""
+        readings: dict[str, dict[Floor, FloorReading]] = {name: {} for name in self._counts}
+        changes = self._switched_off(last, now)
+        for name, counts in self._counts.items():
+            for floor in _SHARES:
+                limit = getattr(self._settings.of(name), floor)
+                if limit is not None:
+                    check = ShareFloor(name, floor, limit, self._settings)
+                    try:
+                        found, readings[name][floor] = _look_at_share(
+                            check, counts, floor, last.get((name, floor)), now
+                        )
+                        changes += found
+                    except Exception as error:
+                        self._stop(name, floor, error)
+        silences = self._look_for_silences(last, now)
+        for name, reading in self._silence_readings(last, silences).items():
+            readings[name][Floor.NO_DATA] = reading
+        for (name, stopped), why in self.stopped.errors.items():
+            if not self.stopped.takes_rows((name, stopped)):
+                is_open = last.get((name, Floor(stopped)), (False, None))[0]
+                readings[name][Floor(stopped)] = FloorReading(is_open, stopped=repr(why), unjudged=_STOPPED)
+        return [*changes, *silences], readings
+
+    def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
+        """Give by deployment the applications that called it in the last day."""
+        return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
+
+    def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[FloorChange]:
+        """Give the alerts that begin or end with the latest runs that asked accepted cases again."""
+        watched = {name: run for name, run in latest.items() if self._settings.of(name).replay}
+        return list(changes_of_replays(watched, last))
+
+    def look_at_judges(
+        self, readings: Mapping[str, Mapping[str, JudgeReading]], last: LastChanges
+    ) -> list[FloorChange]:
+        """Give the alerts that begin or end with what is known of judges, by deployment and metric."""
+        watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
+        return list(changes_of_judges(watched, last))
+
+    def _switched_off(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+        return [
+            FloorChange(name, floor, AlertEvent.RESOLVED, now, "this floor is switched off")
+            for (name, floor), (is_open, _) in last.items()
+            if is_open and getattr(self._settings.of(name), floor) in (None, False)
+        ]
+
+    def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
+        answered = {name: one.request_times for name, one in self._counts.items() if one.answered_since is not None}
+        found = self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now)
+        for name, error in self._no_data.errors.items():
+            self._stop(name, Floor.NO_DATA, error)
+        return found
+
+    def _silence_readings(self, last: LastChanges, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
+        changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
+        return {
+            name: _silence_reading(counts, changed.get(name, last.get((name, Floor.NO_DATA), (False, None))[0]))
+            for name, counts in self._counts.items()
+            if self._settings.of(name).no_data is not None
+        }
+
+
+def _answer_kinds(rows: pa.Table) -> list[AnswerKind | None]:
+    """Give the kind of each answer of rows with ANSWER_COLUMNS."""
+    columns = rows.select(["answer_kind", "status", "error", "finish_reason", "has_text"]).to_pylist()
+    return [answer_kind_of(row, has_text=bool(row["has_text"])) for row in columns]
+
+
+def _look_at_share(
+    check: ShareFloor, counts: Counts, floor: Floor, last: tuple[bool, datetime] | None, now: datetime
+) -> tuple[list[FloorChange], FloorReading]:
+    minutes = counts.minutes.get(floor)
+    changes, reading = check.look(minutes or MinuteCounts(), last, now)
+    if minutes:
+        return changes, reading
+    # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
+    return [], replace(reading, active=last is not None and last[0])
+
+
+def _silence_reading(counts: Counts, is_open: bool) -> FloorReading:
+    times = counts.request_times
+    if is_open or (counts.answered_since is not None and times.is_known):
+        return FloorReading(is_open)
+    if counts.answered_since is None:
+        return FloorReading(False, unjudged="no request has been answered yet")
+    days, needed = times.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
+    return FloorReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")

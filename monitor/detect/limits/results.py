@@ -1,0 +1,80 @@
+"""Types of what floors find: the change of an alert, the numbers behind it, and the present reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from lake.spec.vocabulary import AlertEvent, Floor
+
+
+class ChangedJudge(msgspec.Struct, frozen=True):
+    """By how much the judge of a metric scores the same `answers` higher than at first, with its 95 % interval."""
+
+    metric: str
+    shift: float
+    lower: float
+    upper: float
+    answers: int
+
+
+class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The numbers behind a change: of a share the first ones, of silence and of judges only theirs."""
+
+    share: float | None = None
+    limit: float | None = None
+    ends_at: float | None = None
+    """Share at which the alert is over."""
+    requests: int | None = None
+    """All that the share is of: requests, answers or evaluations."""
+    bad: int | None = None
+    in_a_row: int | None = None
+    """How many at the end of the window were all bad."""
+    usual: float | None = None
+    """Usual share, where fewer than the minimum are enough as they are so many more than that."""
+    window_seconds: float | None = None
+    """Length of the stretch of event time."""
+    mostly: str | None = None
+    """The most frequent reason: a status, or a word."""
+    limit_seconds: float | None = None
+    """Silence that fires."""
+    usual_seconds: float | None = None
+    """Longest pause that is usual."""
+    all_silent: bool = False
+    """Whether no other deployment was heard later."""
+    callers: int = 0
+    """Where a message is made: deployments that called this one lately."""
+    failing_callers: tuple[str, ...] = ()
+    """Those of them that fail too, of which no message is sent."""
+    unnamed_failing_callers: int = 0
+    """How many more fail too, that the receiver of the message is not for."""
+    judges: tuple[ChangedJudge, ...] = ()
+    """The judges that changed, by metric."""
+
+
+@dataclass(frozen=True)
+class FloorChange:
+    """An alert of a floor begins or is over; `at` and `since` are event times."""
+
+    deployment: str
+    floor: Floor
+    change: AlertEvent
+    at: datetime
+    reason: str
+    since: datetime | None = None
+    details: FloorDetails | None = None
+
+
+@dataclass(frozen=True)
+class FloorReading:
+    """How a floor stands: the share now and its limit; None for silence, the share where there are too few."""
+
+    active: bool
+    share: float | None = None
+    limit: float | None = None
+    unjudged: str | None = None
+    """Why it cannot fire yet, in words; None where it can, and where it does."""
+    stopped: str | None = None
+    """The error for which it is not judged; then `active` is whether an alert is open."""

@@ -1,0 +1,119 @@
+"""Check of one share of one deployment against its limit."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lake.spec.vocabulary import AlertEvent, Floor
+from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
+from monitor.detect.limits.minute_counts import KEPT, LONGEST, MinuteCounts, Windows, minute_of, time_of
+from monitor.detect.limits.results import FloorChange, FloorDetails, FloorReading
+from monitor.detect.limits.settings import FloorSettings
+
+_OVER = 0.5
+"""An alert is over at this part of the limit, so that a share near the limit does not come and go."""
+_MINUTE = timedelta(minutes=1)
+_REASONS = {
+    (True, True): "the share reached its limit",
+    (True, False): "far more than usual, at few requests",
+    (False, True): "the share fell to half its limit",
+    (False, False): "the latest, which are few, were good",
+}
+"""By whether it begins, and whether there are enough for a share."""
+
+
+class ShareFloor:
+    """One floor of one deployment.
+
+    It fires with the first minute whose window has at least `minimum_requests` and a share of bad ones of at least
+    the limit, or, at any number, with the first minute until which the share has risen beyond chance (`has_risen`). It
+    is over with the first later minute whose window has a share of at most half the limit, after eight minutes with
+    requests and no bad one where there are too few for a share, or a day after the last request. Only the last day is
+    judged, by the clock, and nothing up to the last recorded change.
+    """
+
+    def __init__(self, deployment: str, floor: Floor, limit: float, settings: FloorSettings) -> None:
+        self._deployment, self._floor, self._limit, self._settings = deployment, floor, limit, settings
+
+    def look(
+        self,
+        minutes: MinuteCounts,
+        last_change: tuple[bool, datetime] | None,
+        now: datetime,
+    ) -> tuple[list[FloorChange], FloorReading]:
+        """Give what began or ended after the last change, if any, and how things are now.
+
+        The last change says whether an alert is open, and since when. No good past is needed: a deployment that has
+        failed from its first request on fires as others do.
+        """
+        is_open, since = last_change or (False, now - KEPT)
+        windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
+        enough = windows.totals >= self._settings.minimum_requests
+        by_share = enough & (windows.bad >= self._limit * windows.totals)
+        begins = by_share | (self._risen(minutes, windows, since) & (windows.bad >= self._limit * windows.totals))
+        ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
+        judged = windows.ends > minute_of(max(since, now - LONGEST))
+        changes: list[FloorChange] = []
+        place = 0
+        while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
+            place += int(found[0])
+            is_open = not is_open
+            changes.append(self._change(minutes, windows, place, is_open, has_share=bool(enough[place])))
+            place += 1
+        last = time_of(int(windows.ends[-1])) if windows.ends.size else None
+        if is_open and (last is None or now - last > LONGEST):
+            is_open = False
+            at = max(since + _MINUTE, last + LONGEST) if last else now
+            changes.append(FloorChange(self._deployment, self._floor, AlertEvent.RESOLVED, at, "no request for a day"))
+        share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
+        unjudged = None if is_open else self._unjudged(windows, now)
+        return changes, FloorReading(is_open, share, self._limit, unjudged)
+
+    def _risen(self, minutes: MinuteCounts, windows: Windows, since: datetime) -> NDArray[np.bool_]:
+        """Say of each minute whether the share has risen since the last change."""
+        risen = np.zeros(len(windows.ends), dtype=np.bool_)
+        later = windows.ends > minute_of(since)
+        if later.any():
+            risen[later] = has_risen(windows.ends[later], windows.shares[later], minutes.usual, self._limit)
+        return risen
+
+    def _unjudged(self, windows: Windows, now: datetime) -> str | None:
+        """Say why the newest window cannot fire."""
+        minimum = self._settings.minimum_requests
+        total = int(windows.totals[-1]) if windows.ends.size else 0
+        if total < minimum:
+            return f"too few for a share: {total:,} of {minimum:,} within a day; many bad ones in a row still fire"
+        last = time_of(int(windows.ends[-1]))
+        if last <= now - LONGEST:
+            return f"the newest is older than a day: {last:%Y-%m-%d %H:%M} UTC"
+        return None
+
+    def _change(
+        self, minutes: MinuteCounts, windows: Windows, place: int, begins: bool, has_share: bool
+    ) -> FloorChange:
+        first, last = int(windows.firsts[place]), int(windows.ends[place])
+        total, bad = int(windows.totals[place]), int(windows.bad[place])
+        mostly = max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]
+        details = FloorDetails(
+            share=bad / total,
+            limit=self._limit,
+            ends_at=_OVER * self._limit,
+            requests=total,
+            bad=bad,
+            in_a_row=int(windows.in_a_row[place]) if begins else None,
+            usual=None if has_share or not begins else usual_share(minutes.usual),
+            window_seconds=max(self._settings.window, (last - first + 1) * _MINUTE).total_seconds(),
+            mostly=mostly,
+        )
+        return FloorChange(
+            self._deployment,
+            self._floor,
+            AlertEvent.FIRING if begins else AlertEvent.RESOLVED,
+            time_of(last),
+            _REASONS[begins, has_share],
+            since=time_of(minutes.first_bad(first, last)) if begins else None,
+            details=details,
+        )

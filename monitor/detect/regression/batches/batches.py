@@ -1,0 +1,210 @@
+"""Batches of event time: the scores of one stream that are looked at together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from monitor.detect.regression.arrays import Floats, Integers, Times, begins_of, microseconds, sizes_of
+from monitor.detect.regression.batches.worst_answers import WorstByBatch, worst_of_each
+from monitor.detect.regression.observations import Observations, Segment
+from monitor.detect.regression.segments.partition import in_use
+
+_LARGEST_WEIGHT_RATIO = 10.0
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumns:
+    """Scores in columns: times, ids, `values` in [0, 1] and `weights`, the inverse of sampling probabilities.
+
+    `segments` are places in `kinds`.
+    """
+
+    at: Times
+    conversations: pa.DictionaryArray
+    questions: pa.DictionaryArray
+    responses: pa.DictionaryArray
+    values: Floats
+    weights: Floats
+    segments: Integers
+    kinds: tuple[Segment, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def where(self, chosen: NDArray[np.bool_]) -> ScoreColumns:
+        """Give some of them."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        ids = self.conversations.filter(mask), self.questions.filter(mask), self.responses.filter(mask)
+        numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
+        return ScoreColumns(self.at[chosen], *ids, *numbers, self.kinds)
+
+    def alone(self) -> ScoreColumns:
+        """Give them without the ids and kinds of others, that they were among."""
+        ids = _alone(self.conversations), _alone(self.questions), _alone(self.responses)
+        segments, kinds = in_use(self.segments, self.kinds)
+        return ScoreColumns(self.at, *ids, self.values, self.weights, segments, kinds)
+
+    @classmethod
+    def together(cls, parts: list[ScoreColumns]) -> ScoreColumns:
+        """Put them behind each other."""
+        if len(parts) == 1:
+            return parts[0]
+        kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
+        places = {kind: place for place, kind in enumerate(kinds)}
+        segments = [np.array([places[kind] for kind in part.kinds], dtype=np.intp)[part.segments] for part in parts]
+        return cls(
+            np.concatenate([part.at for part in parts]),
+            _together([part.conversations for part in parts]),
+            _together([part.questions for part in parts]),
+            _together([part.responses for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate(segments),
+            kinds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedBatches:
+    """Batches that were closed, in order of time: their conversations, when each ends, and its worst answers."""
+
+    observations: Observations
+    ends: Times
+    worst: WorstByBatch
+
+
+@dataclass(slots=True, init=False, eq=False)
+class Batches:
+    """Puts one stream's scores into batches of event time and closes each once the stream has passed it.
+
+    Batches begin at whole multiples of `length` since 1970. One closes when a time at least `grace` after its end
+    has been seen. A score that comes later joins the oldest batch that is still open, as if it had been asked at
+    that batch's start. So the batches are the same however the scores are handed over, as long as they come in order of
+    time or at most `grace` late.
+
+    An observation is a conversation in a batch. The same question in a batch counts once, whoever asked it: with the
+    weighted mean of its scores, in the conversation that asked it first, so that a load test or a bot is no more than
+    one observation. The value of a conversation is the weighted mean of its questions, and its segment that of the
+    first. Its weight is their mean weight, cut at a cap and divided by it, so that it is in (0, 1] and no
+    bet can lose more than it has. The cap is the largest weight of the batch before, at most ten times the smallest
+    one there: it must be known before the batch, as a cap taken from the batch itself would depend on the values that
+    are bet on. Only the first batch, which is always part of the reference, is its own cap.
+    """
+
+    _length: int
+    _grace: int
+    _open: list[ScoreColumns]
+    _oldest: int | None
+    _first_open: int | None
+    _cap: float | None
+
+    def __init__(self, length: timedelta, grace: timedelta) -> None:
+        self._length = length // _MICROSECOND
+        self._grace = grace // _MICROSECOND
+        self._open = []
+        self._oldest = None
+        self._first_open = None
+        """Number of the first batch, counted from 1970, that is not closed."""
+        self._cap = None
+
+    def add(self, rows: ScoreColumns) -> None:
+        """Put scores into their batches, or into the oldest open one if theirs is closed."""
+        if not len(rows):
+            return
+        oldest = int(rows.at.min()) // self._length
+        self._oldest = oldest if self._oldest is None else min(self._oldest, oldest)
+        self._open.append(rows)
+
+    def close(self, watermark: datetime) -> ClosedBatches | None:
+        """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
+        until = (microseconds(watermark) - self._grace) // self._length
+        if self._oldest is None or self._oldest >= until:
+            return None
+        if self._first_open is not None and self._first_open >= until:
+            return None
+        rows = self._take(until * self._length)
+        numbers = rows.at // self._length
+        if self._first_open is not None:
+            numbers = np.maximum(numbers, self._first_open)
+        found = self._observations(rows, numbers)
+        worst = worst_of_each((numbers + 1) * self._length, rows.at, rows.values, rows.responses)
+        self._first_open = int(numbers.max()) + 1
+        return ClosedBatches(found, worst.ends[begins_of(worst.ends)], worst)
+
+    def _take(self, limit: int) -> ScoreColumns:
+        closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]
+        # Else a few open scores would hold the ids of a year.
+        self._open = [rest.alone() for rows in self._open if len(rest := rows.where(rows.at >= limit))]
+        self._oldest = min((int(rows.at.min()) // self._length for rows in self._open), default=None)
+        return ScoreColumns.together(closing)
+
+    def _observations(self, rows: ScoreColumns, numbers: Times) -> Observations:
+        asked = _questions(rows, numbers)
+        # Where two are asked at the same time, the order must not depend on the portions in which rows came.
+        conversations = _ranks(rows.conversations)[asked.first]
+        numbers, at = numbers[asked.first], rows.at[asked.first]
+        order = np.lexsort((asked.weights, asked.values, at, conversations, numbers))
+        numbers, conversations = numbers[order], conversations[order]
+        begins = begins_of(numbers, conversations)
+        values, weights = asked.values[order], asked.weights[order]
+        summed = np.add.reduceat(weights, begins)
+        means = np.add.reduceat(values * weights, begins) / summed
+        numbers = numbers[begins]
+        batches = begins_of(numbers)
+        at = np.maximum(at[order][begins], numbers * self._length)
+        mean_weights = summed / sizes_of(begins, len(values))
+        return Observations(
+            at, np.clip(means, 0.0, 1.0), self._capped(mean_weights, batches),
+            rows.segments[asked.first][order][begins], batches, rows.kinds,
+        )  # fmt: skip
+
+    def _capped(self, weights: Floats, begins: Integers) -> Floats:
+        most, least = np.maximum.reduceat(weights, begins), np.minimum.reduceat(weights, begins)
+        following = np.minimum(most, _LARGEST_WEIGHT_RATIO * least)
+        caps = np.concatenate([following[:1] if self._cap is None else [self._cap], following[:-1]])
+        self._cap = float(following[-1])
+        of_each = np.repeat(caps, sizes_of(begins, len(weights)))
+        return np.asarray(np.minimum(weights, of_each) / of_each)
+
+
+@dataclass(frozen=True, slots=True)
+class _Questions:
+    """Questions of batches: the place of the score that each was asked with first, their mean and mean weight."""
+
+    first: Integers
+    values: Floats
+    weights: Floats
+
+
+def _questions(rows: ScoreColumns, numbers: Times) -> _Questions:
+    questions = np.asarray(rows.questions.indices)
+    order = np.lexsort((_ranks(rows.conversations), rows.weights, rows.values, rows.at, questions, numbers))
+    begins = begins_of(numbers[order], questions[order])
+    values, weights = rows.values[order], rows.weights[order]
+    summed = np.add.reduceat(weights, begins)
+    means = np.add.reduceat(values * weights, begins) / summed
+    return _Questions(order[begins], means, summed / sizes_of(begins, len(values)))
+
+
+def _ranks(ids: pa.DictionaryArray) -> Integers:
+    """Place of each id in alphabetical order."""
+    ranks = np.empty(len(ids.dictionary), dtype=np.intp)
+    ranks[np.asarray(pc.sort_indices(ids.dictionary))] = np.arange(len(ids.dictionary))
+    return np.asarray(ranks[np.asarray(ids.indices)])
+
+
+def _alone(ids: pa.DictionaryArray) -> pa.DictionaryArray:
+    return ids.dictionary_decode().dictionary_encode()
+
+
+def _together(ids: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    return pa.chunked_array(ids).unify_dictionaries().combine_chunks()

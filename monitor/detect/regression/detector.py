@@ -1,0 +1,399 @@
+"""Detector of one stream: it learns a reference, watches for a regression, then for its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+import numpy as np
+
+from lake.spec.vocabulary import Tier
+from monitor.detect.regression.arrays import Floats, Integers, Times, moment
+from monitor.detect.regression.baselines import Baselines, bets_of
+from monitor.detect.regression.e_detector.alarm import Alarm
+from monitor.detect.regression.e_detector.bets import ALL
+from monitor.detect.regression.e_detector.betting import Interval, mean_interval, weighted_mean
+from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
+from monitor.detect.regression.e_detector.power import DetectionPower
+from monitor.detect.regression.new_classes import NewClass, NewClassWarning
+from monitor.detect.regression.observations import Observation, Observations
+from monitor.detect.regression.reading import Reading, Status
+from monitor.detect.regression.recovery import Recovery
+from monitor.detect.regression.segments.classes import TrafficClasses
+from monitor.detect.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
+from monitor.detect.regression.segments.others import is_of, names_with_worst_class
+from monitor.detect.regression.settings import RegressionSettings
+
+_DROP, _SMALL_DROP = 0.1, 0.05
+_SOON = timedelta(days=7)
+_LONGEST = timedelta(days=36_525)
+_AT_ONCE = 1 << 14
+"""Conversations."""
+_TOLD_FOR = timedelta(days=7) // timedelta(microseconds=1)
+"""How long the warning of a new class stays."""
+_ENOUGH = 100
+"""Conversations since a fall, from which its mean is known well enough: that of the first ones is often too low."""
+_LEFT_OF_FALL = 1 / 3
+"""Part of a fall that is left where it counts as recovering; a half is too much, as a first estimate is too large."""
+_LATEST = 200
+"""Conversations that say how a stream does now."""
+
+
+@dataclass(slots=True, init=False, eq=False)
+class Detector:
+    """Finds a lasting fall of a stream's mean below its reference, with a stated rate of false alarms.
+
+    A regression fires (`warn`) when the evidence for "the mean is below the baseline of the reference" (see
+    `Evidence`, `Reference`) reaches the number of batches in `false_alarm_every`, and pages when it reaches that in
+    `page_every` times the number of streams. It is resolved when the same evidence for "the mean is above the
+    baseline", begun at the alarm, reaches the first of these. Then the watch starts again. The mirror image of it,
+    above the upper end of the reference, says whether the stream has improved.
+
+    Where attributes of the traffic explain the scores, each of its segments has a baseline of its own (`Baselines`),
+    and the evidence is for "the mean of some segment is below its baseline" (`Mixture`): however the shares of
+    the segments change, nothing fires as long as none of them is worse.
+    """
+
+    _settings: RegressionSettings
+    _may_page: bool
+    _baselines: Baselines
+    _classes: TrafficClasses
+    _window: Observations
+    _batch_starts: Times
+    _batch_sizes: Integers
+    _worse: Alarm
+    _better: Alarm
+    _log_page_threshold: float
+    _history: BatchHistory
+    _tier: Tier | None
+    _fallen: int
+    _change: ChangePoint | None
+    _new_class: NewClassWarning | None
+    _recovery: Recovery | None
+    _reading: Reading | None
+
+    def __init__(self, settings: RegressionSettings, *, may_page: bool = True) -> None:
+        """Without `may_page` no evidence makes a regression a page."""
+        self._settings = settings
+        self._may_page = may_page
+        self._baselines = Baselines(settings)
+        self._classes = TrafficClasses()
+        self._window = Observations.of([])
+        self._batch_starts, self._batch_sizes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.intp)
+        self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
+        self._log_page_threshold = settings.log_page_threshold
+        self._history = BatchHistory()
+        self._tier = None
+        self._fallen = ALL
+        self._change = None
+        self._new_class = None
+        self._recovery = None
+        self._reading = None
+
+    @property
+    def status(self) -> Status:
+        """Where the stream stands."""
+        if self._baselines.baseline is None:
+            return Status.LEARNING
+        return Status.REGRESSED if self._worse.is_on or self._new_class else Status.WATCHING
+
+    @property
+    def beyond(self) -> Mapping[str, int]:
+        """How many conversations have values beyond the first 500, by attribute; see `TrafficClasses`."""
+        return self._classes.beyond
+
+    def update(self, batch: Sequence[Observation], streams: int = 1) -> Reading | None:
+        """Take in one batch; its order does not matter, and an empty one is no batch. `streams` are those of the fleet.
+
+        Returns the reading if a regression fires or reaches the next tier (its status is REGRESSED) or is resolved
+        (WATCHING), else None.
+        """
+        return next((reading for _, reading in self.changes(Observations.of(batch), np.array([streams]))), None)
+
+    def changes(self, found: Observations, streams: Integers) -> Iterator[tuple[int, Reading]]:
+        """Take in batches, in order of time, each with the number of streams of the fleet; see `update`.
+
+        Gives the place and the reading of each batch that has one, before later batches are taken in: an error in those
+        does not lose it. In whatever portions they come, batches give the same to the last bit.
+        """
+        log_page_thresholds = self._settings.log_page_threshold + np.log(streams)
+        mine = self._classes.numbered(found.ordered())
+        begin = 0
+        while begin < mine.batches:
+            run = mine.between(begin, self._end_of_run(mine, begin))
+            taken, reading = self._take_run(run, log_page_thresholds[begin : begin + run.batches])
+            begin += taken
+            if reading is not None:
+                yield begin - 1, reading
+
+    @property
+    def reading(self) -> Reading:
+        """What is known after the last batch; the first look after each takes some milliseconds."""
+        if self._reading is None:
+            self._reading = self._read(self._worse.log_evidence, self._change, self._change)
+        return self._reading
+
+    def is_worse_since(self, at: datetime) -> bool:
+        """Whether the conversations from then on, alone, say that the latest regression goes on.
+
+        That is so where the 95 % interval of their mean is below the baseline, of the segment that fell or of all.
+        """
+        since, level = self._window.since(at), self._baselines.baseline
+        mine = np.ones(len(since), dtype=np.bool_)
+        if self._fallen != ALL:
+            mine, level = self._baselines.numbers(since) == self._fallen, float(self._baselines.levels[self._fallen])
+        if level is None or not mine.any():
+            return False
+        return mean_interval(since.values[mine], since.weights[mine]).upper < level
+
+    def mean_below(self, quality: float, at: datetime) -> Interval | None:
+        """Give the mean of the latest conversations from then on, where its 95 % interval is below a quality."""
+        since = self._window.since(at)
+        found = mean_interval(since.values[-_LATEST:], since.weights[-_LATEST:]) if since else None
+        return found if found is not None and found.upper < quality else None
+
+    def _end_of_run(self, found: Observations, begin: int) -> int:
+        """Give the end of the batches that can be taken at once: the baselines, and the memory, are enough for them."""
+        small = int(np.searchsorted(found.begins, found.begins[begin] + _AT_ONCE, side="right")) - 1
+        end = max(begin + 1, small if small < found.batches - 1 else found.batches)
+        if self._worse.is_on:
+            # It may be after any batch that enough is known of the fall to look for a recovery.
+            return begin + 1 if self._recovery is None else end
+        if self._new_class is not None:
+            # The warning ends with its batch, in whatever portions they come.
+            end = min(end, max(begin, int(np.searchsorted(found.starts, self._new_class.until))) + 1)
+        return begin + self._baselines.until_change(found.between(begin, end))
+
+    def _take_run(self, run: Observations, log_page_thresholds: Floats) -> tuple[int, Reading | None]:
+        """Take in batches up to the first after which a reading is due; gives how many these were."""
+        was_on, baselines = self._worse.is_on, self._baselines
+        numbers, levels, shares = baselines.numbers(run), baselines.levels, baselines.whole_shares
+        level, ceiling, ceilings = baselines.level, baselines.ceiling, baselines.ceilings
+        taken, changed = run.batches, None
+        if level is not None:
+            falls = bets_of(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
+            looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
+            taken, changed = self._worse.take(falls, baselines.segments, looks)
+            run = run.between(0, taken)
+            numbers = numbers[: len(run)]
+        if was_on and self._recovery is not None:
+            mine = np.ones(len(run), dtype=np.bool_) if self._fallen == ALL else numbers == self._fallen
+            self._recovery.add(run.values[mine], run.weights[mine], run.numbers[mine], run.starts)
+        known = numbers if baselines.segments > 1 else None
+        self._history.add(baselines.without_mix(run.values, numbers), run.weights, run.numbers, run.starts, known)
+        # The reference may learn from a batch only after the bet on it is settled.
+        if not was_on:
+            baselines.add(run)
+        if ceiling is not None:
+            # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
+            rises = bets_of(run, run.values, numbers, ceilings, shares, ceiling)
+            done = 0
+            while done < taken:
+                done += self._better.take(rises.between(done, taken), baselines.segments)[0]
+        self._log_page_threshold = float(log_page_thresholds[taken - 1])
+        self._reading = None
+        self._remember(run)
+        reading = self._reading_after(changed, run.starts[-1])
+        if self._worse.is_on and self._recovery is None and self._change is not None:
+            self._recovery = self._recovery_from(self._change)
+        return taken, reading
+
+    def _remember(self, run: Observations) -> None:
+        kept = self._settings.reference_observations
+        self._window = self._window.joined(run, kept)
+        self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:].copy()
+        self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:].copy()
+
+    def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
+        if changed == "off":
+            self._recovery = None
+            began, self._change, self._tier = self._change, None, None
+            recovery = self._history.rise(self._fallen)
+            self._history.begin_again()
+            return self._read(self._worse.log_evidence_against, began, recovery or began)
+        if changed == "on":
+            self._fallen = self._worse.leading
+            self._change = self._history.fall(self._fallen) or ChangePoint.known(moment(int(start)))
+            self._history.begin_again()
+            self._tier = Tier.WARN
+            self._new_class = None
+        elif changed is None and not self._worse.is_on:
+            return self._reading_of_new_class(int(start))
+        has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
+        pages = self._may_page and has_evidence and self._tier != Tier.PAGE
+        if pages:
+            self._tier = Tier.PAGE
+        return self.reading if pages or changed else None
+
+    def _recovery_from(self, change: ChangePoint) -> Recovery | None:
+        """Begin to look for a recovery, once the mean of what fell is known from enough conversations; None before."""
+        baselines, since = self._baselines, self._window.since(change.level_from)
+        mine = np.ones(len(since), dtype=np.bool_)
+        mean = baselines.mean
+        if self._fallen != ALL:
+            mine, mean = baselines.numbers(since) == self._fallen, float(baselines.means[self._fallen])
+        if mean is None or mine.sum() < _ENOUGH:
+            return None
+        level = mean - _LEFT_OF_FALL * (mean - weighted_mean(since.values[mine], since.weights[mine]))
+        return Recovery(level) if 0.0 < level < 1.0 else None
+
+    def _reading_of_new_class(self, start: int) -> Reading | None:
+        """Give the reading after a batch where a new class is to be told, or was told long enough."""
+        told, baselines = self._new_class, self._baselines
+        if told is not None:
+            if start < told.until:
+                return None
+            reading = replace(self.reading, status=Status.WATCHING)
+            self._new_class, self._change, self._tier, self._reading = None, None, None, None
+            return reading
+        number = baselines.new_and_worse()
+        if number is None:
+            return None
+        since = baselines.references[number].first or start
+        self._new_class, self._tier = NewClassWarning(number - baselines.segments, since, start + _TOLD_FOR), Tier.WARN
+        self._change = ChangePoint.known(moment(since))
+        return self.reading
+
+    def _described(self, told: NewClassWarning | None) -> NewClass | None:
+        baselines = self._baselines
+        if told is None or baselines.mean is None:
+            return None
+        number = told.number + baselines.segments
+        mine = baselines.numbers(self._window) == number
+        mean = baselines.references[number].mean or 0.0
+        return NewClass(baselines.names[number], float(mine.mean()), mean, baselines.mean)
+
+    def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
+        baselines = self._baselines
+        window = mean_interval(self._window.values, self._window.weights) if self._window else None
+        since = None if mean_from is None else self._window.since(mean_from.level_from)
+        changed = mean_interval(since.values, since.weights) if since else None
+        known = baselines.interval if changed else None
+        sight = self._sight()
+        parts = self._split(since or self._window)
+        shown = parts if parts and len(parts.segments) > 1 else Decomposition(())
+        settings = self._settings
+        return Reading(
+            status=self.status,
+            tier=self._tier,
+            reference_observations=baselines.whole.observations,
+            reference_needed=self._settings.reference_observations,
+            learning_left=self._learning_left(),
+            reference_mean=baselines.mean,
+            baseline=baselines.baseline,
+            can_fire=bool((baselines.levels > 0.0).any()),
+            observations=len(self._window),
+            mean=window.mean if window else None,
+            mean_lower=window.lower if window else None,
+            mean_upper=window.upper if window else None,
+            log_evidence=log_evidence,
+            log_threshold=self._settings.log_threshold,
+            log_page_threshold=self._log_page_threshold,
+            false_alarm_every=settings.page_every if self._tier == Tier.PAGE else settings.false_alarm_every,
+            latest=moment(int(self._window.at[-1])) if self._window else None,
+            since=began.at if began else None,
+            since_earliest=began.earliest if began else None,
+            since_latest=began.latest if began else None,
+            onset=began.kind if began else None,
+            onset_hours=began.hours if began else None,
+            since_mean=changed.mean if changed else None,
+            since_lower=changed.lower if changed else None,
+            since_upper=changed.upper if changed else None,
+            since_observations=len(since) if since else 0,
+            drop=baselines.mean - changed.mean if known and changed and baselines.mean is not None else None,
+            drop_lower=known.lower - changed.upper if known and changed else None,
+            drop_upper=known.upper - changed.lower if known and changed else None,
+            recovering_since=self._recovery.since if self._recovery else None,
+            improved=self._better.is_on,
+            smallest_drop=sight.smallest_drop,
+            delay=sight.delay,
+            small_delay=sight.small_delay,
+            small_conversations=sight.small_conversations,
+            within=parts.within if parts else None,
+            mix=parts.mix if parts else None,
+            segments=shown.segments,
+            most_worsened=self._named(shown),
+            not_learned=self._not_learned(),
+            beyond=tuple(sorted(self.beyond.items())),
+            new_class=self._described(self._new_class),
+        )
+
+    def _split(self, after: Observations) -> Decomposition | None:
+        baselines = self._baselines
+        if self.status is Status.LEARNING or not after:
+            return None
+        found = shares_and_means(baselines.numbers(after), after.values, after.weights, len(baselines.references))
+        return decompose(self._names_after(after), (baselines.shares, baselines.means), found)
+
+    def _names_after(self, after: Observations) -> tuple[str, ...]:
+        """Give the names of the segments, that of the others with the class in it that fell."""
+        baselines, others = self._baselines, len(self._baselines.partition.kept)
+        known = after.where(baselines.numbers(after) <= others)
+        names = names_with_worst_class(baselines.partition, known, float(baselines.means[others]))
+        return (*names, *baselines.names[len(names) :])
+
+    def _named(self, parts: Decomposition) -> SegmentChange | None:
+        """Give the segment that fired, or the one with the greatest part in a fall where all together did."""
+        fired = self._baselines.names[self._fallen] if self._tier and self._fallen != ALL else None
+        return next((one for one in parts.segments if fired and is_of(one.name, fired)), parts.most_worsened)
+
+    def _not_learned(self) -> int:
+        if self.status is Status.LEARNING:
+            return 0
+        return int(np.isnan(self._levels).sum())
+
+    @property
+    def _levels(self) -> Floats:
+        """Baseline of each observation of the window."""
+        return np.asarray(self._baselines.levels[self._baselines.numbers(self._window)])
+
+    @property
+    def _watched_for(self) -> timedelta:
+        """From the first remembered batch to the last."""
+        return moment(int(self._batch_starts[-1])) - moment(int(self._batch_starts[0]))
+
+    def _learning_left(self) -> timedelta | None:
+        if self.status is not Status.LEARNING or len(self._batch_sizes) < 2:
+            return None
+        observed = self._baselines.whole.observations
+        missing = max(0, self._settings.reference_observations - observed)
+        by_count = _repeated(self._watched_for + self._settings.batch, missing / observed)
+        return max(by_count, self._settings.reference_time - self._watched_for)
+
+    def _sight(self) -> _Sight:
+        mean = self._baselines.mean
+        if self.status is not Status.WATCHING or mean is None:
+            return _Sight()
+        watched = self._levels > 0.0
+        if not watched.any():
+            return _Sight()
+        # Hours without a conversation are no batches, but they pass.
+        batch = max(self._watched_for / max(1, len(self._batch_sizes) - 1), self._settings.batch)
+        threshold = self._settings.log_threshold + (np.log(2.0) if self._baselines.segments > 1 else 0.0)
+        per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
+        values, weights = self._window.values[watched], self._window.weights[watched]
+        power = DetectionPower(values, weights, self._levels[watched], per_batch, threshold)
+        delay, small_delay = power.delay(mean - _DROP), power.delay(mean - _SMALL_DROP)
+        return _Sight(
+            power.smallest_drop(mean, _SOON / batch),
+            _repeated(batch, delay) if np.isfinite(delay) else None,
+            _repeated(batch, small_delay) if np.isfinite(small_delay) else None,
+            small_delay * float(np.mean(self._batch_sizes)) if np.isfinite(small_delay) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What of a `Reading` says how soon a drop would be found."""
+
+    smallest_drop: float | None = None
+    delay: timedelta | None = None
+    small_delay: timedelta | None = None
+    small_conversations: float | None = None
+
+
+def _repeated(span: timedelta, times: float) -> timedelta:
+    """Give it so many times, a century at most: after a first score of the year 1 batches seem centuries apart."""
+    return span * min(times, _LONGEST / span)

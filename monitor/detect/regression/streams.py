@@ -1,0 +1,394 @@
+"""The detectors of all streams: new rows of `scores` in, regressions that begin or end out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from lake.spec.vocabulary import AlertEvent, Tier
+from monitor.detect.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
+from monitor.detect.regression.batches.batches import Batches, ClosedBatches
+from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows
+from monitor.detect.regression.detector import Detector
+from monitor.detect.regression.reading import Reading, Status, StreamKey, Transition
+from monitor.detect.regression.releases import Releases
+from monitor.detect.regression.scale import Scale
+from monitor.detect.regression.segments.classes import MOST_VALUES
+from monitor.detect.regression.settings import RegressionSettings
+from monitor.detect.regression.stopped import StoppedStreams, StreamName, by_metric, of_metrics
+from monitor.detect.regression.stream import Stream, StreamsState
+
+logger = logging.getLogger(__name__)
+_SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
+"""Of two readings the one that says more is the stream's."""
+
+
+SILENT = timedelta(weeks=4)
+"""Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
+
+
+class Streams:
+    """One detector for each deployment, metric and metric version, fed with rows of the `scores` table.
+
+    - An observation is a conversation (`chat_id`; without one the answer alone) within a batch of event time.
+    - A batch closes once the stream's latest `requested_at` is `grace` after its end, or, where nothing new comes,
+      once the clock is so and has moved by `batch` and `grace` since the last new row. A score that comes after
+      that joins the oldest open batch.
+    - A score of a backfill is left out: it is about the past of a stream that has moved on, and would be taken for
+      traffic of the oldest open batch, or after a restart for a part of the reference.
+    - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
+      in the future; `skipped` counts them by reason, and the first of each reason is logged.
+    - A sampling probability of null counts as 1.
+    - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
+      none, so that its score counts like one of an unknown class.
+    - An attribute of traffic with too many values is named in the log, once; see `TrafficClasses`.
+    - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
+      two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
+    - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
+      deployments that had scores before that end, so that the promise is one for all of them together, and history read
+      again comes to the same alarms.
+    - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
+      and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
+    - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
+    - A metric in which an error arises stops, and the others go on: what its detectors know may be the half of a batch,
+      so it is dropped. What was found before stays found. New rows are left out (`stopped`) until all rows come again.
+
+    Not safe for use by several threads at once.
+    """
+
+    def __init__(self, settings: RegressionSettings, releases: Releases | None = None) -> None:
+        self._settings = settings
+        self._releases = releases or Releases()
+        self._streams: dict[tuple[StreamKey, Scale, bool], Stream] = {}
+        """By key, scale, and whether the scores rest on proposed cases."""
+        self._grouper = ScoreGrouper(settings.segment_by)
+        self._firing: dict[StreamKey, set[bool]] = {}
+        """In which scores of a stream there is a regression: those by proposed cases, the others."""
+        self._logged: set[str] = set()
+        """Attributes with too many values that the log has named."""
+        self._found: list[Transition] = []
+        self._closed: set[str] = set()
+        self._dropped: dict[StreamName, tuple[datetime, datetime]] = {}
+        """Of metrics whose streams were dropped: their first score, and when, by the clock, their last new row came."""
+        self.stopped = StoppedStreams("is not watched for regressions")
+
+    @property
+    def skipped(self) -> Mapping[SkipReason, int]:
+        """How many rows took no part, by reason."""
+        return dict(self._grouper.skipped)
+
+    def add(
+        self, scores: pa.Table, now: datetime, only: Set[str] | None = None, without: Set[str] = frozenset()
+    ) -> None:
+        """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`.
+
+        `only` and `without` name metrics. An error stops its metric alone.
+        """
+        scores = of_metrics(scores, only, without)
+        # What is far in the future would close every batch until then.
+        for stream_rows in self._grouped(scores, now + self._settings.grace):
+            if not self.stopped.takes_rows(stream_rows.key.of_metric):
+                self._grouper.skipped["stopped"] += len(stream_rows.rows)
+                self._note_dropped(stream_rows.key.of_metric, stream_rows.first, now)
+                continue
+            try:
+                self._take_in(stream_rows, now)
+            except Exception as error:
+                self._stop(stream_rows.key.of_metric, error)
+
+    def _grouped(self, scores: pa.Table, latest: datetime) -> list[StreamRows]:
+        """Group rows by stream; where that fails, metric by metric, so that only those stop whose rows it fails for."""
+        skipped = self._grouper.skipped.copy()
+        try:
+            return list(self._grouper.group(scores, latest))
+        except Exception:
+            self._grouper.skipped = skipped
+        found: list[StreamRows] = []
+        for metric, rows in by_metric(scores):
+            try:
+                found += list(self._grouper.group(rows, latest))
+            except Exception as error:
+                self._stop(metric, error)
+        return found
+
+    def _take_in(self, stream_rows: StreamRows, now: datetime) -> None:
+        place = stream_rows.key, stream_rows.scale, stream_rows.by_proposed
+        if place[0].of_metric in self.stopped.errors:
+            # What comes again to learn anew is not new.
+            now = self._dropped.get(place[0].of_metric, (now, now))[1]
+        stream = self._streams.get(place)
+        if stream is None:
+            batches, detector = Batches(self._settings.batch, self._settings.grace), self._detector(place[2])
+            stream = Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
+            self._streams[place] = stream
+        stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
+        stream.last_added_at = now
+        stream.batches.add(stream_rows.rows)
+
+    def advance(self, now: datetime) -> list[Transition]:
+        """Close batches; returns what began or ended since the last call, in order of time.
+
+        Call it where nothing was added too: only so do the last batches of idle streams close.
+        """
+        self._close(now)
+        found, self._found = self._found, []
+        return found
+
+    def close_batches(self) -> None:
+        """Close batches, and keep for `advance` what began or ended: between two portions of a long history.
+
+        By what was added alone: an idle stream may only not have been read.
+        """
+        self._close(None)
+
+    def _close(self, now: datetime | None) -> None:
+        begun = self._begun()
+        found: list[tuple[Transition, bool]] = []
+        for place, stream in list(self._streams.items()):
+            key, scale, _ = place
+            if place not in self._streams:
+                continue  # Another stream of its metric has stopped.
+            try:
+                closed = stream.batches.close(self._watermark(key, scale, now))
+                if closed is not None:
+                    self._closed.add(key.deployment)
+                    # One by one: what was found before an error stays.
+                    found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
+                    self._log_beyond(key, stream.detector)
+            except Exception as error:
+                self._stop(key.of_metric, error)
+        self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
+
+    def take_closed(self) -> set[str]:
+        """Give, once, the deployments of which batches were closed."""
+        closed, self._closed = self._closed, set()
+        return closed
+
+    def state_of(self, deployment: str) -> StreamsState:
+        """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
+        streams = {place: stream for place, stream in self._streams.items() if place[0].deployment == deployment}
+        firing = {key: found for key, found in self._firing.items() if key.deployment == deployment}
+        return StreamsState(streams, firing)
+
+    def restore(self, state: StreamsState) -> None:
+        """Go on with what was kept of a deployment's streams."""
+        self._streams |= state.streams
+        self._firing |= state.firing
+
+    def forget(self, deployment: str) -> None:
+        """Forget all of a deployment."""
+        self._streams = {place: one for place, one in self._streams.items() if place[0].deployment != deployment}
+        self._firing = {key: one for key, one in self._firing.items() if key.deployment != deployment}
+        self._dropped = {one: times for one, times in self._dropped.items() if one[0] != deployment}
+        self.stopped.forget(deployment)
+
+    def forget_metrics(self, deployment: str, metrics: Set[str]) -> None:
+        """Forget what is known of some metrics of a deployment, of all versions and scales."""
+        for place in [one for one in self._streams if one[0].deployment == deployment and one[0].metric in metrics]:
+            dropped = self._streams.pop(place)
+            self._note_dropped(place[0].of_metric, dropped.first, dropped.last_added_at)
+            self._firing.pop(place[0], None)
+
+    def _note_dropped(self, metric: StreamName, first: datetime, last_added_at: datetime) -> None:
+        known = self._dropped.get(metric, (first, last_added_at))
+        self._dropped[metric] = min(known[0], first), max(known[1], last_added_at)
+
+    def forget_outdated(self, deployment: str) -> Mapping[str, datetime | None]:
+        """Forget the metrics of a deployment of which a release was marked, or its mark withdrawn, in what they know.
+
+        Gives them with the time from when on their rows are needed again; None is from the first.
+        """
+        found: dict[str, datetime | None] = {}
+        for (key, _, _), stream in self._streams.items():
+            if key.deployment != deployment or stream.last_start is None:
+                continue
+            marks = self._releases.of(deployment, key.metric)
+            passed = tuple(marks[marks <= stream.last_start].tolist())
+            if passed != stream.releases:
+                found[key.metric] = moment(passed[-1]) if passed else None
+        self.forget_metrics(deployment, found.keys())
+        return found
+
+    def readings(self) -> Mapping[StreamKey, Reading]:
+        """Give what is known of every stream; a few milliseconds for each with new rows."""
+        found: dict[StreamKey, Reading] = {}
+        for key, (scale, streams) in self._newest().items():
+            readings: list[Reading] = []
+            for stream in streams:
+                try:
+                    readings.append(self._reading(stream, scale))
+                except Exception as error:
+                    self._stop(key.of_metric, error)
+            if readings and self.stopped.takes_rows(key.of_metric):
+                found[key] = max(readings, key=lambda one: _SAYS[one.status])
+        return found
+
+    def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
+        """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
+        _, streams = self._newest().get(key, (None, []))
+        try:
+            return any(stream.detector.is_worse_since(at) for stream in streams)
+        except Exception as error:
+            self._stop(key.of_metric, error)
+            return False
+
+    def begins_after(self, key: StreamKey, at: datetime) -> bool:
+        """Whether a stream has no score of before a time, of whatever range."""
+        return all(stream.first > at for (other, _, _), stream in self._streams.items() if other == key)
+
+    def has_release_after(self, key: StreamKey, at: datetime) -> bool:
+        """Whether a release of a stream was marked, or a mark withdrawn, later than `at`, by the clock."""
+        marked = self._releases.last_changed(key.deployment, key.metric)
+        return marked is not None and marked > at
+
+    def still_worse(self, key: StreamKey, reference_mean: float, since: datetime, known_at: datetime) -> Reading | None:
+        """Give the reading of a stream whose latest conversations since then are worse than a reference of before.
+
+        That is so where the 95 % interval of their mean is worse by more than the tolerance. None where it is not,
+        where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
+        `known_at`, by the clock: then the reference of before says nothing.
+        """
+        if (newest := self._newest().get(key)) is None:
+            return None
+        scale, streams = newest
+        found = (self._still_worse(key, scale, one, reference_mean, since, known_at) for one in streams)
+        try:
+            return next((one for one in found if one is not None), None)
+        except Exception as error:
+            self._stop(key.of_metric, error)
+            return None
+
+    def _still_worse(
+        self,
+        key: StreamKey,
+        scale: Scale,
+        stream: Stream,
+        reference_mean: float,
+        since: datetime,
+        known_at: datetime,
+    ) -> Reading | None:
+        if stream.first > since or self.has_release_after(key, known_at):
+            return None
+        level = scale.quality(reference_mean) - self._settings.tolerance
+        found = stream.detector.mean_below(level, since)
+        if found is None:
+            return None
+        here, drop = stream.detector.reading, level + self._settings.tolerance - found.mean
+        kept = replace(
+            here,
+            status=Status.REGRESSED,
+            since_mean=found.mean,
+            since_lower=found.lower,
+            since_upper=found.upper,
+            reference_mean=scale.quality(reference_mean),
+            baseline=level,
+            drop=drop,
+            drop_lower=None,
+            drop_upper=None,
+            kept=True,
+        )
+        return kept.on(scale)
+
+    def _stop(self, metric: StreamName, error: Exception) -> None:
+        self.forget_metrics(metric[0], {metric[1]})
+        self.stopped.stop(metric, error)
+
+    def _detector(self, by_proposed: bool) -> Detector:
+        return Detector(self._settings, may_page=not by_proposed)
+
+    def _reading(self, stream: Stream, scale: Scale) -> Reading:
+        return replace(stream.detector.reading, by_proposed=stream.by_proposed).on(scale)
+
+    def _of_scale(self, key: StreamKey, scale: Scale) -> list[Stream]:
+        """Give the streams of one range, that of proposed cases last, without one that is long silent."""
+        both = (self._streams.get((key, scale, by_proposed)) for by_proposed in (False, True))
+        there = [stream for stream in both if stream is not None]
+        latest = max(stream.latest for stream in there)
+        return [stream for stream in there if latest - stream.latest < SILENT]
+
+    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
+        """Of streams that differ in the scale alone, those that are in use."""
+        newest: dict[StreamKey, tuple[Scale, datetime]] = {}
+        for (key, scale, _), stream in self._streams.items():
+            if key not in newest or stream.latest >= newest[key][1]:
+                newest[key] = scale, stream.latest
+        return {key: (scale, self._of_scale(key, scale)) for key, (scale, _) in newest.items()}
+
+    def _of_both(self, transitions: Iterable[Transition]) -> Iterator[Transition]:
+        """Leave out the end of a regression that goes on in the scores by the other cases."""
+        for one in transitions:
+            firing = self._firing.setdefault(one.key, set())
+            if one.change == AlertEvent.FIRING:
+                firing.add(one.reading.by_proposed)
+                yield one
+                continue
+            firing.discard(one.reading.by_proposed)
+            _, streams = self._newest().get(one.key, (None, []))
+            if not firing.intersection(stream.by_proposed for stream in streams):
+                yield one
+
+    def _advance(
+        self, key: StreamKey, scale: Scale, stream: Stream, closed: ClosedBatches, begun: Times
+    ) -> Iterator[Transition]:
+        worst = stream.worst.followed_by(closed.worst)
+        stream.worst = worst.of_latest()
+        for place, reading in self._take(key, stream, closed, np.maximum(np.searchsorted(begun, closed.ends), 1)):
+            change: AlertEvent = AlertEvent.FIRING if reading.status is Status.REGRESSED else AlertEvent.RESOLVED
+            end = closed.ends[place]
+            known = worst.where(worst.ends <= end).of_latest()
+            since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))
+            answers = tuple((answer, scale.value(quality)) for answer, quality in since.worst())
+            shown = replace(reading, by_proposed=stream.by_proposed).on(scale)
+            yield Transition(key, change, moment(int(end)), shown, answers)
+
+    def _take(
+        self, key: StreamKey, stream: Stream, closed: ClosedBatches, streams: Integers
+    ) -> Iterator[tuple[int, Reading]]:
+        starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
+        marks = self._releases.of(key.deployment, key.metric)
+        passed = np.searchsorted(marks, starts, side="right")
+        begins = begins_of(passed)
+        stream.last_start = int(starts[-1])
+        for first, size in zip(begins.tolist(), sizes_of(begins, len(passed)).tolist(), strict=True):
+            if passed[first] > len(stream.releases):
+                stream.detector = self._detector(stream.by_proposed)
+                stream.releases = tuple(marks[: passed[first]].tolist())
+            run = closed.observations.between(first, first + size)
+            for place, reading in stream.detector.changes(run, streams[first : first + size]):
+                yield first + place, reading
+
+    def _log_beyond(self, key: StreamKey, detector: Detector) -> None:
+        for name in sorted(detector.beyond.keys() - self._logged):
+            self._logged.add(name)
+            logger.warning(
+                "monitor.detect.regression.segment_by names %s, which has too many values to divide traffic by, seen "
+                "first in %s of %r: the %d that came first are kept apart, what comes later is taken together. Take it "
+                "out of segment_by; the page counts the conversations.", name, key.metric, key.deployment, MOST_VALUES,
+            )  # fmt: skip
+
+    def _begun(self) -> Times:
+        """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
+        first = {metric: begun for metric, (begun, _) in self._dropped.items()}
+        for (key, _, _), stream in self._streams.items():
+            metric = key.of_metric
+            first[metric] = min(first.get(metric, stream.first), stream.first)
+        return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
+
+    def _watermark(self, key: StreamKey, scale: Scale, now: datetime | None) -> datetime:
+        # One for both: what is found in them is put in one order of time.
+        both = self._of_scale(key, scale)
+        last_added_at = max(stream.last_added_at for stream in both)
+        if now is not None and now - last_added_at >= self._settings.batch + self._settings.grace:
+            return now
+        return max(stream.latest for stream in both)
+
+
+def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool, bool, bool]:
+    """Sort by time, and of one time a page first, as what follows it is then no news, and an end last."""
+    one, is_reversed = found
+    return one.at, one.key, one.change != AlertEvent.FIRING, one.reading.tier != Tier.PAGE, is_reversed

@@ -1,0 +1,268 @@
+"""Rows of the overview: of each deployment its state, worst metric, traffic, failures, dislikes and coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from lake.spec.metric_names import metric_name
+from lake.spec.schemas import UNASSIGNED
+from monitor.alerting.alerts.change import is_page
+from monitor.detect.regression import UNDECIDED, Reading, Status
+from monitor.detect.stats.means import mean_of
+from monitor.detect.stats.scores import MetricStats
+from monitor.pages.filters import progress
+from monitor.pages.overview.trend import Trend, trend_of
+from monitor.pages.period import Period
+from monitor.pages.times import IN_UTC, Times
+from monitor.service.snapshot import DeploymentState
+
+_MOST_REASONS = 3
+"""In a row."""
+
+
+class State(StrEnum):
+    """How a deployment stands; the order is that of the table, problems first."""
+
+    PAGE = "page"
+    WARNING = "warning"
+    LEARNING = "learning"
+    IMPROVED = "improved"
+    FINE = "fine"
+    NOT_WATCHED = "not watched"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True)
+class WorstMetric:
+    """The metric that stands worst against its reference; `mean` and `trend` are of the period, None without a score.
+
+    `worse_by` is the part of the metric's range by which the mean is worse than the reference, below 0 where better.
+    """
+
+    metric: str
+    reference: float
+    mean: float | None
+    worse_by: float
+    is_regressed: bool
+    is_learning: bool
+    trend: Trend | None
+    lower_is_better: bool = False
+
+    @property
+    def change(self) -> float | None:
+        """Mean of the period less the reference."""
+        return None if self.mean is None else self.mean - self.reference
+
+    @property
+    def change_words(self) -> str:
+        """The change with its sign, and without one where it is nothing."""
+        words = f"{self.change or 0:+.2f}"
+        return words[1:] if words in ("+0.00", "-0.00") else words
+
+
+@dataclass(frozen=True)
+class Row:
+    """One deployment. Counts are of the period; `failures` is by reason, most first.
+
+    `coverage` is the share of the period's answers that the evaluator has scored by the metric that has most scores;
+    None where there was no answer.
+    """
+
+    name: str
+    state: State
+    why: str
+    worst: WorstMetric | None
+    requests: int
+    answers: int
+    failures: Mapping[str, int]
+    likes: int
+    dislikes: int
+    coverage: float | None
+    last_scored: datetime | None
+
+    @property
+    def failed(self) -> int:
+        """All that failed."""
+        return sum(self.failures.values())
+
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """The most frequent reasons, and all others as one."""
+        every = list(self.failures.items())
+        if len(every) <= _MOST_REASONS:
+            return every
+        shown = every[: _MOST_REASONS - 1]
+        return [*shown, ("others", self.failed - sum(number for _, number in shown))]
+
+    @property
+    def coverage_words(self) -> str:
+        """The coverage in per cent; 100 only where it is all, and 0 only where it is none."""
+        if self.coverage is None:
+            return "–"
+        percent = 100 * self.coverage
+        if 0 < percent < 1:
+            return "< 1 %"
+        return f"{int(percent)} %"
+
+    @property
+    def has_name(self) -> bool:
+        """Whether it is a deployment: calls that name none have a row, too."""
+        return self.name != UNASSIGNED
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table: the rows that fit the query, and sums over all that the reader may see."""
+
+    period: Period
+    rows: Sequence[Row]
+    deployments: int
+    requests: int
+    states: dict[State, int]
+
+
+def row_of(name: str, deployment: DeploymentState, period: Period, times: Times = IN_UTC) -> Row:
+    """Work out the row of one deployment."""
+    requests, first, last = deployment.requests, period.first, period.last
+    every, answers = _counts(requests.by_time.total(first, last)[:2])
+    likes, dislikes = _counts(requests.rated_by_time.total(first, last))
+    failures = {
+        reason: int(number)
+        for reason, sums in requests.failed_by_time.items()
+        for number in sums.total(first, last)
+        if number
+    }
+    state, why = _state_of(deployment, period, times, has_requests=every > 0)
+    return Row(
+        name=name,
+        state=state,
+        why=why,
+        worst=_worst_of(deployment, period),
+        requests=every,
+        answers=answers,
+        failures=dict(sorted(failures.items(), key=lambda one: (-one[1], one[0]))),
+        likes=likes,
+        dislikes=dislikes,
+        coverage=_coverage(deployment, period, answers),
+        last_scored=deployment.scores.last_scored_at,
+    )
+
+
+def _counts(totals: tuple[float, ...]) -> tuple[int, int]:
+    first, second = totals or (0.0, 0.0)
+    return int(first), int(second)
+
+
+def _coverage(deployment: DeploymentState, period: Period, answers: int) -> float | None:
+    if not answers:
+        return None
+    scored = (
+        number
+        for metric in deployment.scores.metrics.values()
+        for number in metric.scored_by_time.total(period.first, period.last)
+    )
+    return min(1.0, max(scored, default=0.0) / answers)
+
+
+def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_requests: bool) -> tuple[State, str]:
+    """Give the state and its reason, in words for the page."""
+    pages, warnings, stopped = (
+        list(some) for some in (_pages(deployment, times), _warnings(deployment, times), _stopped(deployment))
+    )
+    if pages or warnings or stopped:
+        worse = _first([*pages, *warnings])
+        return (State.PAGE if pages else State.WARNING), "; ".join([*worse, *stopped])
+    readings = deployment.readings.values()
+    watching = [one for one in readings if one.status is Status.WATCHING and one.can_fire]
+    learning = [one for one in readings if one.status is Status.LEARNING]
+    better = [metric for metric, one in deployment.readings.items() if one in watching and one.improved]
+    if better:
+        return State.IMPROVED, ", ".join(better)
+    if watching:
+        more = f", {len(learning)} learning" if learning else ""
+        return State.FINE, f"{len(watching)} watched{more}"
+    if learning:
+        furthest = max(learning, key=_learned)
+        return State.LEARNING, progress(furthest)
+    if deployment.watched:
+        return State.NOT_WATCHED, "no metric that can get worse has scores of the last 4 weeks"
+    return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
+
+
+def _first(problems: Sequence[str]) -> Sequence[str]:
+    more = len(problems) - 1
+    return [*problems[:1], f"{more} more"] if more > 0 else problems
+
+
+def _learned(reading: Reading) -> float:
+    return reading.reference_observations / max(1, reading.reference_needed)
+
+
+def _regressed(deployment: DeploymentState, times: Times, *, paging: bool) -> Iterator[str]:
+    for metric, reading in deployment.readings.items():
+        verdict = deployment.judgements.get(metric, UNDECIDED).verdict
+        if reading.status is Status.REGRESSED and is_page(reading.tier, verdict) is paging:
+            yield _moved(metric, reading, times)
+
+
+def _moved(metric: str, reading: Reading, times: Times) -> str:
+    """Say what happened first, so that a long name never cuts it: "fell 0.93 to 0.21 since 20 Nov: facts found"."""
+    now = reading.mean if reading.since_mean is None else reading.since_mean
+    since = f" since {times.brief_moment(reading.since)}" if reading.since else ""
+    if reading.new_class is not None or reading.reference_mean is None or now is None:
+        return f"got worse{since}: {metric_name(metric)}"
+    verb = "rose" if reading.lower_is_better else "fell"
+    return f"{verb} {reading.reference_mean:.2f} to {now:.2f}{since}: {metric_name(metric)}"
+
+
+def _pages(deployment: DeploymentState, times: Times) -> Iterator[str]:
+    yield from _regressed(deployment, times, paging=True)
+    yield from (_limit(change.key.metric) for change in deployment.passed if change.pages)
+
+
+def _warnings(deployment: DeploymentState, times: Times) -> Iterator[str]:
+    yield from _regressed(deployment, times, paging=False)
+    yield from (_limit(change.key.metric) for change in deployment.passed if not change.pages)
+    yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
+
+
+def _stopped(deployment: DeploymentState) -> Iterator[str]:
+    yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
+    yield from (f"the judge of {metric} stopped by an error" for metric in deployment.stopped_judges)
+    yield from (f"limit {floor.replace('_', ' ')} stopped by an error" for floor in deployment.stopped_floors)
+
+
+def _limit(floor: str) -> str:
+    return f"limit passed: {floor.replace('_', ' ')}"
+
+
+def _worst_of(deployment: DeploymentState, period: Period) -> WorstMetric | None:
+    """Give the regressed metric that fell most, or of those without a regression the one that stands worst."""
+    watched = deployment.watched
+    found = [
+        one
+        for metric, reading in deployment.readings.items()
+        if (one := _standing(metric, reading, watched[metric], period)) is not None
+    ]
+    worst = max(found, key=lambda one: (one.is_regressed, one.mean is not None, one.worse_by), default=None)
+    return worst and _with_trend(worst, watched[worst.metric], period)
+
+
+def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period) -> WorstMetric | None:
+    reference, scale = reading.reference_mean, scores.scale
+    if reference is None or scale is None:
+        return None
+    found = mean_of(scores.means_by_time.total(period.first, period.last))
+    mean = None if found is None else found.value
+    worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
+    is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
+    return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better)
+
+
+def _with_trend(worst: WorstMetric, scores: MetricStats, period: Period) -> WorstMetric:
+    if scores.scale is None:
+        return worst
+    return replace(worst, trend=trend_of(scores.means_by_time, worst.reference, scores.scale, period))

@@ -1,0 +1,61 @@
+"""The deployments of a snapshot: what was ingested of each, with its readings, judgements and alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from lake.spec.vocabulary import ALERT_STATES, Floor
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.incident import Incident
+from monitor.detect.limits import FloorReading
+from monitor.detect.regression import JudgeReading, StreamKey
+from monitor.service.ingest.ingest import Ingest
+from monitor.service.recorder import StreamStates
+from monitor.service.snapshot import DeploymentState, watched_streams
+
+
+def published_deployments(
+    ingest: Ingest,
+    streams: StreamStates,
+    judges: Mapping[StreamKey, JudgeReading],
+    floors: Mapping[str, Mapping[Floor, FloorReading]],
+    changes: Sequence[AlertChange],
+    incidents: Mapping[str, tuple[Incident, ...]],
+    now: datetime,
+) -> dict[str, DeploymentState]:
+    """Give the state of each deployment to publish, by name; `changes` are those of all alerts, oldest first."""
+    of_deployment: dict[str, list[AlertChange]] = {}
+    for change in reversed(changes):
+        if change.change in ALERT_STATES:
+            of_deployment.setdefault(change.key.deployment, []).append(change)
+    readings, judgements = (
+        watched_streams(ingest.deployments, streams.readings, now),
+        watched_streams(ingest.deployments, streams.judgements, now),
+    )
+    judge_readings = watched_streams(ingest.deployments, judges, now)
+    return {
+        name: replace(
+            ingest.deployments[name],
+            readings=readings.get(name, {}),
+            floors=floors.get(name, {}),
+            changes=tuple(of_deployment.get(name, ())),
+            incidents=incidents.get(name, ()),
+            judges=judge_readings.get(name, {}),
+            judgements=judgements.get(name, {}),
+            stopped=_in_words(ingest.streams.stopped.of(name)),
+            stopped_judges=_in_words(ingest.judges.stopped.of(name)),
+            stopped_floors=_in_words(ingest.floors.stopped.of(name)),
+            idle=_idle(ingest.deployments[name], now),
+        )
+        for name in sorted(ingest.deployments)
+    }
+
+
+def _in_words(errors: Mapping[str, Exception]) -> Mapping[str, str]:
+    return {name: repr(error) for name, error in errors.items()}
+
+
+def _idle(state: DeploymentState, now: datetime) -> Mapping[str, datetime]:
+    return {metric: scores.scored_at for metric, scores in state.watched.items() if scores.is_idle(now)}

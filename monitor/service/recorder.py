@@ -1,0 +1,229 @@
+"""Recorder of alerts: what detectors and floors found in a refresh is judged and becomes changes of alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from lake.spec.case_vocabulary import FailedPart
+from lake.spec.vocabulary import AlertEvent, Floor, can_drift
+from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.explainer import Explainer
+from monitor.alerting.alerts.floor_alerts import last_changes
+from monitor.alerting.alerts.judge_wait import with_waiting_pages
+from monitor.alerting.alerts.learned_anew import kept_open
+from monitor.alerting.alerts.open_alerts import recorded_verdicts, with_open_alerts
+from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.alerts.store import AlertStore
+from monitor.alerting.incidents.incident import Incident
+from monitor.detect.causes import AroundOnset
+from monitor.detect.limits import FloorChange, FloorReading, LastChanges
+from monitor.detect.regression import (
+    MEASURED,
+    UNDECIDED,
+    Judgement,
+    JudgeReading,
+    Reading,
+    Status,
+    StreamKey,
+    Transition,
+    judgement_of,
+)
+from monitor.service.health.failures import (
+    ALERTS_RECORDED,
+    CHANGES,
+    FLOORS,
+    INCIDENTS_RECORDED,
+    JUDGES,
+    REGRESSIONS,
+    STOPPED,
+    Failures,
+)
+from monitor.service.ingest.ingest import Ingest
+from monitor.service.snapshot import watched_streams
+
+_MOST_TOLD = 5
+"""Streams that an error has stopped, in one problem."""
+
+
+@dataclass(frozen=True)
+class StreamStates:
+    """What is known of all streams, those with an open alert included; judgements of those that are regressed."""
+
+    readings: Mapping[StreamKey, Reading] = field(default_factory=dict)
+    judgements: Mapping[StreamKey, Judgement] = field(default_factory=dict)
+
+
+class AlertRecorder:
+    """Records the alerts that the detectors and floors of an `Ingest` find.
+
+    A step that fails is counted in `failures`; the others go on.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        ingest: Ingest,
+        alerts: AlertStore,
+        failures: Failures,
+        learned_at: Mapping[str, datetime],
+        judge_wait: timedelta,
+    ) -> None:
+        """`learned_at` is when the streams of a deployment were last learned without the monitor's state.
+
+        `judge_wait` is how long a page may wait for the judge's anchors.
+        """
+        self._learned_at = learned_at
+        self._judge_wait = judge_wait
+        self._explainer = Explainer(lake)
+        self._ingest = ingest
+        self._alerts = alerts
+        self._failures = failures
+        self.floor_readings: Mapping[str, Mapping[Floor, FloorReading]] = {}
+        """By deployment, of the last time that the floors could be checked."""
+        self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
+        """What is known of judges now."""
+
+    def record_regressions(self, now: datetime) -> StreamStates:
+        """Advance the detectors, record the alerts that begin, change or end, and give what is known of the streams."""
+        streams = self._ingest.streams
+        found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
+        computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
+        without_history = partial(self._kept_without_history, now)
+        active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
+        readings = self._failures.attempt(REGRESSIONS, active) or computed
+        readings = {key: reading for key, reading in readings.items() if streams.stopped.takes_rows(key.of_metric)}
+        judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
+        judgements |= recorded_verdicts(readings, self._alerts.active())
+        self._explainer.begin()
+        self._record(found, StreamStates(readings, judgements), now)
+        return StreamStates(with_waiting_pages(readings, self._alerts.active()), judgements)
+
+    def record_floors(self, now: datetime) -> None:
+        """Check the floors, and record the alerts that begin or end."""
+        self.judge_readings = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
+        last = last_changes(self._alerts.changes())
+        looked = self._failures.attempt(FLOORS, lambda: self._ingest.floors.look(last, now))
+        if looked is None:
+            return
+        changes, self.floor_readings = looked
+        latest = {name: state.replays for name, state in self._ingest.deployments.items()}
+        changes = [
+            *changes,
+            *self._ingest.floors.look_at_replays(latest, last),
+            *self._of_judges(last, now),
+        ]
+        found: dict[str, list[FloorChange]] = {}
+        for change in changes:
+            found.setdefault(change.deployment, []).append(change)
+        for deployment, mine in found.items():
+            record = partial(self._alerts.record_floors, deployment, mine, now)
+            self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
+
+    def tell_stopped(self) -> None:
+        """Count and say what an error has stopped, and note what has learned anew."""
+        ingest = self._ingest
+        ingest.note_relearned()
+        told = [
+            f"{name} of {deployment!r} {kind.what}: {error!r}"
+            for kind in (one.stopped for one in ingest.kinds().values())
+            for (deployment, name), error in kind.errors.items()
+        ]
+        if told:
+            more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+            learns = "What an error stopped learns anew from its rows; an open alert stays open."
+            self._failures.add_lasting(STOPPED, f"{'; '.join(told[:_MOST_TOLD])}{more}. {learns}")
+
+    def record_incidents(self) -> Mapping[str, tuple[Incident, ...]]:
+        """Write what follows for incidents from the alerts that are recorded; give them by deployment."""
+        incidents = self._ingest.incidents.incidents(self._alerts.changes())
+        for deployment, mine in incidents.items():
+            record = partial(self._ingest.incidents.record, deployment, mine)
+            self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
+        return incidents
+
+    def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
+        readings, judgements = streams.readings, streams.judgements
+        judged = [
+            replace(
+                one,
+                judgement=self._judgement(one.key, one.reading),
+                failed_parts=self._failed_parts(one, now) if one.change == AlertEvent.FIRING else {},
+                around_onset=self._explained(one, now),
+                page_due=self._page_due(one, now),
+            )
+            for one in found
+        ]
+        complete = {name for name in self._ingest.deployments if self._ingest.is_complete(name)}
+        newest = {
+            StreamKey(name, metric, scores.version): scores.scored_at
+            for name in complete
+            for metric, scores in self._ingest.deployments[name].watched.items()
+        }
+        known = {key: reading for key, reading in readings.items() if key in newest}
+        is_worse = self._ingest.streams.is_worse_since
+        for record in (
+            # Called with nothing found too: the store still holds what the lake would not take last time.
+            lambda: self._alerts.record(judged, now),
+            lambda: self._alerts.update_verdicts(judgements, readings, now),
+            lambda: self._alerts.raise_overdue(judgements, now),
+            lambda: self._alerts.refire(known, judgements, is_worse, now),
+            lambda: self._alerts.close_obsolete(readings, newest, complete, now),
+        ):
+            self._failures.attempt(ALERTS_RECORDED, record)
+
+    def _of_judges(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+        found, stopped = self._ingest.floors.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
+        # Whether a judge that an error has stopped is as before nobody knows.
+        return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
+
+    def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
+        """Give what is known of judges, of deployments of which nothing is missing: else an alert would end."""
+        known = watched_streams(self._ingest.deployments, self.judge_readings, now)
+        return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
+
+    def _kept_without_history(self, now: datetime, alert: AlertChange, reading: Reading) -> Reading | None:
+        key = alert.key
+        learned_at = self._learned_at.get(key.deployment), self._ingest.relearned_at.get(key.of_metric)
+        streams, state = self._ingest.streams, self._ingest.deployments.get(key.deployment)
+        has_state = all(at is None or recorded_at(alert) >= at for at in learned_at)
+        if has_state and not streams.begins_after(key, alert.since or alert.changed_at):
+            return None
+        # Who marks a release wants it to be compared with what follows.
+        if streams.has_release_after(key, recorded_at(alert)):
+            return None
+        return kept_open(alert, reading, state.watched.get(key.metric) if state else None, now)
+
+    def _failed_parts(self, transition: Transition, now: datetime) -> Mapping[FailedPart, int]:
+        state, since = self._ingest.deployments.get(transition.key.deployment), transition.reading.since
+        return state.scores.failed_parts(since, now) if state and since else {}
+
+    def _explained(self, transition: Transition, now: datetime) -> AroundOnset | None:
+        if transition.change != AlertEvent.FIRING:
+            return None
+        name = transition.key.deployment
+        look = partial(
+            self._explainer.around, transition, self._alerts.changes_of(name), list(self._ingest.deployments)
+        )
+        return self._failures.attempt(CHANGES, partial(look, now), f"log of {name!r}")
+
+    def _page_due(self, transition: Transition, now: datetime) -> datetime | None:
+        """Give until when a page may wait; None where no anchors can decide what changed."""
+        can_decide = self._failures.attempt(JUDGES, lambda: self._ingest.judges.can_compare(transition.key))
+        return now + self._judge_wait if can_decide and self._judge_wait else None
+
+    def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
+        """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""
+        what = f"{key.metric} of {key.deployment!r}"
+        return self._failures.attempt(JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
+
+    def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
+        state = self._ingest.deployments.get(key.deployment)
+        metric = state.watched.get(key.metric) if state else None
+        if metric is not None and not can_drift(metric.judge) and metric.version == key.metric_version:
+            return MEASURED
+        since = reading.since_latest or reading.since
+        return judgement_of(reading, self._ingest.judges.shift(key, since) if since else None)

@@ -1,0 +1,170 @@
+"""Snapshot of all that the monitor knows at one moment; exporter and pages show nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.queries.answer_rows import IS_PRODUCTION
+from lake.spec.vocabulary import AlertEvent, Floor
+from monitor.alerting.alerts.alert_stats import AlertStats
+from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.controls.silences import Silence, SilencedSpan
+from monitor.alerting.incidents.incident import Incident
+from monitor.detect.causes.daily import SettingChanges
+from monitor.detect.limits import FloorReading
+from monitor.detect.regression import Judgement, JudgeReading, Reading, Release, StreamKey
+from monitor.detect.stats.client_traffic import ClientTraffic
+from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.detect.stats.judge_costs import JudgeCosts
+from monitor.detect.stats.replays import ReplayStats
+from monitor.detect.stats.requests import RequestStats, production
+from monitor.detect.stats.scores import MetricStats, ScoreStats
+from monitor.detect.stats.unjoined_signals import UnjoinedCounts
+from monitor.service.totals import FleetTotals
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DeploymentState:
+    """All that is known of one deployment.
+
+    `requests` are those of production, `other_requests` those of other origins, by `parsed_logs.origin`.
+
+    `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
+    with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
+    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer; `stopped_judges` and
+    `stopped_floors` have the errors of judges and floors. `ratings` are people's likes and dislikes as scores.
+    `changes` are those of its alerts that fired or are over, newest first, and `incidents` are what these alerts belong
+    to, newest first. `judge_costs` include those of anchors. `setting_changes` are what the application asked otherwise
+    of its models, whether anything got worse or not.
+    """
+
+    requests: RequestStats = field(default_factory=RequestStats)
+    other_requests: Mapping[str, RequestStats] = field(default_factory=dict)
+    scores: ScoreStats = field(default_factory=ScoreStats)
+    judge_costs: JudgeCosts = field(default_factory=JudgeCosts)
+    alerts: AlertStats = field(default_factory=AlertStats)
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    judges: Mapping[str, JudgeReading] = field(default_factory=dict)
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    stopped_judges: Mapping[str, str] = field(default_factory=dict)
+    stopped_floors: Mapping[str, str] = field(default_factory=dict)
+    idle: Mapping[str, datetime] = field(default_factory=dict)
+    ratings: ScoreStats = field(default_factory=ScoreStats)
+    client_traffic: ClientTraffic = field(default_factory=ClientTraffic)
+    setting_changes: SettingChanges = field(default_factory=SettingChanges)
+    replays: ReplayStats = field(default_factory=ReplayStats)
+    floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
+    changes: tuple[AlertChange, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+
+    def with_logs(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
+        own = production(rows)
+        state = replace(self, requests=self.requests.with_logs(own))
+        if own.num_rows == rows.num_rows:
+            return state
+        others = dict(self.other_requests)
+        for origin in rows.filter(~IS_PRODUCTION)["origin"].unique().to_pylist():
+            mine = rows.filter(pc.equal(rows["origin"], origin))
+            others[origin] = others.get(origin, RequestStats()).with_logs(mine)
+        return replace(state, other_requests={origin: others[origin] for origin in sorted(others)})
+
+    def with_clients(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `parsed_logs` (columns CLIENT_COLUMNS)."""
+        return replace(self, client_traffic=self.client_traffic.with_logs(rows))
+
+    def with_signals(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `user_signals` (columns RATING_COLUMNS)."""
+        return replace(self, requests=self.requests.with_signals(rows))
+
+    def with_scores(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `scores` (columns SCORE_COLUMNS)."""
+        return replace(self, scores=self.scores.with_scores(rows), judge_costs=self.judge_costs.with_rows(rows))
+
+    def with_anchors(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `anchors` (columns JUDGE_COST_COLUMNS)."""
+        return replace(self, judge_costs=self.judge_costs.with_rows(rows))
+
+    def with_replays(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `replays` (columns REPLAY_COLUMNS)."""
+        return replace(self, replays=self.replays.with_replays(rows))
+
+    def with_ratings(self, rows: pa.Table) -> DeploymentState:
+        """Add ratings as rows of scores (columns SCORE_COLUMNS)."""
+        return replace(self, ratings=self.ratings.with_scores(rows))
+
+    def with_alerts(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `alerts` (columns ALERT_COLUMNS)."""
+        return replace(self, alerts=self.alerts.with_alerts(rows))
+
+    @property
+    def watched(self) -> Mapping[str, MetricStats]:
+        """All metrics that have values: the evaluator's, and people's ratings."""
+        return {**self.scores.metrics, **self.ratings.metrics}
+
+    @property
+    def firing(self) -> tuple[AlertChange, ...]:
+        """The newest changes of the alerts that fire, latest first."""
+        newest = {change.key: change for change in reversed(self.changes)}
+        fires = (change for change in self.changes if change.change == AlertEvent.FIRING)
+        return tuple(change for change in fires if newest[change.key] is change)
+
+    @property
+    def passed(self) -> tuple[AlertChange, ...]:
+        """The floors that fire, latest first, but for judges that changed: `judges` says that of each metric."""
+        return tuple(change for change in self.firing if change.is_floor and not change.is_judge_drift)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that is known; never changed once it is published.
+
+    `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. `failed_deliveries` counts the
+    attempts at a webhook that did not deliver since the process began. `disabled_webhooks` says by name which receivers
+    want no more messages, `failing_webhooks` for which receivers messages wait. `without_receiver` are the deployments
+    that no receiver is for, `unsent` is how many alerts that fire go to nobody for that reason. `refresh_seconds` is
+    how long the last refresh took. `judge_budgets_left` is what is left of each judge's budget of the day by the costs
+    in rows of scores and anchors. `totals` are sums over all deployments, those that have been erased since included.
+    `silences` are those that hold back now, `silenced` those of the last 90 days, and `releases` the marks that nobody
+    took back. `unjoined` are the signals of the last 7 days that are joined with no answer, by deployment, where they
+    have been counted.
+    """
+
+    taken_at: datetime
+    deployments: Mapping[str, DeploymentState]
+    collector_stats: CollectorStats
+    failed_deliveries: int
+    refresh_seconds: float
+    disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
+    failing_webhooks: Mapping[str, bool] = field(default_factory=dict)
+    """By name, whether messages wait for the receiver, as it did not take the last one."""
+    without_receiver: frozenset[str] = frozenset()
+    unsent: int = 0
+    judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
+    totals: FleetTotals = field(default_factory=FleetTotals)
+    silences: tuple[Silence, ...] = ()
+    silenced: tuple[SilencedSpan, ...] = ()
+    releases: tuple[Release, ...] = ()
+    unjoined: Mapping[str, UnjoinedCounts] = field(default_factory=dict)
+
+
+def watched_streams(
+    deployments: Mapping[str, DeploymentState], streams: Mapping[StreamKey, T], now: datetime
+) -> Mapping[str, Mapping[str, T]]:
+    """By deployment and metric, of the version that was scored last, and lately: all else is over."""
+    chosen: dict[str, dict[str, T]] = {}
+    for key, found in streams.items():
+        state = deployments.get(key.deployment)
+        metric = state.watched.get(key.metric) if state else None
+        if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
+            chosen.setdefault(key.deployment, {})[key.metric] = found
+    return chosen

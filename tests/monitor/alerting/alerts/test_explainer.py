@@ -1,0 +1,97 @@
+"""Which alerts are looked into for what else changed: some in a refresh, one of a deployment, none that is old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from lake.tables.lake import Lake
+from monitor.alerting.alerts import explainer as module
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.alerting.alerts.explainer import MOST_AT_ONCE, Explainer
+from monitor.detect.causes import AroundOnset, Onset
+from monitor.detect.regression import StreamKey, Transition
+from tests.monitor.notify.test_notifier import HOUR, START, transition
+
+FOUND = AroundOnset(answers=9)
+Look = Callable[..., AroundOnset | None]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Onset]]:
+    """Every look at the log: whose, and around when."""
+    made: list[tuple[str, Onset]] = []
+
+    def around(_: Lake, deployment: str, onset: Onset, *__: Any) -> AroundOnset:
+        made.append((deployment, onset))
+        return FOUND
+
+    monkeypatch.setattr(module, "around_onset", around)
+    monkeypatch.setattr("monitor.detect.causes.CallersOfDays.around", lambda *_: {})
+    return made
+
+
+def began(deployment: str = "rag", since: Any = START, **reading: Any) -> Transition:
+    fired = transition(deployment=deployment)
+    return replace(fired, reading=replace(fired.reading, since=since, **reading))
+
+
+def of(fired: Transition, change: Any, hour: int, around: AroundOnset | None = None, alert: str = "a") -> AlertChange:
+    details = msgspec.structs.replace(AlertDetails(), around_onset=around)
+    return AlertChange(f"{alert} {change}", alert, fired.key, change, START + hour * HOUR, details)
+
+
+def test_one_of_a_deployment_and_five_in_all_are_looked_at_in_a_refresh(
+    lake: Lake, looks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next refresh looks at more, and reads again who calls whom."""
+    explainer, forgotten = Explainer(lake), list[int]()
+    monkeypatch.setattr("monitor.detect.causes.CallersOfDays.forget", lambda _: forgotten.append(1))
+    assert MOST_AT_ONCE == 5
+    for _ in range(2):
+        explainer.begin()
+        names = [f"{number}" for number in range(MOST_AT_ONCE + 2)]
+        found = [explainer.around(began(name), [], [], START) for name in (*names, *names) for _ in range(2)]
+        assert found.count(FOUND) == MOST_AT_ONCE
+        assert [name for name, _ in looks] == names[:MOST_AT_ONCE]
+        looks.clear()
+    assert len(forgotten) == 2
+
+
+@pytest.mark.parametrize(("hours", "is_looked_at"), [(47, True), (48, True), (49, True), (49.1, False)])
+def test_an_alert_of_history_is_not_looked_at(lake: Lake, looks: list[Any], hours: float, is_looked_at: bool) -> None:
+    """It began at one o'clock: two days later nobody is woken by it."""
+    found = Explainer(lake).around(began(), [], [], START + timedelta(hours=hours))
+    assert (found is FOUND, len(looks)) == (is_looked_at, int(is_looked_at))
+
+
+def test_an_onset_that_is_not_known_is_not_looked_at(lake: Lake, looks: list[Any]) -> None:
+    """One whose interval is known is looked at with it."""
+    explainer = Explainer(lake)
+    assert explainer.around(began(since=None), [], [], START) is None
+    assert looks == []
+    earliest, latest = START - HOUR, START + HOUR
+    explainer.around(began(since_earliest=earliest, since_latest=latest), [], [], START)
+    explainer.around(began("hr"), [], [], START)
+    assert [onset for _, onset in looks] == [Onset(START, earliest, latest), Onset(START, START, START)]
+
+
+def test_what_an_open_alert_says_already_is_not_looked_at_again(lake: Lake, looks: list[Any]) -> None:
+    """Nor what is recorded already; one that is over, or that says nothing, keeps none from a look."""
+    fired = began()
+    known = {
+        "recorded": ([of(fired, "firing", 1)], False),
+        "before": ([of(fired, "firing", 0)], True),
+        "open": ([of(fired, "firing", 0, FOUND)], False),
+        "over": ([of(fired, "firing", 0, FOUND), of(fired, "resolved", 0)], True),
+        "another, open": ([of(fired, "firing", 0, FOUND), of(fired, "resolved", 0, alert="b")], False),
+        "another, later": ([replace(of(fired, "firing", 5), key=StreamKey("rag", "other", "1"))], True),
+        "delivered": ([of(fired, "delivered", 5, FOUND)], True),
+    }
+    for name, (changes, is_looked_at) in known.items():
+        assert (Explainer(lake).around(fired, changes, [], START) is FOUND) is is_looked_at, name
