@@ -117,6 +117,39 @@ def test_a_rename_after_a_restart_costs_no_row(follower: Follower) -> None:
     assert follower.answers() == expected(1, 2, 3)
 
 
+@pytest.mark.parametrize("way", ["renamed", "packed", "copied and cut short"])
+def test_a_file_that_grows_and_is_rotated_while_no_collector_runs_is_read_on(follower: Follower, way: str) -> None:
+    """Also what cannot be read is stored once, whether or not the collector was stopped as it should be."""
+    follower.write(1, 2)
+    with follower.log.open("ab") as file:
+        file.write(b"no json\n")
+    follower.look()
+    follower.restart()
+    follower.write(3)
+    rotated = follower.logs / "aidial.log.1"
+    if way == "renamed":
+        follower.log.rename(rotated)
+    else:
+        rotated.write_bytes((gzip.compress if way == "packed" else bytes)(follower.log.read_bytes()))
+        os.truncate(follower.log, 0)
+    follower.write(4)
+    assert follower.look() == Counts(lines=2, stored=2)
+    assert follower.look() == Counts()
+    assert follower.answers() == expected(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_two_files_that_grow_and_greet_alike_are_two(follower: Follower, restarted: bool) -> None:
+    """A file that holds so far what another one holds, which is still there, is none that was renamed."""
+    follower.log.write_bytes(b"greeting\n")
+    follower.look()
+    if restarted:
+        follower.restart()
+    (follower.logs / "aidial.log.other").write_bytes(b"greeting\n" + body(1))
+    (follower.logs / "a.log").write_bytes(b"greeting\n" + body(2))
+    assert follower.look() == Counts(lines=4, stored=2, rejected=2)
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_rotated_file_that_is_packed_is_not_stored_twice(follower: Follower, restarted: bool) -> None:
     """A file that is renamed and then packed gives no row again; the lines that only the packed one has are rows."""
