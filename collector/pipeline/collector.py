@@ -21,6 +21,7 @@ from collector.commit.table_rows import RowPosition
 from collector.metrics.commit_stats import Meter
 from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
 from collector.pipeline.child_contexts import RecentChildContexts
+from collector.pipeline.cut_off_rejections import CutOffRejections
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
 from collector.pipeline.warm_start import RecentIds, recent_child_contexts
@@ -75,6 +76,7 @@ class Collector:
         self.totals = Counts()
         self.meter = Meter(clock(), monotonic)
         self.committed_offsets = CommittedOffsets(lake, read=False)
+        self.cut_off = CutOffRejections()
         self._unrecovered: Exception | None = None
         self._settings = settings
         self._clock, self._begin = clock, begin
@@ -293,6 +295,7 @@ class Collector:
         recent.fill(duplicates)
         for child in recent_child_contexts(self.lake, committed, now - window):
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
+        self.cut_off.read(self.lake, committed, now - window)
         self.committed_offsets, self._duplicates, self._children = committed, duplicates, children
         self._checkpoint = Checkpoint(self.lake, recent.seen, window)
         self._must_recover = False
@@ -357,6 +360,9 @@ class Collector:
         if number is not None and self._duplicates.is_duplicate(number, piece.partition, piece.offset, now):
             section.counts.duplicates += 1
         elif isinstance(record, Rejection):
+            if self.cut_off.has(piece.partition, piece.offset, record.raw):
+                section.counts.duplicates += 1
+                return
             values = (*msgspec.structs.astuple(record), now.date())
             self._batch.put((REJECTED, None), position, values, size, now)
             section.counts.rejected += 1

@@ -25,8 +25,17 @@ from lake import SourceKind
 
 def file_partition(file: LogFile, first_line: bytes, generation: int = 0) -> Partition:
     """Partition of the lines of the file with this name and first line."""
-    identity = os.fsencode(file.uri) + b"\0" + first_line.strip()
-    return Partition(SourceKind.FILE, file.name, hash_of(identity + (b"\0%d" % generation if generation else b"")))
+    return _partition(file.name, os.fsencode(file.uri), first_line, generation)
+
+
+def named_partition(name: str, first_line: bytes, generation: int) -> Partition:
+    """Partition of the lines of a file with this first line, if its name was Unicode."""
+    return _partition(name, name.encode(), first_line, generation)
+
+
+def _partition(name: str, path: bytes, first_line: bytes, generation: int) -> Partition:
+    identity = path + b"\0" + first_line.strip() + (b"\0%d" % generation if generation else b"")
+    return Partition(SourceKind.FILE, name, hash_of(identity))
 
 
 def checksum_after(line: SourceLine, before: int) -> int:

@@ -19,6 +19,7 @@ from collector.sources.files.identity import (
     ends_a_line,
     file_partition,
     hash_of_line,
+    named_partition,
 )
 from collector.sources.files.listing import LogFile
 from collector.sources.lines import SourceLine, is_packed, join_parts, read_lines
@@ -177,6 +178,11 @@ class OpenFile:
 
     def _set_checksum(self, checksum: int | None) -> None:
         self.checksum, self._is_checked = checksum, True
+
+    def is_of(self, earlier: Partition, collector: Collector) -> bool:
+        """Whether this would be the partition of its first line if the file had the name of that one."""
+        partitions = (named_partition(earlier.name, self.first_line.raw, generation) for generation in count())
+        return earlier == next(one for one in partitions if one == earlier or not collector.offset(one))
 
     def is_known(self, contents: KnownContents) -> bool:
         """Whether it cannot be renamed, or a file that begins like it is known by its content."""

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -154,6 +155,7 @@ class FileSource:
             if not self._can_take(file.first_line, file):
                 return
             file.find_place(contents, held)
+            self._find_earlier_name(file, collector)
             if file.offset and collector.committed_offsets.is_exhausted(file.partition, listed.size):
                 self._finish(file, contents)
                 return
@@ -208,6 +210,31 @@ class FileSource:
         rested = self._rests(listed.modified_at)
         if listed.modified_at is None or self._clock() - listed.modified_at >= _FILE_CLOCK_STEP:
             self._finished[listed.uri] = _Finished(listed, file.partition, file.offset, rested)
+
+    def _find_earlier_name(self, file: OpenFile, collector: Collector) -> None:
+        """Tell the collector the earlier name of a file that was renamed after a batch with lines of it was cut off."""
+        cut_off = collector.cut_off
+        cut_off.found(file.partition)
+        for earlier in cut_off.partitions():
+            if self._was_named(file, earlier, collector):
+                cut_off.renamed(earlier, file.partition)
+
+    def _was_named(self, file: OpenFile, earlier: Partition, collector: Collector) -> bool:
+        """Whether a file begins as one of that folder that is no longer there under its name.
+
+        Files of other folders may have the same greeting.
+        """
+        if Path(earlier.name).parent != Path(file.listed.name).parent or not file.is_of(earlier, collector):
+            return False
+        listed = self._listed.get(earlier.name)
+        try:
+            other = None if listed is None else OpenFile.open(listed, self._storage)
+        except UnreadableFileError:
+            return False
+        if other is None:
+            return True
+        with closing(other):
+            return other.begins != file.begins
 
     def _is_growing(self, taken: Taken) -> bool:
         """Whether a file that lines were taken from is still there under its name, and grows."""

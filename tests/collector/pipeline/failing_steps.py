@@ -32,7 +32,8 @@ class Faults:
             self._at(writing._File, "close", lambda *_: "footer"),
             self._at(BufferedFiles, "store", lambda *_: "store"),
             self._at(buffered_files, "_write", lambda *_: "file"),
-            self._at(Table, "commit", lambda table, *_: "count" if table.spec is BATCHES else "commit"),
+            self._at(Table, "commit", lambda *_: "commit"),
+            self._at(Table, "append", lambda table, *_: "count" if table.spec is BATCHES else "append"),
             self._at(Table, "progress", lambda *_: "progress"),
             self._at(Lake, "deployments", lambda *_: "recover"),
         ]

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.commit.checkpoint import Checkpoint
 from collector.sources.files import tails
 from collector.sources.files.listing import LogFile
-from lake import BATCHES, PARSED_LOGS, Lake, Storage
+from lake import BATCHES, PARSED_LOGS, REJECTED, Lake, Storage
 from tests.collector.lines import chat_line
 
 
@@ -317,3 +319,57 @@ def test_a_file_that_reaches_the_size_of_the_rolled_one_is_read_on(follower: Fol
     follower.write(4)
     follower.look()
     assert follower.answers() == expected(1, 2, 3, 4)
+
+
+def cut_off(lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit the rows of all files, and then be killed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "_write_batches", Mock(side_effect=OSError("killed")))
+        collector = Collector(lake, CollectorSettings())
+        FileSource([str(logs)], Storage()).read_into(collector)
+        with pytest.raises(OSError, match="killed"):
+            collector.flush()
+
+
+@pytest.mark.parametrize("new_name", ["0.log", "0.log.1"])
+def test_what_a_cut_off_batch_left_is_known_under_another_name(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch, new_name: str
+) -> None:
+    """A file that is renamed after a kill is read anew; what could not be read of it is a row once."""
+    (logs / "0.log").write_bytes(b"greeting\nno json\n" + body(1))
+    cut_off(lake, logs, monkeypatch)
+    (logs / "0.log").rename(logs / new_name)
+    for _ in range(2):
+        collector = Collector(lake, CollectorSettings())
+        FileSource([str(logs)], Storage()).read_into(collector)
+        collector.flush()
+    assert sorted(lake.table(REJECTED).read()["raw"].to_pylist()) == [b"greeting", b"no json"]
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
+
+
+def test_a_file_of_another_folder_is_not_taken_for_one_that_went(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of a container is gone with its log after a kill, and another one greets alike."""
+    for folder in ("a", "b"):
+        (logs / folder).mkdir()
+    (logs / "a/0.log").write_bytes(b"greeting\n")
+    cut_off(lake, logs, monkeypatch)
+    (logs / "a/0.log").unlink()
+    (logs / "b/0.log").write_bytes(b"greeting\n")
+    collector = Collector(lake, CollectorSettings())
+    FileSource([str(logs)], Storage()).read_into(collector)
+    assert collector.flush() == Counts(lines=1, rejected=1)
+
+
+def test_a_file_that_is_still_there_is_not_taken_for_its_like(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files of a folder greet alike; the batch of one was cut off, and it is read anew under its name."""
+    (logs / "b.log").write_bytes(b"greeting\n")
+    cut_off(lake, logs, monkeypatch)
+    (logs / "a.log").write_bytes(b"greeting\n" + body(1))
+    collector = Collector(lake, CollectorSettings())
+    FileSource([str(logs)], Storage()).read_into(collector)
+    assert collector.flush() == Counts(lines=3, stored=1, rejected=2)
+    assert lake.table(REJECTED).read().num_rows == 2
