@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from collector.commit.position import Partition
+from collector.commit.position import Content, Partition
 from collector.commit.table_rows import RowPosition, TableRows
 from collector.parsing import LogRecord, Rejection, SignalRecord
 from lake.spec.root_tables import REJECTED
@@ -71,6 +71,7 @@ class Section:
     offset: int
     bytes: int = 0
     exhausted_size: int | None = None
+    content: Content | None = None
     newest_requested_at: datetime | None = None
     counts: Counts = field(default_factory=Counts)
     reasons: Counter[str] = field(default_factory=Counter)

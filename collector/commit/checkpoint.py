@@ -179,6 +179,7 @@ class Checkpoint:
                 **vars(section.counts),
                 "newest_requested_at": section.newest_requested_at,
                 "committed_at": now,
+                "content": section.content and str(section.content),
             }
             for partition, section in batch.sections.items()
             if partition.app_id in ahead or _only_found_the_end(section)

@@ -11,10 +11,11 @@ import pyarrow.dataset as ds
 from collector.commit.position import Partition
 from lake.spec.root_tables import BATCHES
 from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 _ROWS_AT_ONCE = 200_000
 _COLUMNS = {name: ds.field("source", name) for name in ("kind", "name", "partition", "offset")} | {
-    name: ds.field(name) for name in ("exhausted_size", "committed_at")
+    name: ds.field(name) for name in ("exhausted_size", "content", "committed_at")
 }
 
 
@@ -33,7 +34,7 @@ class CommittedOffsets:
         self._table = lake.table(BATCHES)
         self._committed: dict[str, CommittedOffset] = {}
         self._finished: dict[str, int] = {}
-        rows = _newest(self._table.dataset()).to_pylist() if read else []
+        rows = newest_rows(self._table).to_pylist() if read else []
         for row in rows:
             self.advance(
                 Partition(row["kind"], row["name"], row["partition"]),
@@ -73,8 +74,12 @@ class CommittedOffsets:
         return committed is not None and committed.exhausted_size == size
 
 
-def _newest(batches: ds.Dataset) -> pa.Table:
-    """The last row of every partition, in order of their commits; holds few rows in memory at a time."""
+def newest_rows(table: Table) -> pa.Table:
+    """Read the last row of every partition from `_batches`, in order of their commits; few rows at a time.
+
+    The columns are the members of `source`, `exhausted_size`, `content` and `committed_at`.
+    """
+    batches = table.dataset()
     newest: list[pa.Table] = []
     rows = 0
     for batch in batches.to_batches(columns=_COLUMNS):
@@ -87,7 +92,7 @@ def _newest(batches: ds.Dataset) -> pa.Table:
 
 
 def _last_of_each(rows: pa.Table) -> pa.Table:
-    values = ["offset", "exhausted_size", "committed_at"]
+    values = ["offset", "exhausted_size", "content", "committed_at"]
     in_order = rows.sort_by([("committed_at", "ascending"), ("offset", "ascending")])
     last = in_order.group_by(["kind", "name", "partition"], use_threads=False).aggregate(
         [(name, "last", pc.ScalarAggregateOptions(skip_nulls=False)) for name in values]

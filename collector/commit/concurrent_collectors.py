@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from collector.commit.duplicates import Numbers, id_numbers
+from collector.commit.duplicates import Numbers, id_number, id_numbers
 from collector.commit.position import Partition
+from collector.parsing import LogRecord, Rejection, SignalRecord
 from lake.delta_log.change import TableReplacedError
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
@@ -50,6 +51,16 @@ def current_state(table: Table) -> SeenState:
 def rejection_id(raw: bytes) -> str:
     """Id of an entry that cannot be read: a hash of its bytes, in the form of an event id."""
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def number_of(record: LogRecord | SignalRecord | Rejection, partition: Partition) -> int | None:
+    """Number of the id by which a duplicate of the line is found; None if the line cannot be a duplicate."""
+    if isinstance(record, LogRecord):
+        return id_number(record.event_id)
+    if isinstance(record, SignalRecord):
+        return id_number(record.signal_id)
+    # Lines of files and Kafka have stable offsets; a sender over HTTP repeats each request that got no answer.
+    return id_number(rejection_id(record.raw)) if partition.kind == SourceKind.HTTP else None
 
 
 def id_columns(spec: TableSpec) -> dict[str, ds.Expression]:

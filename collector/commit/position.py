@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, Self
+
 import msgspec
 
 from collector.parsing import SignalRecord
@@ -36,13 +38,30 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return {"kind": self.kind, "name": self.name, "partition": self.key, "offset": offset}
 
 
+class Content(NamedTuple):
+    """What a file holds up to a position: the hash of its first line, and a checksum of all its lines up to there."""
+
+    begins: str
+    checksum: int
+
+    def __str__(self) -> str:
+        """Give it as it is stored."""
+        return f"{self.begins}:{self.checksum:08x}"
+
+    @classmethod
+    def parse(cls, stored: str) -> Self:
+        """Read it as it was stored."""
+        begins, checksum = stored.split(":")
+        return cls(begins, int(checksum, 16))
+
+
 class Piece(msgspec.Struct, frozen=True, gc=False):
     """One item that a source delivers: a line of a file, the value of a Kafka message, a line of an HTTP body.
 
     `offset` is that of the message in Kafka, else the position after the line. `begin` is the `offset` of the piece
     before, from which the source can be read again. `problem` is a reason and a message if the source could not read
     on; `raw` is then the part that it had read. `record` is set for a signal that is not a log line: it is stored as
-    it is.
+    it is. `content` is that of the file up to `offset`, if the file may be renamed.
     """
 
     partition: Partition
@@ -51,3 +70,4 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
     begin: int | None = None
     problem: tuple[str, str] | None = None
     record: SignalRecord | None = None
+    content: Content | None = None

@@ -14,13 +14,14 @@ from collector.commit.background_commit import BackgroundCommit
 from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
-from collector.commit.concurrent_collectors import rejection_id
-from collector.commit.duplicates import DuplicateWindow, id_number
-from collector.commit.position import Partition, Piece
+from collector.commit.concurrent_collectors import number_of
+from collector.commit.duplicates import DuplicateWindow
+from collector.commit.position import Content, Partition, Piece
 from collector.commit.table_rows import RowPosition
 from collector.metrics.commit_stats import Meter
 from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
 from collector.pipeline.child_contexts import RecentChildContexts
+from collector.pipeline.cut_off_rejections import CutOffRejections
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
 from collector.pipeline.warm_start import RecentIds, recent_child_contexts
@@ -30,7 +31,7 @@ from lake.delta_log.writing import BrokenWriterError
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.spec.service_vocabulary import RejectionReason
-from lake.spec.vocabulary import OUTRANKED_BY_CHILD, ContextsOrigin, SourceKind
+from lake.spec.vocabulary import OUTRANKED_BY_CHILD, ContextsOrigin
 from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class Collector:
         self.totals = Counts()
         self.meter = Meter(clock(), monotonic)
         self.committed_offsets = CommittedOffsets(lake, read=False)
+        self.cut_off = CutOffRejections()
         self._unrecovered: Exception | None = None
         self._settings = settings
         self._clock, self._begin = clock, begin
@@ -128,12 +130,12 @@ class Collector:
                 raise
             return [record for record in records if isinstance(record, Rejection)]
 
-    def move(self, partition: Partition, offset: int, earlier: Partition | None) -> None:
+    def move(self, partition: Partition, offset: int, earlier: Partition, content: Content | None = None) -> None:
         """Move to an offset whose lines are in the lake or came from `earlier`; raises as `add`, or if they did not."""
         with self._lock:
-            if earlier is not None and self.offset(earlier) < offset:
+            if self.offset(earlier) < offset:
                 raise LostRaceError(f"a batch with lines of {earlier.name} was given up; they are read again")
-            self.add(Piece(partition, b"", offset, 0))
+            self.add(Piece(partition, b"", offset, 0, content=content))
 
     def commit(self, pieces: Iterable[Piece]) -> list[list[Rejection]]:
         """Add pieces and commit them under one lock; return the rejections of each piece."""
@@ -157,11 +159,12 @@ class Collector:
             self._recover()
             self.committed_offsets.refresh(*partitions)
 
-    def record_end_of_file(self, partition: Partition, end: int, size: int) -> None:
+    def record_end_of_file(self, partition: Partition, end: int, size: int, content: Content | None = None) -> None:
         """Record that a file of this size was read to its end, at the offset `end`; raises as `add` does."""
         with self._lock:
             self._require_next(partition, end)
-            self._section(partition).exhausted_size = size
+            section = self._section(partition)
+            section.exhausted_size, section.content = size, content
 
     def seconds_until_due(self) -> float:
         """Give the seconds until the open batch is old; 0 where it is."""
@@ -288,6 +291,7 @@ class Collector:
         recent.fill(duplicates)
         for child in recent_child_contexts(self.lake, committed, now - window):
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
+        self.cut_off.read(self.lake, committed, now - window)
         self.committed_offsets, self._duplicates, self._children = committed, duplicates, children
         self._checkpoint = Checkpoint(self.lake, recent.seen, window)
         self._must_recover = False
@@ -308,7 +312,7 @@ class Collector:
         for record in records:
             self._put(piece, record, len(piece.raw) // len(records), section)
         section.offset = piece.offset
-        section.exhausted_size = None
+        section.exhausted_size, section.content = None, piece.content
 
     def _records(self, piece: Piece) -> list[Record]:
         """Parse a piece into records; records of new deployments above the limit become rejections with their lines."""
@@ -347,11 +351,14 @@ class Collector:
             section.counts.filtered += 1
             return
         now = self._clock()
-        position = RowPosition(piece.partition, piece.offset, _number(record, piece))
+        position = RowPosition(piece.partition, piece.offset, number_of(record, piece.partition))
         number = position.number
         if number is not None and self._duplicates.is_duplicate(number, piece.partition, piece.offset, now):
             section.counts.duplicates += 1
         elif isinstance(record, Rejection):
+            if self.cut_off.has(piece.partition, piece.offset, record.raw):
+                section.counts.duplicates += 1
+                return
             values = (*msgspec.structs.astuple(record), now.date())
             self._batch.put((REJECTED, None), position, values, size, now)
             section.counts.rejected += 1
@@ -381,15 +388,3 @@ class Collector:
 def _deployment_of(record: Record) -> str | None:
     """Deployment whose tables the record is stored in; None if it is not stored or belongs to no deployment."""
     return record.deployment if isinstance(record, (LogRecord, SignalRecord)) else None
-
-
-def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int | None:
-    """Number of the id by which a duplicate of the line is found; None if the line cannot be a duplicate."""
-    if isinstance(record, LogRecord):
-        return id_number(record.event_id)
-    if isinstance(record, SignalRecord):
-        return id_number(record.signal_id)
-    # Lines of files and Kafka have stable offsets; a sender over HTTP repeats each request that got no answer.
-    if piece.partition.kind != SourceKind.HTTP:
-        return None
-    return id_number(rejection_id(record.raw))

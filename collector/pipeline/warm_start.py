@@ -13,7 +13,13 @@ import pyarrow.dataset as ds
 
 from collector.commit.batch import TableKey
 from collector.commit.committed_offsets import CommittedOffsets
-from collector.commit.concurrent_collectors import SeenState, as_integers, current_state, id_columns, numbers_of
+from collector.commit.concurrent_collectors import (
+    SeenState,
+    as_integers,
+    current_state,
+    id_columns,
+    numbers_of,
+)
 from collector.commit.duplicates import DuplicateWindow, Numbers
 from collector.commit.position import Partition
 from lake.spec.root_tables import REJECTED
@@ -66,7 +72,7 @@ class RecentIds:
         window.remember([], self._now, self._unfinished)
 
     def _take(self, numbers: Numbers, rows: pa.RecordBatch, committed: CommittedOffsets) -> None:
-        unfinished = _is_unfinished(rows, committed)
+        unfinished = is_unfinished(rows, committed)
         times = rows["ingested_at"].cast(pa.int64()).to_numpy(zero_copy_only=False)
         since, step = int(self._since.timestamp() * 1e6), self._step // timedelta(microseconds=1)
         periods = np.clip((times - since) // step, 0, _PERIODS - 1)
@@ -113,12 +119,12 @@ def _newest(rows: pa.Table) -> pa.Table:
 
 def _committed_rows(rows: pa.Table, committed: CommittedOffsets) -> pa.Table:
     batches = [
-        batch.filter(pa.array(~_is_unfinished(batch, committed))) for batch in rows.to_batches() if batch.num_rows
+        batch.filter(pa.array(~is_unfinished(batch, committed))) for batch in rows.to_batches() if batch.num_rows
     ]
     return pa.Table.from_batches(batches, schema=rows.schema)
 
 
-def _is_unfinished(rows: pa.RecordBatch, committed: CommittedOffsets) -> npt.NDArray[np.bool_]:
+def is_unfinished(rows: pa.RecordBatch, committed: CommittedOffsets) -> npt.NDArray[np.bool_]:
     """Mark the rows of batches that were cut off: they lie after the committed offset of their partition."""
     keys = pc.binary_join_element_wise(
         *(rows[name].cast(pa.string()) for name in ("kind", "name", "partition")), "\0"

@@ -48,6 +48,8 @@ BATCHES = TableSpec(
          "ratings that nobody gave."),
         ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
         ("committed_at", TIMESTAMP, "When the batch was complete."),
+        ("content", pa.string(), "Of a file that may be renamed: hash of its first line, and checksum of its lines "
+         "up to `offset`."),
     ),
     per_deployment=False,
 )  # fmt: skip

@@ -1,123 +1,97 @@
 """Contents of files, by which a file is known after it was renamed, copied or compressed, so that it is read on.
 
-A content is the first line, the number of bytes and a checksum of all its lines. It is stored as a row of `_batches`
-without lines, written when all its lines are in the lake. So it costs no table a transaction of its own, and where
-the row is missing (a crash in between) the file is read again, and its lines are duplicates.
+The content of a file is committed with the position up to which its lines were taken, so it is known whenever the
+process ends. Of each file the newest one is known.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 
-from collector.commit.position import Partition
+from collector.commit.committed_offsets import newest_rows
+from collector.commit.position import Content, Partition
 from collector.pipeline.collector import Collector
-from collector.sources.files.identity import checksum_after, hash_of
+from collector.sources.files.identity import checksum_after
 from collector.sources.lines import read_lines
 from lake.spec.root_tables import BATCHES
-from lake.spec.service_vocabulary import LineOutcome
 from lake.spec.vocabulary import SourceKind
 from lake.tables.table import Table
 
-_NAME = "content of files"
-_COUNTS = ("bytes", "lines", *LineOutcome)
+_ROW_OF_ITS_OWN = "content of files"
+"""Name in rows of `_batches` by which an earlier version stored contents, apart from positions."""
 
-Content = tuple[int, int]
-"""The number of bytes, which is a position, and the checksum of the lines up to there."""
+Place = tuple[int, int | None]
+"""Position and the checksum of the lines up to there; None where no line ends there any more."""
 
 
 class Taken(NamedTuple):
-    """Position up to which lines were taken from another file, and that file, unless they are in the lake."""
+    """Position up to which lines were taken from another file, that file, and what it holds up to there if known."""
 
     offset: int
-    waiting: Partition | None = None
+    partition: Partition
+    content: Content | None
 
 
 class KnownContents:
-    """File contents whose lines are in the lake or in uncommitted batches of this collector; it reads the lake."""
+    """File contents whose lines are in the lake or in uncommitted batches of this collector; it reads the lake.
 
-    def __init__(self, collector: Collector) -> None:
+    `is_growing` tells whether a file is still there under its name and grows: another one that begins with all that it
+    holds so far, such as the same greeting, is then not taken for it.
+    """
+
+    def __init__(self, collector: Collector, is_growing: Callable[[Taken], bool] = lambda _: False) -> None:
         self.collector = collector
-        self._written = _read(collector.lake.table(BATCHES))
-        self._waiting: dict[str, dict[Content, Partition]] = defaultdict(dict)
+        self._is_growing = is_growing
+        self._places: dict[str, dict[Partition, Place]] = defaultdict(dict)
+        for partition, offset, content in _read(collector.lake.table(BATCHES)):
+            self.note(partition, content.begins, (offset, content.checksum))
 
-    def begins_as_known(self, first_line: bytes) -> bool:
-        """Whether there is a content that begins with this line."""
-        begins = _begins(first_line)
-        return begins in self._written or begins in self._waiting
+    def begins_as_known(self, begins: str) -> bool:
+        """Whether there is a content whose first line has this hash."""
+        return begins in self._places
 
-    def find(self, stream: BinaryIO, first_line: bytes) -> Taken | None:
+    def place(self, partition: Partition, begins: str, offset: int) -> Place | None:
+        """Give the newest place in this file if it is at `offset`; None where nothing is known of that."""
+        place = self._places.get(begins, {}).get(partition)
+        return place if place is not None and place[0] == offset else None
+
+    def note(self, partition: Partition, begins: str, place: Place) -> None:
+        """Note the place up to which the lines of a file were taken, instead of what was known of it."""
+        self._places[begins][partition] = place
+
+    def find(self, stream: BinaryIO, begins: str) -> Taken | None:
         """Find how many lines of this stream were taken from another file; None where none were.
 
-        Only a stream with a known first line is read, without being parsed.
+        Only a stream with a known first line is read, as far as such a file was read, without being parsed.
         """
-        if not self.begins_as_known(first_line):
-            return None
-        begins, known, so_far = _begins(first_line), None, 0
+        known: dict[Place, list[Partition]] = defaultdict(list)
+        for partition, place in self._places.get(begins, {}).items():
+            # Lines of a batch that was given up are not taken.
+            if self.collector.offset(partition) >= place[0]:
+                known[place].append(partition)
+        furthest, so_far, found = max((offset for offset, _ in known), default=0), 0, list[Taken]()
         stream.seek(0)
-        for line in read_lines(stream):
+        for line in read_lines(stream) if known else ():
             so_far = checksum_after(line, so_far)
-            known = self._taken(begins, (line.offset, so_far)) or known
-        return known
-
-    def add(self, partition: Partition, first_line: bytes, content: Content) -> None:
-        """Add the content of a file that was read up to the end of that content."""
-        begins = _begins(first_line)
-        if content not in self._written.get(begins, ()):
-            self._waiting[begins][content] = partition
-
-    def write(self, now: datetime) -> None:
-        """Write the contents whose lines are all committed. After an error they are kept for the next call."""
-        committed = self.collector.committed_offsets
-        done = [
-            (begins, content)
-            for begins, contents in self._waiting.items()
-            for content, partition in contents.items()
-            if committed.offset(partition) >= content[0]
-        ]
-        if not done:
-            return
-        self.collector.lake.table(BATCHES).append(BATCHES.rows([_row(*one, now) for one in done]))
-        for begins, content in done:
-            self._written.setdefault(begins, set()).add(content)
-            del self._waiting[begins][content]
-            if not self._waiting[begins]:
-                del self._waiting[begins]
-
-    def _taken(self, begins: str, content: Content) -> Taken | None:
-        if content in self._written.get(begins, ()):
-            return Taken(content[0])
-        partition = self._waiting.get(begins, {}).get(content)
-        # Its lines may be of a batch that was given up.
-        if partition is None or self.collector.offset(partition) < content[0]:
-            return None
-        return Taken(content[0], partition)
+            found += [
+                Taken(line.offset, partition, Content(begins, so_far))
+                for partition in known.get((line.offset, so_far), ())
+            ]
+            if line.offset >= furthest:
+                break
+        return next((taken for taken in reversed(found) if not self._is_growing(taken)), None)
 
 
-def _read(table: Table) -> dict[str, set[Content]]:
-    written: dict[str, set[Content]] = {}
-    columns = {"key": ds.field("source", "partition")}
-    for batch in table.dataset().to_batches(columns=columns, filter=ds.field("source", "name") == _NAME):
-        for key in batch["key"].to_pylist():
-            _, begins, offset, checksum = key.split(":")
-            written.setdefault(begins, set()).add((int(offset), int(checksum, 16)))
-    return written
-
-
-def _row(begins: str, content: Content, now: datetime) -> dict[str, object]:
-    offset, checksum = content
-    partition = Partition(SourceKind.FILE, _NAME, f"content:{begins}:{offset}:{checksum:08x}")
-    return {
-        "date": now.date(),
-        "source": partition.source(offset),
-        "first_offset": offset,
-        **dict.fromkeys(_COUNTS, 0),
-        "committed_at": now,
-    }
-
-
-def _begins(first_line: bytes) -> str:
-    return hash_of(first_line.strip())
+def _read(table: Table) -> Iterator[tuple[Partition, int, Content]]:
+    rows = newest_rows(table)
+    is_apart = pc.equal(rows["name"], _ROW_OF_ITS_OWN)
+    for row in rows.filter(pc.or_(pc.is_valid(rows["content"]), is_apart)).to_pylist():
+        stored = row["content"]
+        if stored is None:
+            _, begins, _, checksum = row["partition"].split(":")
+            stored = f"{begins}:{checksum}"
+        yield Partition(SourceKind.FILE, row["name"], row["partition"]), row["offset"], Content.parse(stored)

@@ -4,10 +4,9 @@ A file is identified by its name and its first line: if a name is used again wit
 With the same first line it is also a new file (a new `generation`) if it got shorter, or if the committed offset is no
 longer just after the end of a line.
 
-A file that is no longer written, or was renamed, is also identified by its content (see
-`collector.sources.files.contents`). A file of another name that begins with a known content is read from the end of
-that content, plain or compressed. Files with different contents are never taken for one, except with probability 2^-32
-if their first lines and lengths are equal.
+A file is also identified by its content, as far as it was read (see `collector.sources.files.contents`). A file of
+another name that begins with a known content is read from the end of that content, plain or compressed. Files with
+different contents are never taken for one, except with probability 2^-32 if their first lines and lengths are equal.
 """
 
 from __future__ import annotations
@@ -26,8 +25,17 @@ from lake.spec.vocabulary import SourceKind
 
 def file_partition(file: LogFile, first_line: bytes, generation: int = 0) -> Partition:
     """Partition of the lines of the file with this name and first line."""
-    identity = os.fsencode(file.uri) + b"\0" + first_line.strip()
-    return Partition(SourceKind.FILE, file.name, hash_of(identity + (b"\0%d" % generation if generation else b"")))
+    return _partition(file.name, os.fsencode(file.uri), first_line, generation)
+
+
+def named_partition(name: str, first_line: bytes, generation: int) -> Partition:
+    """Partition of the lines of a file with this first line, if its name was Unicode."""
+    return _partition(name, name.encode(), first_line, generation)
+
+
+def _partition(name: str, path: bytes, first_line: bytes, generation: int) -> Partition:
+    identity = path + b"\0" + first_line.strip() + (b"\0%d" % generation if generation else b"")
+    return Partition(SourceKind.FILE, name, hash_of(identity))
 
 
 def checksum_after(line: SourceLine, before: int) -> int:
@@ -53,6 +61,11 @@ def content_checksum(stream: BinaryIO, offset: int) -> int | None:
         if line.offset >= offset:
             return so_far if line.offset == offset else None
     return None
+
+
+def hash_of_line(first_line: bytes) -> str:
+    """Hash of a first line, by which contents are told apart."""
+    return hash_of(first_line.strip())
 
 
 def hash_of(identity: bytes) -> str:

@@ -10,10 +10,17 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-from collector.commit.position import Partition
+from collector.commit.position import Content, Partition
 from collector.pipeline.collector import Collector
 from collector.sources.files.contents import KnownContents, Taken
-from collector.sources.files.identity import checksum_after, content_checksum, ends_a_line, file_partition
+from collector.sources.files.identity import (
+    checksum_after,
+    content_checksum,
+    ends_a_line,
+    file_partition,
+    hash_of_line,
+    named_partition,
+)
 from collector.sources.files.listing import LogFile
 from collector.sources.lines import SourceLine, is_packed, join_parts, read_lines
 from lake.tables.storage import Storage
@@ -29,17 +36,19 @@ class UnreadableFileError(RuntimeError):
 class OpenFile:
     """A file and the position up to which its lines were taken.
 
-    `checksum` is that of the lines up to `offset`; None where they were not all read by this process, and for objects,
-    which nobody moves or packs.
+    `checksum` is that of the lines up to `offset`; None where it has to be read, or cannot be known, as no line ends
+    there any more. For objects it is not kept: nobody moves or packs them.
     """
 
     listed: LogFile
     stream: BinaryIO
     first_line: SourceLine
+    begins: str
     packed: bool
     partition: Partition
     offset: int = 0
     checksum: int | None = None
+    _is_checked: bool = False
 
     @classmethod
     def open(cls, file: LogFile, storage: Storage) -> Self | None:
@@ -59,7 +68,7 @@ class OpenFile:
                 stream.close()
         if first is None:
             return None
-        return cls(file, stream, first, packed, file_partition(file, first.raw))
+        return cls(file, stream, first, hash_of_line(first.raw), packed, file_partition(file, first.raw))
 
     def close(self) -> None:
         """Close the file."""
@@ -110,26 +119,42 @@ class OpenFile:
         ):
             same_file = None
         self._choose_generation(collector)
-        if self.offset == 0 and self.listed.modified_at is not None:
-            taken = Taken(same_file.offset, same_file.partition) if same_file else self._known_elsewhere(contents)
-            if taken is not None and taken.offset:
-                collector.move(self.partition, taken.offset, taken.waiting)
-                self.offset = taken.offset
+        if self.listed.modified_at is None:
+            return
         if self.offset == 0:
-            self.checksum = 0
-        elif same_file is not None and same_file.offset == self.offset:
-            self.checksum = same_file.checksum
+            taken = same_file.taken() if same_file else self._known_elsewhere(contents)
+            if taken is not None and taken.offset:
+                collector.move(self.partition, taken.offset, taken.partition, taken.content)
+                self.offset = taken.offset
+                if taken.content is not None:
+                    self._set_checksum(taken.content.checksum)
+                return
+            self._set_checksum(0)
+        elif (place := contents.place(self.partition, self.begins, self.offset)) is not None:
+            self._set_checksum(place[1])
 
     def go_to(self, offset: int) -> None:
         """Set the position to the offset of the collector, after a batch was dropped."""
         if offset != self.offset:
-            self.offset, self.checksum = offset, None if offset else 0
+            self.offset, self.checksum, self._is_checked = offset, None if offset else 0, not offset
 
-    def lines(self) -> Iterator[SourceLine]:
-        """Give the lines behind the position, which moves on when the next one is asked for.
+    def taken(self) -> Taken:
+        """Give what was taken of it."""
+        return Taken(self.offset, self.partition, self.content())
 
-        Raises UnreadableFileError.
+    def content(self) -> Content | None:
+        """Give what it holds up to its position, if it may be renamed and that is known."""
+        return self._content(self.checksum)
+
+    def _content(self, checksum: int | None) -> Content | None:
+        return None if checksum is None else Content(self.begins, checksum)
+
+    def lines(self) -> Iterator[tuple[SourceLine, Content | None]]:
+        """Give the lines behind the position, with what the file holds up to the end of each.
+
+        The position moves on when the next one is asked for. Raises UnreadableFileError.
         """
+        self.know_checksum()
         lines = join_parts(read_lines(self.stream, self.offset))
         while True:
             try:
@@ -138,25 +163,35 @@ class OpenFile:
                 raise _unreadable(self.listed, error) from error
             if line is None:
                 return
-            yield line
-            self.offset = line.offset
-            self.checksum = None if self.checksum is None else checksum_after(line, self.checksum)
+            checksum = None if self.checksum is None else checksum_after(line, self.checksum)
+            yield line, self._content(checksum)
+            self.offset, self.checksum = line.offset, checksum
 
-    def remember_content(self, contents: KnownContents) -> None:
-        """Note what the file holds, so that it is known under another name; raises UnreadableFileError."""
-        if self.listed.modified_at is None or not self.offset:
+    def know_checksum(self) -> None:
+        """Read the lines up to the position once more where their checksum is missing; raises UnreadableFileError."""
+        if self.listed.modified_at is None or self._is_checked:
             return
         try:
-            if self.checksum is None:
-                self.checksum = content_checksum(self.stream, self.offset)
+            self._set_checksum(content_checksum(self.stream, self.offset))
         except Exception as error:
             raise _unreadable(self.listed, error) from error
-        self.remember_known_content(contents)
 
-    def remember_known_content(self, contents: KnownContents) -> None:
-        """Do the same for a file that was overwritten since, as far as its content is known."""
-        if self.checksum is not None and self.offset:
-            contents.add(self.partition, self.first_line.raw, (self.offset, self.checksum))
+    def _set_checksum(self, checksum: int | None) -> None:
+        self.checksum, self._is_checked = checksum, True
+
+    def is_of(self, earlier: Partition, collector: Collector) -> bool:
+        """Whether this would be the partition of its first line if the file had the name of that one."""
+        partitions = (named_partition(earlier.name, self.first_line.raw, generation) for generation in count())
+        return earlier == next(one for one in partitions if one == earlier or not collector.offset(one))
+
+    def is_known(self, contents: KnownContents) -> bool:
+        """Whether it cannot be renamed, or a file that begins like it is known by its content."""
+        return self.listed.modified_at is None or contents.begins_as_known(self.begins)
+
+    def note_content(self, contents: KnownContents) -> None:
+        """Note what the file holds up to its position, so that it is known under another name."""
+        if self._is_checked and self.offset:
+            contents.note(self.partition, self.begins, (self.offset, self.checksum))
 
     def _choose_generation(self, collector: Collector) -> None:
         self.offset = collector.offset(self.partition)
@@ -177,7 +212,7 @@ class OpenFile:
 
     def _known_elsewhere(self, contents: KnownContents) -> Taken | None:
         try:
-            return contents.find(self.stream, self.first_line.raw)
+            return contents.find(self.stream, self.begins)
         except Exception as error:
             raise _unreadable(self.listed, error) from error
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
 from collector.commit.position import Partition, Piece
 from collector.metrics.last_lines import LastLines
 from collector.pipeline.collector import Collector
-from collector.sources.files.contents import KnownContents
+from collector.sources.files.contents import KnownContents, Taken
 from collector.sources.files.listing import Listing, LogFile
 from collector.sources.files.open_file import OpenFile, UnreadableFileError
 from collector.sources.files.tails import Tails
@@ -70,6 +72,7 @@ class FileSource:
             self._last_lines.expect(source_name(path), "see that its writer is at work and still writes there")
         self._tails = Tails()
         self._finished: dict[str, _Finished] = {}
+        self._listed: dict[str, LogFile] = {}
         self._contents: KnownContents | None = None
 
     def read_into(self, collector: Collector, stop: Callable[[], bool] = lambda: False) -> int:
@@ -79,9 +82,10 @@ class FileSource:
         again the next time. Errors of the lake are raised.
         """
         if self._contents is None or self._contents.collector is not collector:
-            self._contents = KnownContents(collector)
+            self._contents = KnownContents(collector, self._is_growing)
         contents = self._contents
         files = self.find()
+        self._listed = {file.name: file for file in files}
         self._note_missing(files)
         # After the listing, so that a file which was found under a new name is known to have moved.
         for moved in self._tails.moved():
@@ -92,7 +96,6 @@ class FileSource:
             if stop():
                 break
         self._forget_what_is_gone(files)
-        contents.write(self._clock())
         return len(files)
 
     def find(self) -> list[LogFile]:
@@ -115,13 +118,8 @@ class FileSource:
         return f"{reasons[0]}{more}" if reasons else None
 
     def close(self) -> None:
-        """Close the open files, and write the contents by which a later run knows finished files.
-
-        Call it after the collector's last `flush`. Raises the lake's errors.
-        """
+        """Close the open files."""
         self._tails.close()
-        if self._contents is not None:
-            self._contents.write(self._clock())
 
     def _attempt(self, uri: str, read: Callable[[], None]) -> None:
         try:
@@ -154,16 +152,15 @@ class FileSource:
         try:
             held = self._tails.get(file.inode())
             if held is not None and (held.first_line.raw != file.first_line.raw or held.offset > file.size()):
-                # Cut short and written anew; a copy of what it held is known by its content.
-                held.remember_known_content(contents)
-                held = None
+                held = None  # Cut short and written anew; a copy of what it held is known by its content.
             if not self._can_take(file.first_line, file):
                 return
             file.find_place(contents, held)
+            self._find_earlier_name(file, collector)
             if file.offset and collector.committed_offsets.is_exhausted(file.partition, listed.size):
                 self._finish(file, contents)
                 return
-            at_end = self._read_on(file, collector, stop)
+            at_end = self._read_on(file, contents, stop)
             if not file.packed and not self._rests(file.modified_at()):
                 self._tails.hold(file)
             if at_end:
@@ -177,23 +174,28 @@ class FileSource:
         collector = contents.collector
         file.go_to(collector.offset(file.partition))
         before = file.offset
-        if not self._read_on(file, collector, stop):
+        if not self._read_on(file, contents, stop):
             return
         if file.offset != before:
-            collector.record_end_of_file(file.partition, file.offset, file.size_at_end())
-        file.remember_content(contents)
+            collector.record_end_of_file(file.partition, file.offset, file.size_at_end(), file.content())
         if self._rests(file.modified_at()) and collector.committed_offsets.offset(file.partition) == file.offset:
             self._tails.let_go(file)
 
-    def _read_on(self, file: OpenFile, collector: Collector, stop: Callable[[], bool]) -> bool:
+    def _read_on(self, file: OpenFile, contents: KnownContents, stop: Callable[[], bool]) -> bool:
         """Take the lines that are new; gives whether the file was read to its end."""
-        for number, line in enumerate(file.lines()):
+        try:
+            return self._take_lines(file, contents.collector, stop)
+        finally:
+            file.note_content(contents)
+
+    def _take_lines(self, file: OpenFile, collector: Collector, stop: Callable[[], bool]) -> bool:
+        for number, (line, content) in enumerate(file.lines()):
             if stop():
                 return False
             if not self._can_take(line, file):
                 logger.debug("%s: its end before byte %d is still being written", file.listed.uri, line.offset)
                 return False
-            collector.add(Piece(file.partition, line.raw, line.offset, file.offset, line.problem))
+            collector.add(Piece(file.partition, line.raw, line.offset, file.offset, line.problem, content=content))
             if number % _LINES_PER_NOTE == 0:
                 for path in file.listed.named_by:
                     self._last_lines.note(source_name(path))
@@ -202,13 +204,54 @@ class FileSource:
     def _finish(self, file: OpenFile, contents: KnownContents) -> None:
         collector, listed = contents.collector, file.listed
         was_finished = collector.committed_offsets.is_exhausted(file.partition, listed.size)
-        if not was_finished:
-            collector.record_end_of_file(file.partition, file.offset, file.size_at_end())
+        if not was_finished or not file.is_known(contents):
+            file.know_checksum()
+            collector.record_end_of_file(file.partition, file.offset, file.size_at_end(), file.content())
+            file.note_content(contents)
         rested = self._rests(listed.modified_at)
-        if rested and not (was_finished and contents.begins_as_known(file.first_line.raw)):
-            file.remember_content(contents)
         if listed.modified_at is None or self._clock() - listed.modified_at >= _FILE_CLOCK_STEP:
             self._finished[listed.uri] = _Finished(listed, file.partition, file.offset, rested)
+
+    def _find_earlier_name(self, file: OpenFile, collector: Collector) -> None:
+        """Tell the collector the earlier name of a file that was renamed after a batch with lines of it was cut off."""
+        cut_off = collector.cut_off
+        cut_off.found(file.partition)
+        for earlier in cut_off.partitions():
+            if self._was_named(file, earlier, collector):
+                cut_off.renamed(earlier, file.partition)
+
+    def _was_named(self, file: OpenFile, earlier: Partition, collector: Collector) -> bool:
+        """Whether a file begins as one of that folder that is no longer there under its name.
+
+        Files of other folders may have the same greeting.
+        """
+        if Path(earlier.name).parent != Path(file.listed.name).parent or not file.is_of(earlier, collector):
+            return False
+        listed = self._listed.get(earlier.name)
+        try:
+            other = None if listed is None else OpenFile.open(listed, self._storage)
+        except UnreadableFileError:
+            return False
+        if other is None:
+            return True
+        with closing(other):
+            return other.begins != file.begins
+
+    def _is_growing(self, taken: Taken) -> bool:
+        """Whether a file that lines were taken from is still there under its name, and grows."""
+        listed = self._listed.get(taken.partition.name)
+        if listed is None or self._rests(listed.modified_at) or listed.size < taken.offset:
+            return False
+        try:
+            file = OpenFile.open(listed, self._storage)
+            if file is None:
+                return False
+            with closing(file):
+                file.go_to(taken.offset)
+                file.know_checksum()
+                return file.content() == taken.content
+        except UnreadableFileError:
+            return True
 
     def _rests(self, modified_at: datetime | None) -> bool:
         return modified_at is None or self._clock() - modified_at >= REST

@@ -80,7 +80,7 @@ def test_a_source_moves_on_where_the_lines_before_are_known_from_another(lake: L
     collector.move(copy, 10, FILE)
     assert (collector.offset(copy), collector.offset(FILE)) == (10, 10)
     with pytest.raises(LostRaceError, match="it is read again"):
-        collector.move(copy, 20, None)
+        collector.move(copy, 10, FILE)
     collector.flush()
     assert Collector(lake, CollectorSettings()).offset(copy) == 10
     assert answers(lake) == ["Answer 1."]

@@ -6,14 +6,12 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -24,90 +22,21 @@ from collector.commit import table_rows
 from collector.commit.background_commit import BackgroundCommit
 from collector.commit.batch import IncompleteBatchError
 from collector.commit.position import Partition, Piece
-from collector.commit.table_rows import TableRows
 from collector.parsing import SignalRecord
-from collector.pipeline import collector as pipeline
 from collector.sources.http.deliveries import Deliveries, Item
 from lake.delta_log import writing
 from lake.delta_log.change import LostRaceError
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
-from lake.tables import buffered_files
-from lake.tables.buffered_files import BufferedFiles
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
-from lake.tables.table import Table
 from tests.collector.lines import chat_line, rating_line
+from tests.collector.pipeline.failing_steps import Faults, KilledError
 
 DEPLOYMENTS = ("rag-app", "other-app")
 KAFKA = tuple(Partition("kafka", "logs", str(number)) for number in range(2))
 FILES = ("a.log", "b.log")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-class KilledError(BaseException):
-    """The process is killed here; what it holds in memory is lost."""
-
-
-class Faults:
-    """Steps of a collector, each of which can be told to fail, before or after it does its work."""
-
-    def __init__(self) -> None:
-        self._armed: dict[tuple[str, str], tuple[int, BaseException]] = {}
-        self.patches = [
-            self._at(pipeline, "parse_piece", lambda *_: "parse"),
-            self._at(TableRows, "add", lambda *_: "take"),
-            self._at(BufferedFiles, "add", lambda *_: "encode"),
-            self._at(pq.ParquetWriter, "write_table", lambda *_: "row group"),
-            self._at(writing._File, "close", lambda *_: "footer"),
-            self._at(BufferedFiles, "store", lambda *_: "store"),
-            self._at(buffered_files, "_write", lambda *_: "file"),
-            self._at(Table, "commit", lambda table, *_: "count" if table.spec is BATCHES else "commit"),
-            self._at(Table, "progress", lambda *_: "progress"),
-            self._at(Lake, "deployments", lambda *_: "recover"),
-        ]
-
-    # Rows that could not be encoded are not added: that step has no "after".
-    STEPS = (
-        *(("commit", "before"), ("commit", "after"), ("count", "before"), ("count", "after"), ("progress", "before")),
-        *(("store", "before"), ("store", "after"), ("file", "before"), ("file", "after"), ("encode", "before")),
-        *(("row group", "before"), ("row group", "after"), ("footer", "before"), ("footer", "after")),
-        *(("parse", "before"), ("parse", "after"), ("take", "before"), ("take", "after"), ("recover", "before")),
-    )
-
-    def arm(self, step: tuple[str, str], times: int, error: BaseException) -> None:
-        """Let a step fail at its next calls."""
-        self._armed[step] = (times, error)
-
-    def end(self) -> None:
-        """Let all steps work."""
-        self._armed.clear()
-
-    @contextmanager
-    def absent(self) -> Iterator[None]:
-        """Let all steps work as long as the block runs."""
-        armed, self._armed = self._armed, {}
-        try:
-            yield
-        finally:
-            self._armed = armed
-
-    def _at(self, owner: Any, name: str, step_of: Callable[..., str]) -> Any:
-        real = getattr(owner, name)
-
-        def step(*args: Any, **options: Any) -> Any:
-            self._meet(step_of(*args), "before")
-            result = real(*args, **options)
-            self._meet(step_of(*args), "after")
-            return result
-
-        return mock.patch.object(owner, name, step)
-
-    def _meet(self, step: str, moment: str) -> None:
-        times, error = self._armed.get((step, moment), (0, None))
-        if times and error is not None:
-            self._armed[step, moment] = (times - 1, error)
-            raise error
 
 
 class CollectorMachine(RuleBasedStateMachine):
@@ -142,7 +71,8 @@ class CollectorMachine(RuleBasedStateMachine):
         self.unanswered: list[tuple[str, list[Item]]] = []
         self.expected: dict[str, Counter[object]] = {"answers": Counter(), "signals": Counter(), "rejected": Counter()}
         self.is_cut_off = False
-        """Whether a batch may have left rows that no row of `_batches` counts, as senders over HTTP send lines anew."""
+        """Whether a batch may have left rows that no row of `_batches` counts, as senders over HTTP send lines anew
+        and files come under new names."""
 
     @initialize(flush_bytes=st.sampled_from([4_000, 30_000, 1 << 30]))
     def begin(self, flush_bytes: int) -> None:
@@ -373,8 +303,9 @@ class CollectorMachine(RuleBasedStateMachine):
         for row in (row for its in rows.values() for row in its):
             held[_name(row)] += 1
         if self.is_cut_off:
-            counted = Counter({name: count for name, count in counted.items() if not name.startswith("http")})
-            held = Counter({name: count for name, count in held.items() if not name.startswith("http")})
+            kinds = ("http", "file") if self.rotations else ("http",)
+            counted = Counter({name: count for name, count in counted.items() if not name.startswith(kinds)})
+            held = Counter({name: count for name, count in held.items() if not name.startswith(kinds)})
         assert +counted == +held
 
 
@@ -388,6 +319,65 @@ QUICK = settings(max_examples=30, stateful_step_count=20, deadline=None, suppres
 def test_every_line_is_stored_once_whatever_fails() -> None:
     """Steps fail, processes are killed, others take over: in the end each line is a row, and the counts are theirs."""
     run_state_machine_as_test(CollectorMachine, settings=QUICK)
+
+
+Steps = Callable[[CollectorMachine], object]
+
+
+def _rotated_while_no_collector_runs(machine: CollectorMachine) -> None:
+    machine.begin(flush_bytes=4_000)
+    machine.write_to_a_file(name="a.log", kinds=["chat", "broken"])
+    machine.send_to_kafka(partition=KAFKA[0], kinds=["chat"])
+    machine.send_to_kafka(partition=KAFKA[0], kinds=["chat"])
+    machine.post_again_after_a_failure(step=("commit", "before"), before=["chat"], after=["chat"])
+    machine.rotate(name="a.log")
+    machine.kill()
+    machine.kill()
+
+
+def _killed_between_two_tables_and_rotated(machine: CollectorMachine) -> None:
+    machine.begin(flush_bytes=1 << 30)
+    machine.let_a_step_kill(step=("commit", "after"))
+    machine.write_to_a_file(name="a.log", kinds=["chat", "broken", "other"])
+    machine.flush()
+    machine.rotate(name="a.log")
+
+
+def _killed_before_the_count_and_rotated(machine: CollectorMachine) -> None:
+    machine.begin(flush_bytes=1 << 30)
+    machine.write_to_a_file(name="a.log", kinds=["rating", "broken"])
+    machine.flush()
+    machine.let_a_step_kill(step=("count", "before"))
+    machine.write_to_a_file(name="a.log", kinds=["chat", "broken"])
+    machine.flush()
+    machine.rotate(name="a.log")
+    machine.write_to_a_file(name="a.log", kinds=["chat", "broken"])
+
+
+def _killed_twice_and_rotated_twice(machine: CollectorMachine) -> None:
+    _killed_before_the_count_and_rotated(machine)
+    machine.let_a_step_kill(step=("count", "before"))
+    machine.flush()
+    machine.rotate(name="a.log")
+    (machine.logs / "a.log.1").rename(machine.logs / "a.log.3")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        _rotated_while_no_collector_runs,
+        _killed_between_two_tables_and_rotated,
+        _killed_before_the_count_and_rotated,
+        _killed_twice_and_rotated_twice,
+    ],
+)
+def test_every_line_is_stored_once_in_this_order_of_steps(steps: Steps) -> None:
+    """Orders of steps that once cost or doubled a line."""
+    machine = CollectorMachine()
+    try:
+        steps(machine)
+    finally:
+        machine.teardown()
 
 
 @pytest.mark.slow

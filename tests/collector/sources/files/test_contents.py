@@ -5,11 +5,13 @@ import gzip
 import io
 import json
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from deltalake import write_deltalake
 
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.commit.position import Piece
@@ -62,8 +64,8 @@ def test_a_later_run_knows_what_was_renamed_and_packed(lake: Lake, logs: Path) -
     assert run_once(lake, logs) == Counts()
 
 
-def test_a_content_costs_a_row_and_no_transaction(lake: Lake, logs: Path) -> None:
-    """However many files are finished, each is one transaction of a table, and its content a row without lines."""
+def test_a_content_costs_no_row_and_no_transaction(lake: Lake, logs: Path) -> None:
+    """However many files are finished, each is one transaction of a table; its content is in the row of its lines."""
     for number in range(20):
         rested(logs / f"{number}.log", body(number))
     run_once(lake, logs)
@@ -75,9 +77,9 @@ def test_a_content_costs_a_row_and_no_transaction(lake: Lake, logs: Path) -> Non
         transactions = [action["txn"]["appId"] for action in map(json.loads, lines) if "txn" in action]
         assert len([app_id for app_id in transactions if app_id.startswith("file:")]) == 20
     rows = lake.table(BATCHES).read().to_pylist()
-    assert len(rows) == 40
+    assert len(rows) == 20
     assert sum(row["lines"] for row in rows) == sum(row["stored"] for row in rows) == 20
-    assert sum(row["lines"] == 0 and row["newest_requested_at"] is None for row in rows) == 20
+    assert len({row["content"] for row in rows}) == 20
 
 
 def test_only_lines_that_were_taken_are_known(lake: Lake, logs: Path) -> None:
@@ -90,20 +92,19 @@ def test_only_lines_that_were_taken_are_known(lake: Lake, logs: Path) -> None:
     assert file is not None
     file.find_place(contents, None)
     source.read_into(collector)
-    file.offset = log.stat().st_size
-    file.checksum = None
-    file.remember_content(contents)
+    file.go_to(log.stat().st_size)
+    file.know_checksum()
+    file.note_content(contents)
     file.close()
     packed = io.BytesIO(gzip.compress(body(1, 2, 3)))
-    assert contents.find(packed, chat_line(1)) == (len(body(1, 2)), file.partition)
+    taken = contents.find(packed, file.begins)
+    assert taken == (len(body(1, 2)), file.partition, file.content())
     collector._give_up()
-    assert contents.find(packed, chat_line(1)) is None
-    contents.write(source._clock())
-    assert lake.table(BATCHES).read().num_rows == 0
+    assert contents.find(packed, file.begins) is None
+    assert KnownContents(collector).find(packed, file.begins) is None
     source.read_into(collector)
     collector.flush()
-    contents.write(source._clock())
-    assert KnownContents(collector).find(packed, chat_line(1)) == (len(body(1, 2)), None)
+    assert KnownContents(collector).find(packed, file.begins) == taken
 
 
 @pytest.mark.parametrize("is_packed", [False, True], ids=["renamed", "packed"])
@@ -144,3 +145,27 @@ def test_lines_that_are_given_up_while_their_file_is_found_under_a_new_name_are_
     source.read_into(collector)
     collector.flush()
     assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 2
+
+
+def test_files_that_an_earlier_version_read_are_known(lake: Lake, logs: Path) -> None:
+    """Contents of complete files had rows of their own; those of files that grew are known once they grow."""
+    rested(logs / "a.log", body(1, 2))
+    (logs / "b.log").write_bytes(body(3, 4))
+    run_once(lake, logs)
+    batches = lake.table(BATCHES)
+    written = batches.read().to_pylist()
+    shutil.rmtree(batches.uri)
+    apart = next(row for row in written if row["source"]["name"].endswith("a.log"))
+    begins, checksum = apart["content"].split(":")
+    key = f"content:{begins}:{apart['source']['offset']}:{checksum}"
+    source = apart["source"] | {"name": "content of files", "partition": key}
+    rows = [row | {"content": None} for row in (*written, apart | {"source": source, "lines": 0, "stored": 0})]
+    schema = BATCHES.schema.remove(BATCHES.schema.get_field_index("content"))
+    write_deltalake(batches.uri, BATCHES.rows(rows).select(schema.names), partition_by=["date"])
+    lake = Lake(lake.root)
+    with (logs / "b.log").open("ab") as file:
+        file.write(body(5))
+    (logs / "a.log").rename(logs / "a.log.1")
+    assert run_once(lake, logs) == Counts(lines=1, stored=1)
+    (logs / "b.log").rename(logs / "b.log.1")
+    assert run_once(lake, logs) == Counts()

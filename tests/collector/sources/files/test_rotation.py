@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.commit.checkpoint import Checkpoint
 from collector.sources.files import tails
 from collector.sources.files.listing import LogFile
-from lake.spec.root_tables import BATCHES
+from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
@@ -118,6 +120,39 @@ def test_a_rename_after_a_restart_costs_no_row(follower: Follower) -> None:
     follower.log.rename(follower.logs / "aidial.log.1")
     assert follower.look() == Counts(lines=1, stored=1)
     assert follower.answers() == expected(1, 2, 3)
+
+
+@pytest.mark.parametrize("way", ["renamed", "packed", "copied and cut short"])
+def test_a_file_that_grows_and_is_rotated_while_no_collector_runs_is_read_on(follower: Follower, way: str) -> None:
+    """Also what cannot be read is stored once, whether or not the collector was stopped as it should be."""
+    follower.write(1, 2)
+    with follower.log.open("ab") as file:
+        file.write(b"no json\n")
+    follower.look()
+    follower.restart()
+    follower.write(3)
+    rotated = follower.logs / "aidial.log.1"
+    if way == "renamed":
+        follower.log.rename(rotated)
+    else:
+        rotated.write_bytes((gzip.compress if way == "packed" else bytes)(follower.log.read_bytes()))
+        os.truncate(follower.log, 0)
+    follower.write(4)
+    assert follower.look() == Counts(lines=2, stored=2)
+    assert follower.look() == Counts()
+    assert follower.answers() == expected(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_two_files_that_grow_and_greet_alike_are_two(follower: Follower, restarted: bool) -> None:
+    """A file that holds so far what another one holds, which is still there, is none that was renamed."""
+    follower.log.write_bytes(b"greeting\n")
+    follower.look()
+    if restarted:
+        follower.restart()
+    (follower.logs / "aidial.log.other").write_bytes(b"greeting\n" + body(1))
+    (follower.logs / "a.log").write_bytes(b"greeting\n" + body(2))
+    assert follower.look() == Counts(lines=4, stored=2, rejected=2)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -287,3 +322,57 @@ def test_a_file_that_reaches_the_size_of_the_rolled_one_is_read_on(follower: Fol
     follower.write(4)
     follower.look()
     assert follower.answers() == expected(1, 2, 3, 4)
+
+
+def cut_off(lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit the rows of all files, and then be killed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "_write_batches", Mock(side_effect=OSError("killed")))
+        collector = Collector(lake, CollectorSettings())
+        FileSource([str(logs)], Storage()).read_into(collector)
+        with pytest.raises(OSError, match="killed"):
+            collector.flush()
+
+
+@pytest.mark.parametrize("new_name", ["0.log", "0.log.1"])
+def test_what_a_cut_off_batch_left_is_known_under_another_name(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch, new_name: str
+) -> None:
+    """A file that is renamed after a kill is read anew; what could not be read of it is a row once."""
+    (logs / "0.log").write_bytes(b"greeting\nno json\n" + body(1))
+    cut_off(lake, logs, monkeypatch)
+    (logs / "0.log").rename(logs / new_name)
+    for _ in range(2):
+        collector = Collector(lake, CollectorSettings())
+        FileSource([str(logs)], Storage()).read_into(collector)
+        collector.flush()
+    assert sorted(lake.table(REJECTED).read()["raw"].to_pylist()) == [b"greeting", b"no json"]
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
+
+
+def test_a_file_of_another_folder_is_not_taken_for_one_that_went(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of a container is gone with its log after a kill, and another one greets alike."""
+    for folder in ("a", "b"):
+        (logs / folder).mkdir()
+    (logs / "a/0.log").write_bytes(b"greeting\n")
+    cut_off(lake, logs, monkeypatch)
+    (logs / "a/0.log").unlink()
+    (logs / "b/0.log").write_bytes(b"greeting\n")
+    collector = Collector(lake, CollectorSettings())
+    FileSource([str(logs)], Storage()).read_into(collector)
+    assert collector.flush() == Counts(lines=1, rejected=1)
+
+
+def test_a_file_that_is_still_there_is_not_taken_for_its_like(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files of a folder greet alike; the batch of one was cut off, and it is read anew under its name."""
+    (logs / "b.log").write_bytes(b"greeting\n")
+    cut_off(lake, logs, monkeypatch)
+    (logs / "a.log").write_bytes(b"greeting\n" + body(1))
+    collector = Collector(lake, CollectorSettings())
+    FileSource([str(logs)], Storage()).read_into(collector)
+    assert collector.flush() == Counts(lines=3, stored=1, rejected=2)
+    assert lake.table(REJECTED).read().num_rows == 2
