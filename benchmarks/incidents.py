@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-import monitor.notify.webhook_sender as sender
+import monitor.notify.delivery as delivery
 from benchmarks.regression.streams import LAWS, LEVELS, Floats, worse
 from benchmarks.regression.tables import in_words, print_table
 from lake.spec.vocabulary import AlertEvent
@@ -35,7 +35,7 @@ from monitor.detect.regression import (
 )
 from monitor.detect.regression.detector import Detector
 from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
-from monitor.notify.message_incident import MessageIncident
+from monitor.notify.messages import MessageIncident
 
 METRICS, DAYS, DROP_DAY, LOOK_DAYS = 4, 21, 18, 3
 ANSWERS_AN_HOUR = 48
@@ -79,7 +79,7 @@ def played(steps: Sequence[tuple[datetime, list[Transition]]]) -> list[tuple[flo
     webhook = WebhookSettings.model_validate(
         {"name": "team", "url": "http://127.0.0.1:9/", "secret": "whsec_" + "A" * 44}
     )
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(sender, "deliver", receive):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(delivery, "deliver", receive):
         alerts = AlertStore(Lake(folder))
         notifier = Notifier([webhook], alerts)
         for now, found in steps:

@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 
-import monitor.notify.webhook_sender as sender
+import monitor.notify.delivery as delivery
 from benchmarks.regression.tables import print_table
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
@@ -70,7 +70,7 @@ def messages(deployments: int) -> Counter[str]:
     settings = MonitorSettings.model_validate({"webhooks": [webhook], "internal_hosts": ["127.0.0.1"]})
     drawn = np.random.default_rng(0).integers(1, 21, deployments).tolist()
     rates = {f"app-{number}": rate for number, rate in enumerate(drawn)}
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(sender, "deliver", receive):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(delivery, "deliver", receive):
         lake = Lake(folder)
         log(lake, rates, 0, OUTAGE)
         monitor = Monitor(lake, settings, lambda: now)

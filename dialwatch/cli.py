@@ -11,45 +11,41 @@ import typer
 
 from dialwatch import __version__
 from dialwatch.commands import (
-    check,
-    collect,
-    demo,
+    answers,
     evaluate,
     ground_truth,
-    incident,
+    incidents,
     judge,
-    label,
     lake,
-    monitor,
     release,
     score,
-    show,
+    services,
     silence,
     support_bundle,
-    up,
     webhook,
 )
+from dialwatch.commands.check import check
 from dialwatch.errors import AddressError, ConfigError
 from runtime.logs import Logs, chosen_logs, configure_logs
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.command("demo")(demo.demo)
-app.command("up")(up.up)
-app.command("monitor")(monitor.monitor)
-app.command("check")(check.check)
+app.command("demo")(services.demo)
+app.command("up")(services.up)
+app.command("monitor")(services.monitor)
+app.command("check")(check)
 app.command("support-bundle")(support_bundle.support_bundle)
-app.add_typer(collect.app, name="collect")
+app.add_typer(services.collect_app, name="collect")
 app.add_typer(lake.app, name="lake")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(silence.app, name="silence")
 app.add_typer(release.app, name="release")
-app.add_typer(incident.app, name="incidents")
+app.add_typer(incidents.app, name="incidents")
 app.add_typer(ground_truth.app, name="ground-truth")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
-app.command("label")(label.label)
-app.command("show")(show.show)
+app.command("label")(answers.label)
+app.command("show")(answers.show)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,5 +1,5 @@
-"""The commands of the command line, one file a command: their options, and the errors in their use.
+"""The commands of the command line, a module or a folder a group: their options, and their work.
 
-Nothing here is loaded that takes long: each command imports its work, in `dialwatch.actions` or `dialwatch.services`,
-once its options are in order. So help and errors in the use of a command come at once.
+Nothing that takes long is loaded with these modules: each function imports what it needs, once the options are in
+order. So help and errors in the use of a command come at once.
 """

@@ -18,6 +18,7 @@ from runtime.logs import Logs, configure_logs
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
+    from lake.tables.lake import Lake
     from monitor.notify import WebhookSettings
 
 LakeOption = Annotated[
@@ -29,6 +30,7 @@ ConfigOption = Annotated[
 EngineOption = Annotated[
     str | None, typer.Option("--engine", help="Where metrics are computed: local, or ray; evaluator.engine.")
 ]
+OnlyDeploymentOption = Annotated[str | None, typer.Option(help="Only of this deployment, as DIAL names it.")]
 WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Processes that compute metrics, or tasks of Ray at once; evaluator.workers.")
 ]
@@ -64,6 +66,16 @@ def settings_of(
         raise
     configure_logs(Logs(settings.log.level, settings.log.format))
     return settings
+
+
+def open_filled(settings: Settings) -> Lake:
+    """Open a lake that has tables; raises ConfigError for one without, which is a mistyped root."""
+    from lake.maintenance.maintenance import all_tables
+
+    opened = settings.lake.open()
+    if next(all_tables(opened), None) is None:
+        raise ConfigError(f"there is no table under {opened.root}: is that the lake's root?")
+    return opened
 
 
 def engine_settings(engine: str | None, workers: int | None) -> dict[str, Any]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dialwatch.commands.options import NO_LAKE, ConfigOption, receiver_of, settings_of
 from dialwatch.errors import ConfigError
+
+if TYPE_CHECKING:
+    from monitor.notify import WebhookSettings
 
 app = typer.Typer(no_args_is_help=True, help="Try out the receivers of alerts.")
 
@@ -35,18 +41,55 @@ def send_test(
     if url is not None:
         if secret_file is None and kind == "standard":
             raise ConfigError("give --secret-file, with the secret that the receiver has too: our messages are signed")
-        receiver = receiver_of(url, secret_file, name="test", format=kind)
-        from dialwatch.actions.webhooks import send_test_to
-
-        send_test_to(receiver)
+        _send_to(receiver_of(url, secret_file, name="test", format=kind))
         return
     whole = settings_of(config, NO_LAKE)
     settings = whole.monitor
     if not settings.webhooks:
         raise ConfigError("monitor.webhooks is empty: give a URL, or write receivers into the file of --config")
-    from dialwatch.actions.webhooks import receivers_of, send_tests
+    from monitor.notify import Routing
 
-    receivers = receivers_of(settings.webhooks, deployment)
+    receivers = [one for one in settings.webhooks if deployment is None or Routing(one).is_for(deployment)]
     if not receivers:
         raise ConfigError(f"no receiver of monitor.webhooks is for {deployment}: add it to the deployments of one")
-    send_tests(receivers, settings.external_url, settings.internal_hosts, whole.lake.installation)
+    _send(receivers, settings.external_url, settings.internal_hosts, whole.lake.installation)
+
+
+def _send_to(webhook: WebhookSettings) -> None:
+    """Send a test message to an address that a person has typed, who may mean a machine of their own."""
+    from monitor.notify import why_internal
+
+    host = webhook.url.host or ""
+    if why := why_internal(str(webhook.url)):
+        typer.echo(f"note: {why}; the monitor sends there only if monitor.internal_hosts names {host}")
+    _send([webhook], "", {host})
+
+
+def _send(
+    webhooks: Sequence[WebhookSettings],
+    external_url: str,
+    internal_hosts: Collection[str],
+    installation: str | None = None,
+) -> None:
+    """Send a test message to each receiver and print what came back; raises Exit with code 1 where one refused."""
+    accepted = [_is_accepted(webhook, external_url, internal_hosts, installation) for webhook in webhooks]
+    if not all(accepted):
+        raise typer.Exit(1)
+
+
+def _is_accepted(
+    webhook: WebhookSettings, external_url: str, internal_hosts: Collection[str], installation: str | None
+) -> bool:
+    from monitor.notify import DeliveryOutcome, connections, send_test
+
+    # The path of the url may be a secret: it is not shown.
+    where, began = f"{webhook.name} at {webhook.url.host}", time.monotonic()
+    with connections(internal_hosts) as pool:
+        attempt = send_test(webhook, pool, external_url, datetime.now(UTC), installation)
+    took = f"{time.monotonic() - began:.1f} s"
+    if attempt.outcome is DeliveryOutcome.DELIVERED:
+        typer.echo(f"{where}: accepted the message after {took} ({attempt.reason})")
+        return True
+    later = "" if attempt.outcome is DeliveryOutcome.GONE else "; a real alert would be sent again"
+    typer.echo(f"{where}: did not accept the message after {took}: {attempt.reason}{later}")
+    return False

@@ -13,7 +13,7 @@ from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, 
 from dialwatch.reports.terminal_text import in_one_line
 from lake.queries.alike_cases import AlikeCases
 from lake.queries.answer_details import AnswerSignal
-from lake.queries.case_citations import FactPlace
+from lake.queries.cases import FactPlace
 from lake.queries.signals import fold_signals
 
 _COMPARED = (

@@ -12,8 +12,7 @@ from evaluator.datasets import DatasetReport, details_of, read_rows, worst_place
 from evaluator.metrics import metric_named
 from lake.queries.answer_details import AnswerContext, AnswerDetails, AnswerScore
 from lake.queries.failures import AnswerStatus
-from lake.queries.labels import AnswerLabel
-from lake.queries.ratings import AnswerRating
+from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.tables.storage import Storage
 from monitor.pages.answers.answer_view import AnswerView, view_of
 from monitor.pages.answers.findings import Case

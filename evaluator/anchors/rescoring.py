@@ -22,10 +22,10 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, an
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
-from lake.queries.identity import identity
 from lake.spec.schemas import ANCHORS
 from lake.spec.vocabulary import FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, can_drift
 from lake.tables.pass_transaction import PassTransaction
+from runtime.identity import identity
 
 _AT_ONCE = 50
 _PORTION, _MOST_PORTIONS = 66, 24

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.metrics import Metric
-from lake.queries.identity import identity
 from lake.spec.vocabulary import Draw
 from lake.tables.table import Table
+from runtime.identity import identity
 
 _DAY = timedelta(days=1)
 _SCORED = ("event_id", "date", "chat_id", "requested_at")

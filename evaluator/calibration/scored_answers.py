@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
 from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS
-from lake.queries.labels import IS_LABEL, LABEL_COLUMNS, shares_of_right
+from lake.queries.ratings import IS_LABEL, LABEL_COLUMNS, shares_of_right
 from lake.queries.signals import fold_signals
 from lake.queries.signals_by_answer import SIGNAL_JOIN_COLUMNS, SignalJoin, read_signaled, signals_by_answer
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS

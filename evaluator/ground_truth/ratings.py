@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.queries.labels import IS_NO_LABEL
+from lake.queries.ratings import IS_NO_LABEL
 from lake.queries.signals import FOLD_COLUMNS, fold_signals
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, signals_by_answer
 from lake.tables.table import Table

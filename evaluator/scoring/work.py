@@ -12,9 +12,9 @@ import pyarrow.dataset as ds
 from evaluator.answers import AT_ONCE, LoggedAnswer
 from evaluator.metrics import Metric, needs_ground_truth
 from lake.queries.cases import CaseBook, Reference
-from lake.queries.identity import identity
 from lake.spec.vocabulary import JudgeKind
 from lake.tables.table import Table
+from runtime.identity import identity
 
 if TYPE_CHECKING:
     import pandas as pd

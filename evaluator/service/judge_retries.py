@@ -17,10 +17,10 @@ from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from lake.queries.answer_rows import IS_ANSWER
-from lake.queries.identity import identity
 from lake.spec.schemas import SCORES
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
+from runtime.identity import identity
 
 logger = logging.getLogger(__name__)
 

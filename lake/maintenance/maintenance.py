@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -14,7 +14,6 @@ from lake.maintenance.cleaning import LOG_RETENTION, clean_log, vacuum
 from lake.maintenance.compaction import compact
 from lake.maintenance.retention import drop_before
 from lake.maintenance.text_retention import TEXT_TABLES, text_age
-from lake.maintenance.uploads import abort_uploads
 from lake.spec.root_tables import CHANGES, JUDGE_BUDGETS, SERVICES
 from lake.spec.schemas import TABLES
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
@@ -184,3 +183,33 @@ def _checked(retention: Ages, known: tuple[str, ...]) -> Ages:
         if name not in known:
             raise ValueError(f"no table {name!r} whose rows age here; there are {', '.join(known)}")
     return retention
+
+
+def abort_uploads(lake: Lake, before: datetime) -> int:
+    """Abort the uploads in parts under the lake's root that began before a time; give their number.
+
+    A lake in a folder, or in a store that does not speak S3, has none.
+    """
+    filesystem, root = lake.storage.filesystem(lake.root)
+    call = getattr(filesystem, "call_s3", None)
+    if call is None:
+        return 0
+    bucket, _, prefix = root.rstrip("/").partition("/")
+    where = {"Bucket": bucket, "Prefix": prefix and f"{prefix}/"}
+    old = [upload for upload in _uploads(call, where) if upload["Initiated"] < before]
+    for upload in old:
+        call("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+    if old:
+        logger.info("aborted %d uploads of %s that nobody finished", len(old), lake.root)
+    return len(old)
+
+
+def _uploads(call: Any, where: dict[str, str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    page: dict[str, Any] = {}
+    while True:
+        after = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]} if page else {}
+        page = call("list_multipart_uploads", **where, **after)
+        found += page.get("Uploads", [])
+        if not page.get("IsTruncated"):
+            return found

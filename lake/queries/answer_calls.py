@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Any
 
 from lake.queries.behind_interceptors import LONGEST_CALL, TracedCall, is_direct, parents_of
-from lake.queries.repeated_rows import each_once
+from lake.queries.latest_rows import each_once
 from lake.tables.day_reading import DayReader, Period
 
 MOST_CALLS = 500

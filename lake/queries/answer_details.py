@@ -15,13 +15,19 @@ from lake.queries.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trac
 from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.call_tables import CallTablesOfDays
-from lake.queries.child_contexts import ChildContexts
+from lake.queries.child_contexts import ChildContexts, add_late_contexts
 from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
-from lake.queries.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
-from lake.queries.late_contexts import add_late_contexts
-from lake.queries.latest_scores import latest_scores
-from lake.queries.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
-from lake.queries.repeated_rows import each_once
+from lake.queries.latest_rows import each_once, latest_scores
+from lake.queries.ratings import (
+    IS_LABEL,
+    IS_RATING,
+    LABEL_COLUMNS,
+    RATING_COLUMNS,
+    AnswerLabel,
+    AnswerRating,
+    labels_of,
+    ratings_of,
+)
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, with_namesakes
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP

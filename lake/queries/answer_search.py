@@ -14,10 +14,17 @@ import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE
 from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
-from lake.queries.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
-from lake.queries.latest_scores import LATEST_COLUMNS, latest_scores
-from lake.queries.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
-from lake.queries.repeated_rows import each_once
+from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
+from lake.queries.ratings import (
+    IS_LABEL,
+    IS_RATING,
+    LABEL_COLUMNS,
+    RATING_COLUMNS,
+    AnswerLabel,
+    AnswerRating,
+    labels_of,
+    ratings_of,
+)
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, with_namesakes
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import IS_ANSWER
-from lake.queries.identity import identity
 from lake.spec.thoughts import without_thoughts
 from lake.tables.table import Table
+from runtime.identity import identity
 
 _NAMES = ("response_id", "event_id")
 """Columns of `parsed_logs`, one of which `source_response_id` is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -12,9 +12,35 @@ from typing import Any, Protocol, TypeVar
 from lake.queries.answer_rows import CaseQuestion
 from lake.queries.case_sources import possible_sources
 from lake.queries.case_versions import newest_versions
-from lake.queries.question_text import normalised_question
+from lake.queries.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
 from lake.tables.table import Table
+
+FactPlace = tuple[int, int, int]
+"""Chunk, from 0, and the characters in it where a fact begins and ends."""
+
+FindPlaces = Callable[[Sequence[str], Sequence[str]], Sequence[FactPlace | None]]
+"""Gives of each fact its first place in the chunks, None where it stands in none."""
+
+
+def citations_of(
+    facts: Sequence[str], chunks: Sequence[str], statements: Mapping[str, str | None], find: FindPlaces
+) -> list[dict[str, Any]] | None:
+    """Give `ground_truth.citations` of facts, with what each says in other words; None where there are no chunks."""
+    if not chunks:
+        return None
+    places = [place or (None, None, None) for place in find(facts, chunks)]
+    return [
+        {"statement": statements.get(fact), "chunk": chunk, "start": start, "end": end}
+        for fact, (chunk, start, end) in zip(facts, places, strict=True)
+    ]
+
+
+def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
+    """Give, by its fact, what each citation of a case says in other words."""
+    both = zip(case["facts"] or (), case["citations"] or (), strict=False)
+    return {fact: citation.get("statement") for fact, citation in both if citation is not None}
+
 
 _COLUMNS = (
     "case_id", "deployment", "version", "question", "conversation_hash", "documents", "facts",

@@ -17,8 +17,7 @@ from lake.queries.answer_rows import (
     context_texts,
 )
 from lake.queries.cases import Case, CaseBook
-from lake.queries.child_contexts import ChildContexts
-from lake.queries.late_contexts import add_late_contexts
+from lake.queries.child_contexts import ChildContexts, add_late_contexts
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import USABLE_STATUS
 from lake.spec.schemas import PARSED_LOGS

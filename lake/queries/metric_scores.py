@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.queries.latest_scores import LATEST_COLUMNS, latest_scores
-from lake.queries.repeated_rows import each_once
+from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.spec.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period

@@ -35,3 +35,40 @@ def ratings_of(answers: pa.Table, ratings: pa.Table, known: pa.Table | None = No
 def _rating(rows: Sequence[Mapping[str, Any]]) -> AnswerRating:
     latest = latest_of_each_person(rows)
     return AnswerRating.DISLIKED if Signal.DISLIKE in latest.values() else AnswerRating.LIKED
+
+
+LABEL_COLUMNS = ("signal_id", "signal", *SIGNAL_JOIN_COLUMNS)
+"""Columns of `user_signals` that `shares_of_right` reads."""
+_SAYS_LABEL = ds.field("origin") == SignalOrigin.LABEL
+IS_LABEL = _SAYS_LABEL & ds.field("signal").isin([Signal.RIGHT, Signal.WRONG])
+"""Labels: what people who judge answers said of them."""
+IS_NO_LABEL = ds.field("origin").is_null() | ~_SAYS_LABEL
+"""Signals of the people who asked."""
+
+
+class AnswerLabel(StrEnum):
+    """Label of an answer: of each person the latest counts; `disputed` where people say both."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    DISPUTED = "disputed"
+    NONE = "none"
+
+
+def labels_of(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None) -> list[AnswerLabel]:
+    """Give the label of each answer by rows of `LABEL_COLUMNS`; they are joined as in `signals_by_answer`."""
+    found = [AnswerLabel.NONE] * answers.num_rows
+    for number, share in shares_of_right(answers, labels, known).items():
+        found[number] = AnswerLabel.RIGHT if share == 1 else AnswerLabel.DISPUTED if share else AnswerLabel.WRONG
+    return found
+
+
+def shares_of_right(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None) -> Mapping[int, float]:
+    """Give, by the answer's number in the table, the share of people who say that it is right."""
+    labelled = signals_by_answer(answers, labels, known)
+    return {number: _share(rows) for number, rows in labelled.items()}
+
+
+def _share(rows: Sequence[Mapping[str, Any]]) -> float:
+    latest = list(latest_of_each_person(rows).values())
+    return latest.count(Signal.RIGHT) / len(latest)

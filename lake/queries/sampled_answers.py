@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import IS_ENTRY
 from lake.queries.behind_interceptors import LONGEST_CALL
-from lake.queries.repeated_rows import each_once
+from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.spec.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period, map_at_once

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -16,7 +18,6 @@ from lake.spec.schemas import TABLES, UNASSIGNED
 from lake.spec.service_vocabulary import StoreUser
 from lake.spec.table_spec import TableSpec
 from lake.tables.changes import ChangeNotes
-from lake.tables.folder_names import deployment_name, folder_name, is_cut
 from lake.tables.storage import Storage, check_scheme, is_remote
 from lake.tables.table import Table
 
@@ -118,3 +119,52 @@ def _name_of(root: str) -> str:
 
 def _note_nothing(version: int) -> None:
     """Do nothing: on a local disk a look costs nothing."""
+
+
+MAX_LENGTH = 180
+_HASH_LENGTH = 32
+_HASH_MARK = "~-"
+_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
+_ESCAPE = re.compile(rb"~([0-9A-F]{2})")
+
+
+def folder_name(deployment: str) -> str:
+    """Folder of a deployment: ASCII letters, digits, `-`, `.` and `_` stay, any other byte becomes `~XX`.
+
+    A leading `.` or `_` is escaped too, because readers hide such folders. A result over 180 characters is cut
+    and ends in `~-` and a hash of the whole name, which no other name can give.
+
+    Raises ValueError for an empty name and for one that is not valid Unicode.
+    """
+    if not deployment:
+        raise ValueError("a deployment's name is empty; rows without a deployment go to the unassigned table")
+    try:
+        raw = deployment.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"deployment name {deployment!r} is not valid Unicode: {error.reason}") from None
+    name = "".join(chr(b) if b in _SAFE and (i or b not in b"._") else f"~{b:02X}" for i, b in enumerate(raw))
+    if len(name) <= MAX_LENGTH:
+        return name
+    digest = hashlib.sha256(raw).hexdigest()[:_HASH_LENGTH]
+    return name[: MAX_LENGTH - len(_HASH_MARK) - _HASH_LENGTH] + _HASH_MARK + digest
+
+
+def is_cut(folder: str) -> bool:
+    """Whether a folder's name is only a part of its deployment's name, which then stands in the table itself."""
+    return _HASH_MARK in folder
+
+
+def deployment_name(folder: str) -> str:
+    """Name of the deployment whose folder this is: the inverse of `folder_name` for names that were not cut.
+
+    Raises ValueError for a folder that `folder_name` cannot have given, such as one that another program made.
+    """
+    if is_cut(folder):
+        raise ValueError(f"folder {folder!r} holds a cut name: read it from the table")
+    try:
+        name = _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]), folder.encode()).decode()
+        if folder_name(name) == folder:
+            return name
+    except ValueError:
+        pass
+    raise ValueError(f"folder {folder!r} was not made from a deployment's name")

@@ -9,18 +9,42 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from lake.spec.case_vocabulary import ReplayVerdict
 from monitor.access.audit import AuditLog
 from monitor.exporter.detector_metrics import detector_metrics
 from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics
 from monitor.exporter.label_bounds import LabelBound, LabelBounds
+from monitor.exporter.metric_families import gauge
 from monitor.exporter.pipeline_metrics import pipeline_metrics
-from monitor.exporter.replay_metrics import replay_metrics
 from monitor.exporter.request_metrics import request_metrics, unjoined_metric
 from monitor.exporter.score_metrics import score_metrics
 from monitor.service.health.health import Health
 from monitor.service.snapshot import Snapshot
 from monitor.settings import MonitorSettings
 from runtime.labelled_registry import LabelledRegistry
+
+
+def replay_metrics(snapshot: Snapshot) -> Iterator[Metric]:
+    """Give what the latest run of each deployment found."""
+    runs = {name: state.replays for name, state in snapshot.deployments.items()}
+    yield gauge(
+        "dialwatch_replay_regression",
+        "1 if the latest run that asked accepted cases again found that the answers got worse, else 0.",
+        (((name,), float(run.verdict == ReplayVerdict.REGRESSION)) for name, run in runs.items() if run.verdict),
+        "deployment",
+    )
+    yield gauge(
+        "dialwatch_replay_pass_share",
+        "Share of the answers of that run that agree with their cases.",
+        (((name,), run.pass_share) for name, run in runs.items() if run.pass_share is not None),
+        "deployment",
+    )
+    yield gauge(
+        "dialwatch_replay_last_run_timestamp_seconds",
+        "When that run began, in seconds since 1970.",
+        (((name,), run.started_at.timestamp()) for name, run in runs.items() if run.started_at),
+        "deployment",
+    )
 
 
 def registry_of(

@@ -18,7 +18,7 @@ from monitor.notify.plain_text import one_line, time
 LASTS = timedelta(hours=1)
 """How long a silence holds that is not renewed, as after a monitor is gone."""
 _RENEWED = timedelta(minutes=30)
-"""Before its end."""
+"""How long before its end a silence is made to last longer."""
 _CREATED_BY = "dialwatch"
 _OVER = "expired"
 _LONGEST = 1 << 20

@@ -1,4 +1,4 @@
-"""One attempt to deliver one message over HTTP."""
+"""One attempt to deliver one message over HTTP, signed so that its receiver knows that it is ours and new."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
 import httpcore
+from pydantic import SecretStr
+from standardwebhooks import Webhook
+
+from monitor.notify.settings import WebhookSettings
 
 _READ_BYTES = 2048
 _SHOWN_CHARACTERS = 200
@@ -48,6 +52,27 @@ class Attempt:
     outcome: DeliveryOutcome
     reason: str
     retry_after: timedelta | None = None
+
+
+def post_signed(
+    pool: httpcore.ConnectionPool, settings: WebhookSettings, message_id: str, body: bytes, now: datetime
+) -> Attempt:
+    """Send the JSON `body` once, as `deliver` does, under this id and signed with the receiver's secrets."""
+    return deliver(pool, str(settings.url), body, signed_headers(message_id, now, body, settings.secret), now)
+
+
+def signed_headers(message_id: str, at: datetime, body: bytes, secret: SecretStr | None) -> dict[str, str]:
+    """Give the headers of the Standard Webhooks specification: id, timestamp in seconds, signature.
+
+    `secret` holds one or several, separated by white space: each signs, and a receiver accepts the message if it
+    knows any of them. None gives no signature. The id is the same whenever a message is sent again; timestamp and
+    signature are those of the attempt.
+    """
+    headers = {"webhook-id": message_id, "webhook-timestamp": str(int(at.timestamp()))}
+    if secret is not None:
+        signatures = [Webhook(one).sign(message_id, at, body.decode()) for one in secret.get_secret_value().split()]
+        headers["webhook-signature"] = " ".join(signatures)
+    return headers
 
 
 def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mapping[str, str], now: datetime) -> Attempt:

@@ -20,7 +20,7 @@ _MANY_IN_A_ROW = 5
 @dataclass(frozen=True)
 class _Words:
     of: str
-    """What the share is of."""
+    """What the share is of, such as requests."""
     happened: str
     what_next: str
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections import Counter
@@ -13,23 +12,23 @@ from datetime import UTC, datetime, timedelta
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
-from monitor.alerting.controls.silences import Silence
-from monitor.alerting.incidents.incident import Incident
-from monitor.alerting.incidents.shared_cause import Callers
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
+from monitor.notify.receiver import Receiver
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 from monitor.notify.webhook_sender import WebhookSender
 from runtime.clocks import ClockSteps
 
 _LONGEST_SLEEP_SECONDS = 60.0
 _SHUTDOWN_SECONDS = 5.0
+_NOTHING = NotificationView()
 logger = logging.getLogger(__name__)
 
 
 class Notifier:
-    """Delivers each pending change of alerts to each receiver at least once; see `WebhookSender`."""
+    """Delivers each pending change of alerts to each receiver at least once; its stages are those of `receiver.py`."""
 
     def __init__(
         self,
@@ -37,41 +36,33 @@ class Notifier:
         alerts: AlertStore,
         external_url: str = "",
         *,
+        view: NotificationView = _NOTHING,
         internal_hosts: Collection[str] = (),
-        silences: Sequence[Silence] | None = (),
         group: timedelta = timedelta(0),
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
-        generator: random.Random | None = None,
-        incidents: Callable[[], Iterable[Incident]] = tuple,
-        callers: Callable[[], Callers | None] = dict,
-        open_incidents: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
-        `incidents` gives those that are quiet or were: Alertmanagers are to hold their repeats back. `callers` gives
-        who calls which deployment, None while that is not known: until then only Alertmanagers are notified.
-        `open_incidents` gives those that a summary may be of. Without `monotonic`, the seconds of a clock that is never
-        set, `clock` is taken for such a one.
-
-        `silences` None: they are not known yet, and until `set_silences` gives them only Alertmanagers are notified.
+        Changes of one incident are gathered for `group`. Without `monotonic`, the seconds of a clock that is never set,
+        `clock` is taken for such a one.
         """
         names = Counter(webhook.name for webhook in webhooks)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"webhook name {twice[0]!r} is used twice; give every webhook a name of its own")
+        self.view = view
+        """What receivers are notified by; the monitor replaces it at each refresh."""
         self._clock = clock
         self._monotonic = monotonic or (lambda: clock().timestamp())
-        self._receivers: list[WebhookSender | AlertmanagerSender] = []
+        self._receivers: list[Receiver] = []
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
-                AlertmanagerSender(webhook, alerts, pool, external_url, incidents, callers)
+                AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else WebhookSender(
-                    webhook, alerts, pool, external_url, silences, group, generator, callers, open_incidents
-                )
+                else WebhookSender(webhook, alerts, pool, external_url, group)
             )
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
@@ -118,15 +109,9 @@ class Notifier:
         self._logged = {change.alert_id for change in found}
         return found
 
-    def set_silences(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
-        """Hold back by these from now on; where it is not certain that they are all, those before stay."""
-        for receiver in self._receivers:
-            if isinstance(receiver, WebhookSender) and (is_certain or receiver.silences is None):
-                receiver.silences = silences
-
     def run_due(self, now: datetime) -> datetime | None:
         """Serve the receivers one after the other, without threads; returns when the next is due, None for never."""
-        return min((at for r in self._receivers if (at := r.run_due(now)) is not None), default=None)
+        return min((at for r in self._receivers if (at := r.run_due(self.view, now)) is not None), default=None)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -151,13 +136,13 @@ class Notifier:
         for wake_up in self._wake_ups:
             wake_up.set()
 
-    def _serve(self, receiver: WebhookSender | AlertmanagerSender, wake_up: threading.Event) -> None:
+    def _serve(self, receiver: Receiver, wake_up: threading.Event) -> None:
         steps = ClockSteps(self._clock, self._monotonic)
         while not self._stopping.is_set():
             wake_up.clear()
             if step := steps.since_last():
                 receiver.clock_was_set(step)
-            due = receiver.run_due(self._clock())
+            due = receiver.run_due(self.view, self._clock())
             wait = _LONGEST_SLEEP_SECONDS if due is None else (due - self._clock()).total_seconds()
             if not self._stopping.is_set():
                 wake_up.wait(min(max(wait, 0.0), _LONGEST_SLEEP_SECONDS))

@@ -11,10 +11,9 @@ from lake.spec.vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.detect.regression import StreamKey
 from monitor.notify.alertmanager import post_alerts
-from monitor.notify.delivery import Attempt, deliver
+from monitor.notify.delivery import Attempt, post_signed
 from monitor.notify.formats import FORMATS
 from monitor.notify.settings import WebhookSettings
-from monitor.notify.sign import signed_headers
 
 _LASTS = timedelta(minutes=5)
 
@@ -36,7 +35,7 @@ def send_test(
     if webhook.format == "alertmanager":
         return post_alerts([[change]], webhook, pool, external_url, now, _LASTS)
     body = FORMATS[webhook.format]([change], webhook.name, external_url)
-    return deliver(pool, str(webhook.url), body, signed_headers(change.change_id, now, body, webhook.secret), now)
+    return post_signed(pool, webhook, change.change_id, body, now)
 
 
 def _alert(now: datetime, installation: str | None) -> AlertChange:

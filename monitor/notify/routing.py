@@ -1,16 +1,19 @@
-"""Routing of alerts to a receiver, by the globs of its `deployments`."""
+"""The first stage, which routes: the alerts that are a receiver's, by the globs of its `deployments`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 
 from lake.spec.vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
-from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause
+from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause, shared_causes
 from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 
 _TOLD = (AlertEvent.DELIVERED, AlertEvent.GROUPED, AlertEvent.UNDELIVERABLE)
 
@@ -39,6 +42,23 @@ class RoutedAlerts:
         return [replace(one, alerts=alerts) for one, alerts in mine if alerts]
 
 
+@dataclass(frozen=True)
+class Routed:
+    """What a receiver is to be told by one view, as the first stage found it: what the other stages work on."""
+
+    receiver: str
+    view: NotificationView
+    now: datetime
+    changes: Sequence[AlertChange]
+    """Those of all alerts, also of others, with what became of them on their way to receivers."""
+    causes: Mapping[str, SharedCause]
+    mine: RoutedAlerts
+
+    def pending(self, alerts: AlertStore) -> list[AlertChange]:
+        """Give the changes that are still to be sent to the receiver, by the rows that are there by now."""
+        return [change for change in alerts.pending(self.receiver, self.now) if self.mine.takes(change)]
+
+
 class Routing:
     """The deployments that a receiver is for."""
 
@@ -49,6 +69,11 @@ class Routing:
     def is_for(self, deployment: str) -> bool:
         """Whether one of the globs matches the whole name; upper and lower case differ."""
         return any(fnmatchcase(deployment, glob) for glob in self._globs)
+
+    def route(self, changes: Sequence[AlertChange], view: NotificationView, now: datetime) -> Routed:
+        """Give what is the receiver's of the changes of all alerts."""
+        causes = shared_causes(changes, view.callers or {}, now)
+        return Routed(self._receiver, view, now, changes, causes, self.alerts(changes, causes))
 
     def alerts(self, changes: Sequence[AlertChange], causes: Mapping[str, SharedCause]) -> RoutedAlerts:
         """Give the receiver's alerts, from the changes of all alerts.

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import httpcore
 
 from lake.spec.vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange, digest
+from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.state import state_of
+from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
+from monitor.notify.formats.summaries import SUMMARY_FORMATS
+from monitor.notify.holding import is_silenced
 from monitor.notify.incident_text import IncidentNote, note_of
+from monitor.notify.routing import Routed
+from monitor.notify.settings import WebhookSettings
 
-EVERY = timedelta(days=1)
+_EVERY = timedelta(days=1)
+_RETRY = timedelta(hours=1)
 _TOLD = (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED)
 
 
@@ -41,7 +51,7 @@ def incidents_that_go_on(
     silenced is left out. `changes` are those of all alerts, with what became of them.
     """
     told = [change for change in changes if change.details.receiver == receiver and change.change in _TOLD]
-    if any(one.change == AlertEvent.SUMMARIZED and now - one.changed_at < EVERY for one in told):
+    if any(one.change == AlertEvent.SUMMARIZED and now - one.changed_at < _EVERY for one in told):
         return []
     last = {one.incident_id: one for one in sorted(told, key=lambda one: one.changed_at)}
     by_id = {change.change_id: change for change in changes}
@@ -53,7 +63,7 @@ def incidents_that_go_on(
         shown = state.foremost
         if message is None or delivered is None or shown is None or incident.is_quiet:
             continue
-        if now - message.changed_at >= EVERY and not is_silenced(shown):
+        if now - message.changed_at >= _EVERY and not is_silenced(shown):
             note = note_of(incident.incident_id, state, external_url)
             found.append(GoingOn(shown, delivered, note))
     return sorted(found, key=lambda one: (not one.firing.pages, one.firing.fired_at, one.firing.key.deployment))
@@ -62,3 +72,45 @@ def incidents_that_go_on(
 def summary_id(incidents: Sequence[GoingOn], receiver: str, now: datetime) -> str:
     """Give the webhook-id of a summary: the same if it is tried again on the same day."""
     return digest("summary", receiver, now.date().isoformat(), *sorted(one.note.id for one in incidents))
+
+
+class DailySummary:
+    """Sends the summary of the day to one receiver; what fails is tried again an hour later."""
+
+    def __init__(
+        self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str
+    ) -> None:
+        self.problem: str | None = None
+        """Why the last one was not delivered, if so."""
+        self._settings = settings
+        self._alerts = alerts
+        self._pool = pool
+        self._external_url = external_url
+        self._due = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def clock_was_set(self, by: timedelta) -> None:
+        """Wait as long as was planned, although the clock shows another time now."""
+        self._due += by
+
+    def send_due(self, routed: Routed) -> Attempt | None:
+        """Send it if it is due and has anything in it, and record it; returns what came of that, None for no attempt.
+
+        Raises what a format or the lake raises.
+        """
+        if routed.now < self._due:
+            return None
+        name, url, now = self._settings.name, self._external_url, routed.now
+        mine = routed.mine.incidents(routed.view.open_incidents)
+        is_held = partial(is_silenced, routed=routed)
+        found = incidents_that_go_on(mine, self._alerts.changes(), name, url, is_held, now)
+        if not found:
+            return None
+        body = SUMMARY_FORMATS[self._settings.format]([(one.firing, one.note) for one in found], name, url)
+        attempt = post_signed(self._pool, self._settings, summary_id(found, name, now), body, now)
+        is_delivered = attempt.outcome is DeliveryOutcome.DELIVERED
+        self.problem = None if is_delivered else f"webhook {name}: the summary of the day: {attempt.reason}"
+        # Also where a row cannot be written: a summary more is worse than one less.
+        self._due = now + (_EVERY if is_delivered else _RETRY)
+        for one in found if is_delivered else ():
+            self._alerts.record_summary([one.delivered], name, now)
+        return attempt

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import Request, Response
 from pydantic import TypeAdapter
 
-from lake.queries.json_values import json_values
+from runtime.json_values import json_values
 
 JSON = ".json"
 _UNPROCESSABLE = 422

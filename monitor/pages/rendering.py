@@ -12,8 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from lake.queries.failures import AnswerStatus
-from lake.queries.labels import AnswerLabel
-from lake.queries.ratings import AnswerRating
+from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, CaseStatus, ReferenceMatch
 from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import AlertEvent, AlertVerdict, FailureKind, Signal, Tier

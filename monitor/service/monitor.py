@@ -23,7 +23,7 @@ from monitor.detect.causes import DailyChanges
 from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
-from monitor.notify import Notifier
+from monitor.notify import NotificationView, Notifier
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -81,15 +81,14 @@ class Monitor:
             settings.webhooks,
             self._alerts,
             settings.external_url,
+            view=NotificationView(silences=None, callers=None),
             internal_hosts=settings.internal_hosts,
-            silences=None,
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
             monotonic=self._monotonic,
-            incidents=self._once_quiet_incidents,
-            callers=self._callers,
-            open_incidents=self._open_incidents,
         )
+        self._handing_down = threading.Lock()
+        """Held while the view of receivers is replaced by one that is made of it."""
         self._one_at_a_time = threading.Lock()
         self._failures = Failures(self._monotonic)
         self._snapshot: Snapshot | None = None
@@ -97,7 +96,6 @@ class Monitor:
         """Those of the last refresh."""
         self._recovered: frozenset[str] = frozenset()
         """Incidents that were seen to recover since the process began, also those that do not any more."""
-        self._knows_callers = False
         self._daily_changes = DailyChanges(lake)
         self._looked_at: dict[str, date] = {}
         """By deployment the last day of which the log was looked at for changed settings, or could not be."""
@@ -176,6 +174,7 @@ class Monitor:
             known = with_recovery(found, self._readings)
             states = {**snapshot.deployments, incident.deployment: replace(state, incidents=known)}
             self._snapshot = replace(snapshot, deployments=states)
+        self._hand_down_incidents()
 
     def _age(self) -> float | None:
         return None if self._published_at is None else self._monotonic() - self._published_at
@@ -209,7 +208,9 @@ class Monitor:
         self._begin_anew_where_needed(deployments, now)
         has_silences = self._ingest.read_silences(now)
         # A table that cannot be read must not keep everybody from being notified for ever.
-        self._notifier.set_silences(self._ingest.silences.every, is_certain=has_silences)
+        with self._handing_down:
+            view = self._notifier.view
+            self._notifier.view = view.with_silences(self._ingest.silences.every, is_certain=has_silences)
         self._keeper.restore_root()
         self._ingest.read_collector_stats(now)
         readable = self._keeper.restore(deployments, now)
@@ -217,7 +218,9 @@ class Monitor:
         self._tables.look_ahead()
         if not self._read(readable, now, is_stopping):
             return
-        self._knows_callers = True
+        # Before alerts are recorded that it may hold back.
+        with self._handing_down:
+            self._notifier.view = replace(self._notifier.view, callers=self._ingest.floors.callers(now))
         self._ingest.settle_ratings(now)
         streams = self._recorder.record_regressions(now)
         self._recorder.record_floors(now)
@@ -226,6 +229,7 @@ class Monitor:
         self._ingest.read_incidents(deployments, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
+        self._hand_down_incidents()
         self._notifier.wake()
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
         self._keeper.save(now, is_recorded)
@@ -276,9 +280,14 @@ class Monitor:
         states = self._snapshot.deployments.values() if self._snapshot else ()
         return [one for state in states for one in state.incidents if one.ended_at is None]
 
-    def _callers(self) -> Mapping[str, frozenset[str]] | None:
-        """By deployment the applications that called it in the last day; None before they are known."""
-        return self._ingest.floors.callers(self._clock()) if self._knows_callers else None
+    def _hand_down_incidents(self) -> None:
+        """Give receivers a view with the incidents as they are now; pages do so too, when somebody acknowledges one."""
+        with self._handing_down:
+            self._notifier.view = replace(
+                self._notifier.view,
+                open_incidents=self._open_incidents(),
+                once_quiet_incidents=self._once_quiet_incidents(),
+            )
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
         """Read what is new of all deployments; says whether it was not told to stop."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -146,34 +146,41 @@ class AlertRecorder:
         return incidents
 
     def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
-        readings, judgements = streams.readings, streams.judgements
-        judged = [
-            replace(
-                one,
-                judgement=self._judgement(one.key, one.reading),
-                failed_parts=self._failed_parts(one, now) if one.change == AlertEvent.FIRING else {},
-                around_onset=self._explained(one, now),
-                page_due=self._page_due(one, now),
-            )
-            for one in found
-        ]
+        """Record what was found and what follows from it, one stage after the other; one that fails stops no other."""
+        readings, judgements, alerts = streams.readings, streams.judgements, self._alerts
+        judged = [self._with_judgement(one, now) for one in found]
         complete = {name for name in self._ingest.deployments if self._ingest.is_complete(name)}
-        newest = {
+        newest = self._newest_scores(complete)
+        known = {key: reading for key, reading in readings.items() if key in newest}
+        stages: tuple[Callable[[], object], ...] = (
+            # With nothing found too: the store still holds what the lake would not take last time.
+            partial(alerts.record, judged, now),
+            partial(alerts.update_verdicts, judgements, readings, now),
+            partial(alerts.raise_overdue, judgements, now),
+            partial(alerts.refire, known, judgements, self._ingest.streams.is_worse_since, now),
+            partial(alerts.close_obsolete, readings, newest, complete, now),
+        )
+        for stage in stages:
+            self._failures.attempt(ALERTS_RECORDED, stage)
+
+    def _with_judgement(self, transition: Transition, now: datetime) -> Transition:
+        """Give a transition with what its alert is to say beside the figures."""
+        is_beginning = transition.change == AlertEvent.FIRING
+        return replace(
+            transition,
+            judgement=self._judgement(transition.key, transition.reading),
+            failed_parts=self._failed_parts(transition, now) if is_beginning else {},
+            around_onset=self._explained(transition, now) if is_beginning else None,
+            page_due=self._page_due(transition, now),
+        )
+
+    def _newest_scores(self, deployments: Collection[str]) -> Mapping[StreamKey, datetime]:
+        """Give the streams of each metric's newest version, with when their newest score was made."""
+        return {
             StreamKey(name, metric, scores.version): scores.scored_at
-            for name in complete
+            for name in deployments
             for metric, scores in self._ingest.deployments[name].watched.items()
         }
-        known = {key: reading for key, reading in readings.items() if key in newest}
-        is_worse = self._ingest.streams.is_worse_since
-        for record in (
-            # Called with nothing found too: the store still holds what the lake would not take last time.
-            lambda: self._alerts.record(judged, now),
-            lambda: self._alerts.update_verdicts(judgements, readings, now),
-            lambda: self._alerts.raise_overdue(judgements, now),
-            lambda: self._alerts.refire(known, judgements, is_worse, now),
-            lambda: self._alerts.close_obsolete(readings, newest, complete, now),
-        ):
-            self._failures.attempt(ALERTS_RECORDED, record)
 
     def _of_judges(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         found, stopped = self._ingest.floors.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
@@ -202,8 +209,6 @@ class AlertRecorder:
         return state.scores.failed_parts(since, now) if state and since else {}
 
     def _explained(self, transition: Transition, now: datetime) -> AroundOnset | None:
-        if transition.change != AlertEvent.FIRING:
-            return None
         name = transition.key.deployment
         look = partial(
             self._explainer.around, transition, self._alerts.changes_of(name), list(self._ingest.deployments)

@@ -27,8 +27,7 @@ def fail(*_, **__):
     thread.join()
     raise ZeroDivisionError("odd")
 
-import dialwatch.actions.tables as tables
-tables.show = fail
+commands.open_filled = fail
 main()
 """
 

@@ -14,8 +14,8 @@ from collector.commit.position import Partition, Piece
 from collector.pipeline.collector import Collector
 from collector.settings import CollectorSettings
 from collector.signals import ImplicitSignals, SignalSettings
-from dialwatch.actions.checks.lake_checks import check_signals
-from dialwatch.actions.ground_truth.bad_answers import bad_answers
+from dialwatch.commands.check.lake_checks import check_signals
+from dialwatch.commands.ground_truth.bad import bad_answers
 from evaluator import Evaluator, EvaluatorSettings
 from lake.queries.answer_details import read_answer
 from lake.queries.answer_search import AnswerFilter, find_answers

@@ -14,7 +14,7 @@ from evaluator.metrics import compute
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from tests.collector.parsing.core_lines import core_line
-from tests.monitor.notify.test_group import change
+from tests.monitor.notify.test_messages import change
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contributing.md").read_text(encoding="utf-8")
 BLOCKS = [

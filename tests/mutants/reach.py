@@ -17,8 +17,6 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PACKAGES = ["collector", "evaluator", "monitor", "lake", "runtime", "dialwatch"]
 KEPT = ROOT / ".cache" / "mutants" / "reach"
-# Folders without tests of their own: the commands are the door to the actions.
-TESTED_BY = {"dialwatch/actions": "dialwatch/commands"}
 LONGEST = 60.0  # processor seconds of the tests that are run for one mutant
 
 
@@ -40,9 +38,9 @@ Measure = Callable[[list[str]], dict[str, Any]]
 def tests_of(tree: Path, file: str) -> list[str]:
     """The tests of a module's folder, the file of its name first; of a package's own modules, those beside them."""
     folder = Path(file).parent
-    while not (tree / "tests" / TESTED_BY.get(str(folder), str(folder))).is_dir():
+    while not (tree / "tests" / folder).is_dir():
         folder = folder.parent
-    tests = Path("tests") / TESTED_BY.get(str(folder), str(folder))
+    tests = Path("tests") / folder
     files = (tree / tests).glob("test_*.py") if len(folder.parts) == 1 else (tree / tests).rglob("test_*.py")
     return sorted(
         (str(path.relative_to(tree)) for path in files), key=lambda path: (not is_named_for(path, file), path)

@@ -69,18 +69,18 @@ def test_tests_of_the_named_file_come_first_then_quick_ones_as_many_as_there_is_
 
 def test_of_what_was_measured_a_file_keeps_its_own_tests_and_modules_of_the_package() -> None:
     measured = {
-        "tests": {"tests/lake/test_schemas.py::a": 1.0, "tests/lake/test_other.py::b": 2.0},
+        "tests": {"tests/lake/spec/test_schemas.py::a": 1.0, "tests/lake/test_other.py::b": 2.0},
         "reached": {
             "lake/spec/schemas.py": {
-                "3": ["tests/lake/test_schemas.py::a", "tests/lake/test_other.py::b"],
+                "3": ["tests/lake/spec/test_schemas.py::a", "tests/lake/test_other.py::b"],
                 "4": ["tests/lake/test_other.py::b"],
             },
-            "monitor/x.py": {"1": ["tests/lake/test_schemas.py::a"]},
+            "monitor/x.py": {"1": ["tests/lake/spec/test_schemas.py::a"]},
         },
     }
-    reach = of_tests("tests/lake/test_schemas.py", measured, "1", "2", {"lake/spec/schemas.py": "3"})
-    assert reach.seconds == {"tests/lake/test_schemas.py::a": 1.0}
-    assert reach.reached == {"lake/spec/schemas.py": {"3": ["tests/lake/test_schemas.py::a"]}}
+    reach = of_tests("tests/lake/spec/test_schemas.py", measured, "1", "2", {"lake/spec/schemas.py": "3"})
+    assert reach.seconds == {"tests/lake/spec/test_schemas.py::a": 1.0}
+    assert reach.reached == {"lake/spec/schemas.py": {"3": ["tests/lake/spec/test_schemas.py::a"]}}
 
 
 def test_tests_that_reach_one_of_some_lines_are_those_of_all_files() -> None:

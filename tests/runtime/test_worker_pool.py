@@ -123,7 +123,7 @@ def test_workers_end_with_their_parent(tmp_path: Path, ending: signal.Signals) -
     script, folder = tmp_path / "parent.py", tmp_path / "noted"
     script.write_text(_PARENT)
     folder.mkdir()
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen([sys.executable, str(script), str(folder)], env=environment) as parent:
         wait_for(lambda: len(processes(folder)) == 2)
         parent.send_signal(ending)
@@ -152,7 +152,7 @@ def test_a_script_that_can_be_imported_may_have_tasks_of_its_own(tmp_path: Path,
     """One that does its work when it is imported is an error that says what to write."""
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT + end)
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     ended = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
     assert (ended.returncode == 0, ended.stdout) == (bool(printed), printed)
     assert ('put `if __name__ == "__main__":`' in ended.stderr) == (not printed)

@@ -27,7 +27,7 @@ class Explainer:
         self._looked: set[str] = set()
 
     def begin(self) -> None:
-        """Begin a refresh."""
+        """Forget what the last refresh looked at, and how much it was: another one begins."""
         self._left = MOST_AT_ONCE
         self._looked = set()
         self._callers.forget()

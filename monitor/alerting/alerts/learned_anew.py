@@ -17,7 +17,7 @@ from monitor.detect.stats.scores import MetricStats
 
 _LATEST = timedelta(days=7)
 _LEAST = 50
-"""Scores."""
+"""Scores by whose mean quality can be said to be back."""
 
 
 def kept_open(alert: AlertChange, reading: Reading, metric: MetricStats | None, now: datetime) -> Reading | None:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lake.queries.answer_rows import IS_PRODUCTION
-from lake.queries.labels import IS_NO_LABEL
+from lake.queries.ratings import IS_NO_LABEL
 from lake.spec.vocabulary import NO_ERROR, Origin, Signal
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.sums import PER_UNIT, add_counts, exact_sum, floats, rough_amounts, value_counts

@@ -14,8 +14,7 @@ from pydantic import ConfigDict
 
 from lake.queries.answer_search import AnswerFilter
 from lake.queries.failures import AnswerStatus
-from lake.queries.labels import AnswerLabel
-from lake.queries.ratings import AnswerRating
+from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import FailureKind
 

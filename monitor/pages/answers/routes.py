@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from enum import StrEnum
 from typing import TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -12,12 +17,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake.queries.answer_details import AnswerDetails
+from lake.queries.answer_details import AnswerDetails, read_answer_row
 from lake.queries.answer_lookup import locate_response
 from lake.queries.answer_search import AnswerPage, AnswerRow, find_answers
-from lake.queries.labels import AnswerLabel
+from lake.queries.ratings import AnswerLabel
 from lake.spec.service_vocabulary import AuditAction
+from lake.spec.vocabulary import Signal
+from lake.tables.lake import Lake
 from monitor.access.authentication import Authentication
+from monitor.alerting.controls.labels import MOST_CHARACTERS, Label, write_label
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
     AnswerPlace,
@@ -30,9 +38,6 @@ from monitor.pages.answers.addresses import (
     no_answer,
 )
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
-from monitor.pages.answers.csv_file import csv_of
-from monitor.pages.answers.label_form import label_answer, label_of, new_label_id
-from monitor.pages.answers.neighbours import Step, neighbour
 from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
@@ -40,6 +45,7 @@ from monitor.pages.forms import checked_form
 from monitor.pages.json_answers import NOT_KEPT, described, json_answer
 from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
+from runtime.spreadsheet_cells import cell_of_text
 
 _MOST_IN_CSV = 10_000
 _FORBIDDEN, _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 403, 404, 422, 303
@@ -254,3 +260,99 @@ def _chosen_metric(query: AnswerQuery | None) -> str:
     if query is None:
         return ""
     return query.metric or ("" if query.sort == "time" else query.sort)
+
+
+_COLUMNS = (
+    "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",
+    "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
+)  # fmt: skip
+
+
+def csv_of(rows: Iterable[AnswerRow]) -> str:
+    """Give a line for each answer, with a column for each metric that any of them has a score of.
+
+    A text that begins like a formula, or has one behind a semicolon, a tab or a line end, gets an apostrophe there;
+    numbers stay numbers.
+    """
+    rows = list(rows)
+    metrics = sorted({metric for row in rows for metric in row.values})
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow([_cell(name) for name in (*_COLUMNS, *metrics)])
+    for row in rows:
+        values = [getattr(row, name) for name in _COLUMNS] + [row.values.get(metric) for metric in metrics]
+        writer.writerow([_cell(value) for value in values])
+    return file.getvalue().encode("utf-8", "replace").decode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, tuple):
+        return " ".join(value)
+    if not isinstance(value, str):
+        return value
+    # Python's csv quotes line ends, and not what a spreadsheet takes for a formula.
+    return cell_of_text(value.replace("\x00", "\ufffd"))
+
+
+_UNPROCESSABLE = 422
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def new_label_id() -> str:
+    """Give the id of a form that is about to be shown: however often it is sent, it is one label."""
+    return uuid.uuid4().hex
+
+
+def label_of(fields: Mapping[str, str], who: str | None) -> Label:
+    """Read the fields of the form; raises HTTPException."""
+    said, given_id = fields.get("label"), fields.get("label_id", "")
+    if said not in (Signal.RIGHT, Signal.WRONG):
+        raise HTTPException(_UNPROCESSABLE, f"A label is {Signal.RIGHT} or {Signal.WRONG}: choose one")
+    if not _ID.fullmatch(given_id):
+        raise HTTPException(_UNPROCESSABLE, "A label has a label_id: 32 hex digits, new for each label")
+    comment = fields.get("comment", "").strip()
+    if len(comment) > MOST_CHARACTERS:
+        raise HTTPException(_UNPROCESSABLE, f"A comment has at most {MOST_CHARACTERS:,} characters")
+    return Label(said == Signal.RIGHT, comment, who, given_id)
+
+
+def label_answer(lake: Lake, place: AnswerPlace, label: Label, now: datetime) -> bool:
+    """Write the label, once; False where the form was sent before. Raises HTTPException where there is no answer."""
+    row = read_answer_row(lake, deployment_of(place.name), place.date, place.event_id)
+    if row is None:
+        raise no_answer()
+    return write_label(lake, row, label, now)
+
+
+class Step(StrEnum):
+    """Which neighbour: the one above in the list, or the one below."""
+
+    PREVIOUS = "previous"
+    NEXT = "next"
+
+
+def neighbour(
+    find: Callable[[AnswerQuery], AnswerPage], query: AnswerQuery, event_id: str, step: Step
+) -> tuple[AnswerRow, AnswerQuery] | None:
+    """Give the neighbour of an answer on the list's page `query.page`, and the page that it stands on.
+
+    None where the list ends there, or no longer has the answer on that page. `find` is called once or twice.
+    """
+    found = find(query)
+    place = next((number for number, row in enumerate(found.rows) if row.event_id == event_id), None)
+    if place is None:
+        return None
+    if step is Step.NEXT:
+        if place + 1 < len(found.rows):
+            return found.rows[place + 1], query
+        return _first(find, query.with_page(query.page + 1), 0) if found.has_more else None
+    if place:
+        return found.rows[place - 1], query
+    return _first(find, query.with_page(query.page - 1), -1) if query.page > 1 else None
+
+
+def _first(
+    find: Callable[[AnswerQuery], AnswerPage], query: AnswerQuery, place: int
+) -> tuple[AnswerRow, AnswerQuery] | None:
+    rows = find(query).rows
+    return (rows[place], query) if rows else None

@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from lake.queries.question_text import normalised_question
+from lake.queries.question_keys import normalised_question
 from monitor.pages.texts import Span
 
 SHOWN = 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lake.queries.case_citations import FactPlace
+from lake.queries.cases import FactPlace
 
 _WORD = re.compile(r"[^\W_]+")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
+from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.controls.silences import Silence, read_silences
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
@@ -15,10 +17,8 @@ from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
 from monitor.pages.incidents.evidence import Evidence, read_evidence
 from monitor.pages.incidents.finding import Found
-from monitor.pages.incidents.held_back import HeldBack, silences_of
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
-from monitor.pages.incidents.moments import Moment, moments_of
 from monitor.pages.news import sentence_of
 from monitor.service.monitor import Monitor
 
@@ -128,3 +128,67 @@ def view_of(found: Found, metric: str, batch: timedelta, read: Read | None) -> I
         ),
         read=read,
     )
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """A silence that holds, with its id; one of the configuration has none."""
+
+    silence: Silence
+    number: int | None
+
+    @property
+    def is_of_deployment(self) -> bool:
+        """Whether it is of one deployment alone, so that who may act on that may end it."""
+        return self.number is not None and self.silence.deployment is not None
+
+
+def silences_of(monitor: Monitor, found: Found) -> list[HeldBack]:
+    """Give the silences of the incident's alerts that hold now, the one that ends last first."""
+    configured = [HeldBack(one, None) for one in monitor.settings.silences]
+    added = [HeldBack(one, number) for number, one in read_silences(monitor.lake).items()]
+    holding = [one for one in (*configured, *added) if monitor.now() < one.silence.until and _holds(one.silence, found)]
+    return sorted(holding, key=lambda one: one.silence.until, reverse=True)
+
+
+def _holds(silence: Silence, found: Found) -> bool:
+    return silence.deployment in (None, found.name) and silence.metric in (None, *found.metrics)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that happened; `metric` is the one that it is of, `is_bad` where somebody may not have heard."""
+
+    at: datetime
+    text: str
+    metric: str | None = None
+    is_bad: bool = False
+
+
+def moments_of(found: Found, chosen: AlertView, received: Sequence[Told]) -> tuple[Moment, ...]:
+    """Give the times, the earliest first; `chosen` is the alert whose fall is meant."""
+    return tuple(sorted(_moments(found, chosen, received), key=lambda one: one.at))
+
+
+def _moments(found: Found, chosen: AlertView, received: Sequence[Told]) -> Iterator[Moment]:
+    fired = chosen.fired
+    if not fired.is_floor and chosen.onset is not None:
+        yield Moment(chosen.onset, "quality most likely began to fall, by", chosen.metric)
+    opened = found.incident.opened_at
+    yield Moment(opened, "first alert fired: the incident began")
+    if fired.fired_at != opened:
+        yield Moment(fired.fired_at, "alert fired, on", chosen.metric)
+    pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
+    if pages and min(pages) > fired.fired_at:
+        yield Moment(min(pages), "alert became a page, on", chosen.metric)
+    if found.incident.recovering_since is not None:
+        yield Moment(found.incident.recovering_since, "most of the fall is gone: it recovers")
+    yield from map(_message, received)
+
+
+def _message(one: Told) -> Moment:
+    if one.outcome in (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED):
+        return Moment(one.at, f"latest message sent to {one.receiver}")
+    if one.outcome == AlertEvent.SILENCED:
+        return Moment(one.at, f"latest message to {one.receiver} was held back by a silence")
+    return Moment(one.at, f"{one.receiver} could not be told", is_bad=True)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from dialwatch.actions.evaluation import _duration
-from dialwatch.commands.evaluate import evaluate
+from dialwatch.commands.evaluate import _duration, evaluate
 from dialwatch.errors import ConfigError
 from evaluator.metrics import ModelUnavailableError
 from lake.spec.schemas import PARSED_LOGS, SCORES

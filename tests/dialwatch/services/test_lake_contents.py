@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from collector import Collector, CollectorSettings, FileSource
-from dialwatch.actions.checks.finding import Verdict
-from dialwatch.actions.checks.lake_checks import check_retention
+from dialwatch.commands.check.finding import Verdict
+from dialwatch.commands.check.lake_checks import check_retention
 from dialwatch.services.lake_contents import contents_of, log_contents
 from lake.maintenance.maintenance import LakeMaintenanceSettings
 from lake.maintenance.text_retention import begin_lake

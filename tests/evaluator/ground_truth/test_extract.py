@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from evaluator import Evaluator, EvaluatorSettings
 from lake.queries.case_versions import case_history, read_cases
-from lake.queries.identity import identity
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from lake.tables.table import Table
+from runtime.identity import identity
 from tests.evaluator.conftest import NOON
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
 from tests.killing import KILLED, Moment, die, run

@@ -16,10 +16,10 @@ from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.queries.case_versions import case_history, change_case, read_cases
 from lake.queries.frames import ground_truth_frame
-from lake.queries.identity import identity
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
+from runtime.identity import identity
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"

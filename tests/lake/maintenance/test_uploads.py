@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from lake.maintenance.maintenance import LakeMaintenanceSettings, maintain
-from lake.maintenance.uploads import abort_uploads
+from lake.maintenance.maintenance import LakeMaintenanceSettings, abort_uploads, maintain
 from lake.tables.lake import Lake
 from tests.conftest import Bucket
 

@@ -18,8 +18,7 @@ from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.queries.answer_search import AnswerFilter, find_answers
 from lake.queries.failures import AnswerStatus
-from lake.queries.labels import AnswerLabel
-from lake.queries.ratings import AnswerRating
+from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.vocabulary import FailureKind
 from lake.tables.lake import Lake
@@ -145,10 +144,11 @@ def latest_values(scores: list[Any]) -> pd.DataFrame:
 
 
 def rating_of(row: pd.Series, signals: list[Any]) -> str:
+    ids = {row["event_id"], row["response_id"], *(row["response_ids"] or ())}
     said = [
         one for one in signals
-        if one["response_id"] in {row["response_id"], *(row["response_ids"] or ())}
-        and one["origin"] == "explicit" and one["signal"] in {"like", "dislike"}
+        if one["response_id"] in ids and one["origin"] == "explicit"
+        and one["signal"] in {"like", "dislike"}
     ]  # fmt: skip
     latest = {
         one["user_id"]: one["signal"] for one in sorted(said, key=lambda one: (one["signaled_at"], one["signal_id"]))

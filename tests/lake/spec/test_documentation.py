@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lake.spec.documentation import page
 
-COLUMNS = Path(__file__).parents[2] / "docs" / "columns.md"
+COLUMNS = Path(__file__).parents[3] / "docs" / "columns.md"
 
 
 def test_the_page_of_columns_says_what_the_tables_say_of_themselves() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lake.tables.folder_names import MAX_LENGTH, deployment_name, folder_name, is_cut
+from lake.tables.lake import MAX_LENGTH, deployment_name, folder_name, is_cut
 
 # What a client can put into a URL's path, as text and percent-encoded.
 NAMES = st.one_of(

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lake.spec.schemas import SCORES
-from lake.tables.folder_names import folder_name
-from lake.tables.lake import Lake
+from lake.tables.lake import Lake, folder_name
 from lake.tables.storage import Storage, UnsupportedStoreError
 from tests.servers import Bucket
 

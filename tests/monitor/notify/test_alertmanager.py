@@ -20,7 +20,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.log import IncidentLog
 from monitor.alerting.incidents.recovery import with_recovery
 from monitor.detect.regression import Reading, Transition
-from monitor.notify import Notifier, WebhookSettings
+from monitor.notify import NotificationView, Notifier, WebhookSettings
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.posted_alert import posted_alerts
 from tests.monitor.notify.test_notifier import transition
@@ -172,10 +172,8 @@ def test_an_acknowledged_incident_is_silenced_until_it_is_raised_or_over(
         now = datetime.now(UTC)
         alerts.record(transitions, now)
         settings = WebhookSettings.model_validate({"name": "am", "url": running.url, "format": "alertmanager"})
-        restarted = Notifier(
-            [settings], alerts, internal_hosts=LOCAL, incidents=lambda: log.acknowledged(alerts.changes())
-        )
-        restarted.run_due(now)
+        view = NotificationView(once_quiet_incidents=log.acknowledged(alerts.changes()))
+        Notifier([settings], alerts, view=view, internal_hosts=LOCAL).run_due(now)
 
     def acknowledge() -> None:
         ((incident,),) = log.incidents(alerts.changes()).values()
@@ -215,7 +213,8 @@ def test_an_incident_that_recovers_is_silenced_until_it_does_not(
 
     def send(reading: Reading) -> None:
         found = with_recovery(log.acknowledged(alerts.changes(), ids), {transition().key: reading})
-        Notifier([settings], alerts, internal_hosts=LOCAL, incidents=lambda: found).run_due(now)
+        view = NotificationView(once_quiet_incidents=found)
+        Notifier([settings], alerts, view=view, internal_hosts=LOCAL).run_due(now)
 
     ids = {one.incident_id for mine in log.incidents(alerts.changes()).values() for one in mine}
     falling = transition().reading

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +13,12 @@ from lake.spec.vocabulary import AlertEvent, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
-from monitor.notify import WebhookSettings
+from monitor.detect.regression import Transition
+from monitor.notify import NotificationView, WebhookSettings
 from monitor.notify.alertmanager import RESEND_EVERY, RESOLVED_FOR, AlertmanagerSender
 from monitor.notify.alertmanager_silences import AlertmanagerSilences, SilenceError
 from tests.monitor.notify.test_notifier import transition
-from tests.monitor.notify.test_senders import DAY, HOUR, MINUTE, NOW, SECOND, Pool, change
+from tests.monitor.notify.test_senders import DAY, HOUR, MINUTE, NOW, SECOND, VIEW, Pool, change
 
 
 def known(number: str, severity: str, minutes: float, by: str = "dialwatch", state: str = "active") -> dict[str, Any]:
@@ -88,9 +88,9 @@ def alerts(lake: Lake) -> AlertStore:
     return AlertStore(lake)
 
 
-def alertmanager(alerts: AlertStore, pool: Pool, incidents: Sequence[Incident] = ()) -> AlertmanagerSender:
+def alertmanager(alerts: AlertStore, pool: Pool) -> AlertmanagerSender:
     settings = WebhookSettings.model_validate({"name": "am", "url": "https://a.example", "format": "alertmanager"})
-    return AlertmanagerSender(settings, alerts, pool, incidents=lambda: incidents)  # type: ignore[arg-type]
+    return AlertmanagerSender(settings, alerts, pool)  # type: ignore[arg-type]
 
 
 def test_a_failed_post_waits_ten_seconds_of_time_that_passes(alerts: AlertStore) -> None:
@@ -98,23 +98,23 @@ def test_a_failed_post_waits_ten_seconds_of_time_that_passes(alerts: AlertStore)
     alerts.record([transition()], NOW)
     pool = Pool([(503, b"busy"), (200, b"")])
     sender = alertmanager(alerts, pool)
-    assert sender.run_due(NOW) == NOW + 10 * SECOND
+    assert sender.run_due(VIEW, NOW) == NOW + 10 * SECOND
     assert (sender.failed_attempts, sender.problem) == (1, "Alertmanager am: answered 503 (busy)")
     assert sender.is_failing
-    assert sender.run_due(NOW + 9 * SECOND) == NOW + 10 * SECOND
+    assert sender.run_due(VIEW, NOW + 9 * SECOND) == NOW + 10 * SECOND
     sender.clock_was_set(-HOUR)
-    assert sender.run_due(NOW - HOUR + 9 * SECOND) == NOW - HOUR + 10 * SECOND
+    assert sender.run_due(VIEW, NOW - HOUR + 9 * SECOND) == NOW - HOUR + 10 * SECOND
     assert len(pool.asked) == 1
-    assert sender.run_due(NOW - HOUR + 10 * SECOND) == NOW - HOUR + 10 * SECOND + RESEND_EVERY
+    assert sender.run_due(VIEW, NOW - HOUR + 10 * SECOND) == NOW - HOUR + 10 * SECOND + RESEND_EVERY
     assert (sender.failed_attempts, sender.problem, sender.is_failing) == (1, None, False)
     sender.clock_was_set(HOUR)
-    assert sender.run_due(NOW + 69 * SECOND) == NOW + 70 * SECOND
+    assert sender.run_due(VIEW, NOW + 69 * SECOND) == NOW + 70 * SECOND
     assert len(pool.asked) == 2
     sender.problem = "old"
     alerts.record([transition("resolved", 2)], NOW + 2 * MINUTE)
-    assert sender.run_due(NOW + 2 * MINUTE) is not None
+    assert sender.run_due(VIEW, NOW + 2 * MINUTE) is not None
     sender.problem = "old"
-    assert sender.run_due(NOW + 2 * MINUTE + RESOLVED_FOR) is None
+    assert sender.run_due(VIEW, NOW + 2 * MINUTE + RESOLVED_FOR) is None
     assert sender.problem is None
 
 
@@ -126,13 +126,12 @@ def test_silences_of_incidents_that_ended_lately_are_looked_at(alerts: AlertStor
     over = Incident("i", "rag", NOW, NOW, Tier.WARN, None, (early, ended), ())
     for ago, is_asked in ((RESOLVED_FOR - SECOND, True), (RESOLVED_FOR, False)):
         pool = Pool([(200, b"[]")])
-        alertmanager(alerts, pool, [replace(over, alerts=(replace(early, alert_id=fired.alert_id), ended))]).run_due(
-            NOW + ago
-        )
+        mine = replace(over, alerts=(replace(early, alert_id=fired.alert_id), ended))
+        alertmanager(alerts, pool).run_due(NotificationView(once_quiet_incidents=(mine,)), NOW + ago)
         assert any(path.startswith("/silences?") for _, path, _ in pool.asked) is is_asked
     theirs = replace(over, alerts=(replace(ended, alert_id="theirs"),))
     pool = Pool([(200, b"[]")])
-    alertmanager(alerts, pool, [theirs]).run_due(NOW)
+    alertmanager(alerts, pool).run_due(NotificationView(once_quiet_incidents=(theirs,)), NOW)
     assert [path for _, path, _ in pool.asked] == ["/alerts"]
 
 
@@ -141,10 +140,38 @@ def test_what_is_new_is_posted_at_once(alerts: AlertStore) -> None:
     alerts.record([transition()], NOW)
     pool = Pool([(200, b"[]")])
     sender = alertmanager(alerts, pool)
-    assert sender.run_due(NOW) == NOW + RESEND_EVERY
-    assert sender.run_due(NOW + SECOND) == NOW + RESEND_EVERY
+    assert sender.run_due(VIEW, NOW) == NOW + RESEND_EVERY
+    assert sender.run_due(VIEW, NOW + SECOND) == NOW + RESEND_EVERY
     assert len(pool.asked) == 1
     alerts.record([transition(deployment="other")], NOW + 10 * SECOND)
-    assert sender.run_due(NOW + 10 * SECOND) == NOW + 10 * SECOND + RESEND_EVERY
+    assert sender.run_due(VIEW, NOW + 10 * SECOND) == NOW + 10 * SECOND + RESEND_EVERY
     assert len(pool.asked) == 2
     assert {one["labels"]["deployment"] for one in pool.asked[1][2]} == {"rag", "other"}
+
+
+@pytest.mark.parametrize(
+    ("news", "asked"),
+    [
+        (transition("resolved", 2), ["GET", "DELETE", "POST"]),
+        (replace(transition(hour=2), reading=replace(transition().reading, tier="page")), ["GET", "DELETE", "POST"]),
+        (transition(hour=2, metric="n"), ["GET", "POST"]),
+    ],
+    ids=["over", "raised", "joined"],
+)
+def test_what_is_newer_than_the_view_ends_a_silence_before_it_is_posted(
+    alerts: AlertStore, news: Transition, asked: list[str]
+) -> None:
+    """Else an Alertmanager would hold back the end for good; what joins is no news."""
+    alerts.record([transition()], NOW)
+    (incident,) = incidents_of(alerts.changes())
+    view = NotificationView(once_quiet_incidents=[replace(incident, acknowledged=Acknowledgement("ann", NOW, ""))])
+    pool = Pool([(200, b"[]"), (200, b"")])
+    sender = alertmanager(alerts, pool)
+    sender.run_due(view, NOW)
+    assert [(method, path) for method, path, _ in pool.asked[1:]] == [("POST", "/silences"), ("POST", "/alerts")]
+    alerts.record([news], NOW + SECOND)
+    pool.answers = [(200, json.dumps([known("1", "warning", 60)]).encode()), (200, b"")]
+    pool.asked.clear()
+    sender.run_due(view, NOW + SECOND)
+    assert [method for method, _, _ in pool.asked] == asked
+    assert pool.asked[-1][1] == "/alerts"

@@ -12,8 +12,8 @@ from monitor.detect.limits import FloorDetails
 from monitor.detect.regression import StreamKey
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
-from monitor.notify.group import messages
 from monitor.notify.link import link_to
+from monitor.notify.messages import messages
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import monitor.notify.webhook_sender as webhook_sender_module
+import monitor.notify.delivery as delivery_module
 from lake.spec.vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, Floor
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
@@ -21,7 +21,7 @@ from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.limits import FloorChange
 from monitor.detect.regression import Transition
-from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
+from monitor.notify import Attempt, DeliveryOutcome, NotificationView, Notifier, WebhookSettings
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.alerting.incidents.test_incidents import OTHERS, page
 from tests.monitor.notify.conftest import SECRET
@@ -36,9 +36,8 @@ def alerts(lake: Lake) -> AlertStore:
 
 
 def notifier(webhook: WebhookSettings, alerts: AlertStore, *silences: Silence, group: int = 0) -> Notifier:
-    return Notifier(
-        [webhook], alerts, URL, internal_hosts=["127.0.0.1"], silences=silences, group=timedelta(seconds=group)
-    )
+    view, window = NotificationView(silences=silences), timedelta(seconds=group)
+    return Notifier([webhook], alerts, URL, view=view, internal_hosts=["127.0.0.1"], group=window)
 
 
 def bodies(receiver: Any) -> list[dict[str, Any]]:
@@ -200,7 +199,7 @@ def test_messages_are_the_openings_raises_verdicts_and_ends_of_incidents(
 
     webhook = WebhookSettings.model_validate({"name": "team", "url": "http://127.0.0.1:9/", "secret": SECRET})
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(webhook_sender_module, "deliver", keep)
+        patch.setattr(delivery_module, "deliver", keep)
         alerts = AlertStore(Lake(folder))
         sender = notifier(webhook, alerts)
         for step, seconds in transitions(steps):

@@ -15,7 +15,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.notify import Notifier
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.notify.test_alertmanager_silences import alertmanager
-from tests.monitor.notify.test_senders import Pool
+from tests.monitor.notify.test_senders import VIEW, Pool
 
 INSTALLATIONS = ("production", "staging")
 URL = "https://watch.example/"
@@ -28,7 +28,7 @@ def store(folder: Path, installation: str) -> AlertStore:
 def posted(alerts: AlertStore) -> list[dict[str, str]]:
     """The labels of what an Alertmanager is sent."""
     pool = Pool([(200, b"[]")])
-    alertmanager(alerts, pool).run_due(NOW)
+    alertmanager(alerts, pool).run_due(VIEW, NOW)
     return [alert["labels"] for _, path, body in pool.asked if path == "/alerts" for alert in body]
 
 

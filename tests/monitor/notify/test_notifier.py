@@ -1,6 +1,5 @@
 import base64
 import json
-import random
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
+import monitor.notify.delivery as delivery_module
 import monitor.notify.notifier as notifier_module
 import monitor.notify.webhook_sender as webhook_sender_module
 from lake.tables.lake import Lake
@@ -19,7 +19,7 @@ from monitor.detect.regression import Observation, Reading, RegressionSettings, 
 from monitor.detect.regression.detector import Detector
 from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.formats import FORMATS
-from monitor.notify.retry_delays import DELAYS
+from monitor.notify.retries import DELAYS
 from tests.killing import KILLED, die, run
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def notifier(alerts: AlertStore) -> Callable[..., Notifier]:
     def build(*webhooks: WebhookSettings) -> Notifier:
         return Notifier(
             webhooks, alerts, "https://watch.example/",
-            internal_hosts=["127.0.0.1"], timeout=60, generator=random.Random(1),
+            internal_hosts=["127.0.0.1"], timeout=60,
         )  # fmt: skip
 
     return build
@@ -336,7 +336,7 @@ def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier]
 
 STEPS = {
     "the row": (AlertStore, "record"),
-    "the delivery": (webhook_sender_module, "deliver"),
+    "the delivery": (delivery_module, "deliver"),
     "the record of the delivery": (AlertStore, "record_deliveries"),
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from fnmatch import translate
 from typing import Any
 
@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from lake.spec.vocabulary import Floor
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
-from monitor.alerting.incidents.incident import Incident, incidents_of
+from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.limits import FloorChange, FloorDetails
-from monitor.notify import Notifier, Routing, WebhookSettings
+from monitor.notify import NotificationView, Notifier, Routing, WebhookSettings
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
@@ -37,21 +37,24 @@ def settings_of(receiver: Any, name: str, *globs: str, **more: Any) -> WebhookSe
     return WebhookSettings.model_validate(given | ({"deployments": globs} if globs else {}))
 
 
-def notifier(alerts: AlertStore, *webhooks: WebhookSettings) -> Notifier:
-    def open_incidents() -> list[Incident]:
-        changes = alerts.changes()
+class Refreshed(Notifier):
+    """Receivers that are handed down the open incidents before each look, as a monitor does."""
+
+    def __init__(self, webhooks: Sequence[WebhookSettings], alerts: AlertStore) -> None:
+        super().__init__(webhooks, alerts, "https://watch.example/", internal_hosts=["127.0.0.1"])
+        self.alerts = alerts
+
+    def run_due(self, now: datetime) -> datetime | None:
+        changes = self.alerts.changes()
         names = {change.key.deployment for change in changes}
         every = [one for name in names for one in incidents_of([c for c in changes if c.key.deployment == name])]
-        return [one for one in every if one.ended_at is None]
+        found = [one for one in every if one.ended_at is None]
+        self.view = NotificationView(open_incidents=found, once_quiet_incidents=found)
+        return super().run_due(now)
 
-    return Notifier(
-        webhooks,
-        alerts,
-        "https://watch.example/",
-        internal_hosts=["127.0.0.1"],
-        open_incidents=open_incidents,
-        incidents=open_incidents,
-    )
+
+def notifier(alerts: AlertStore, *webhooks: WebhookSettings) -> Notifier:
+    return Refreshed(webhooks, alerts)
 
 
 def told(receiver: Any) -> list[tuple[str, str]]:

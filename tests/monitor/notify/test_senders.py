@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,21 +22,21 @@ from monitor.alerting.incidents.incident import incidents_of
 from monitor.alerting.incidents.shared_cause import SharedCause
 from monitor.detect.limits import FloorDetails
 from monitor.detect.regression import StreamKey
-from monitor.notify import Notifier, WebhookSettings, connections
+from monitor.notify import NotificationView, Notifier, WebhookSettings, connections
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.delivery import deliver, request_headers
-from monitor.notify.group import messages
-from monitor.notify.held_by_cause import held_by_cause
-from monitor.notify.message_incident import MessageIncident
+from monitor.notify.holding import held_by_cause
+from monitor.notify.messages import MessageIncident, messages
 from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.receiver_check import send_test
-from monitor.notify.retry_delays import DELAYS
+from monitor.notify.retries import DELAYS
 from monitor.notify.routing import RoutedAlerts, Routing
 from monitor.notify.webhook_sender import LONGEST_PAUSE, WebhookSender
 from tests.monitor.notify.test_notifier import transition
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+VIEW = NotificationView()
 Start = Callable[..., Any]
 
 
@@ -236,12 +235,7 @@ def test_an_incident_that_was_always_a_page_is_one_alert() -> None:
 
 def webhook(alerts: AlertStore, pool: Pool, **settings: Any) -> WebhookSender:
     given = {"name": "team", "url": "https://a.example/api/v2/x", "format": "slack"} | settings
-    return WebhookSender(
-        WebhookSettings.model_validate(given),
-        alerts,
-        pool,
-        generator=random.Random(1),  # type: ignore[arg-type]
-    )
+    return WebhookSender(WebhookSettings.model_validate(given), alerts, pool)  # type: ignore[arg-type]
 
 
 def test_a_failed_message_is_tried_later_and_later(alerts: AlertStore) -> None:
@@ -250,7 +244,7 @@ def test_a_failed_message_is_tried_later_and_later(alerts: AlertStore) -> None:
     pool = Pool([(500, b"")])
     sender, now, tried = webhook(alerts, pool), NOW, [NOW]
     while len(tried) < 6:
-        due = sender.run_due(now)
+        due = sender.run_due(VIEW, now)
         if len(pool.asked) > len(tried):
             tried.append(now)
             assert due is not None
@@ -269,19 +263,19 @@ def test_a_summary_that_is_gone_ends_the_receiver(alerts: AlertStore) -> None:
     for status, is_gone in ((410, True), (500, False)):
         pool = Pool([(status, b""), (200, b"")])
         sender = webhook(alerts, pool)
-        sender._open_incidents = lambda: incidents_of(alerts.changes())
-        sender.run_due(NOW + DAY)
+        view = NotificationView(open_incidents=incidents_of(alerts.changes()))
+        sender.run_due(view, NOW + DAY)
         assert (sender.gone, len(pool.asked), sender.failed_attempts) == (is_gone, 1, 1)
         assert str(sender.problem).startswith(f"webhook team: the summary of the day: answered {status}")
         if is_gone:
             continue
         sender.clock_was_set(DAY)
-        sender.run_due(NOW + 2 * DAY + HOUR - SECOND)
+        sender.run_due(view, NOW + 2 * DAY + HOUR - SECOND)
         assert str(sender.problem).startswith("webhook team: the summary of the day")
         assert len(pool.asked) == 1
-        sender.run_due(NOW + 2 * DAY + HOUR)
+        sender.run_due(view, NOW + 2 * DAY + HOUR)
         assert (len(pool.asked), sender.problem) == (2, None)
-        sender.run_due(NOW + 2 * DAY + 2 * HOUR)
+        sender.run_due(view, NOW + 2 * DAY + 2 * HOUR)
         assert (len(pool.asked), sender.problem) == (2, None)
     rows = [one for one in AlertStore(alerts._lake).changes() if one.change == AlertEvent.SUMMARIZED]
     assert len(rows) == 1
@@ -297,8 +291,8 @@ def test_a_notifier_speaks_for_all_its_receivers(alerts: AlertStore, secret: str
     first, second = one._receivers
     first.problem, second.problem, first.failed_attempts, second.failed_attempts, second.gone = "x", "y", 1, 2, True
     assert (one.problem, one.failed_attempts, one.disabled) == ("x; y", 3, {"a": False, "b": True})
-    first.run_due = lambda _: NOW + HOUR  # type: ignore[method-assign]
-    second.run_due = lambda _: NOW + MINUTE  # type: ignore[method-assign]
+    first.run_due = lambda *_: NOW + HOUR  # type: ignore[method-assign]
+    second.run_due = lambda *_: NOW + MINUTE  # type: ignore[method-assign]
     assert one.run_due(NOW) == NOW + MINUTE
     assert one.without_receiver(["ours", "theirs"]) == {"theirs"}
     assert Notifier([], alerts).without_receiver(["theirs"]) == frozenset()
@@ -316,12 +310,10 @@ def test_silences_that_are_not_certain_replace_none(alerts: AlertStore, secret: 
     """But where none were known."""
     settings = WebhookSettings.model_validate({"url": "https://a.example", "secret": secret})
     one, other = Silence(deployment="a", until=NOW), Silence(deployment="b", until=NOW)
-    notifier = Notifier([settings], alerts, silences=None)
-    (sender,) = notifier._receivers
-    assert isinstance(sender, WebhookSender)
+    notifier = Notifier([settings], alerts, view=NotificationView(silences=None))
     for given, is_certain, held in [((one,), False, (one,)), ((other,), False, (one,)), ((other,), True, (other,))]:
-        notifier.set_silences(given, is_certain=is_certain)
-        assert sender.silences == held
+        notifier.view = notifier.view.with_silences(given, is_certain=is_certain)
+        assert notifier.view.silences == held
 
 
 def test_a_message_that_failed_waits_by_time_that_passes(alerts: AlertStore) -> None:
@@ -329,12 +321,12 @@ def test_a_message_that_failed_waits_by_time_that_passes(alerts: AlertStore) -> 
     alerts.record([transition()], NOW)
     pool = Pool([(500, b""), (200, b"")])
     sender = webhook(alerts, pool)
-    due = sender.run_due(NOW)
+    due = sender.run_due(VIEW, NOW)
     assert due is not None
     sender.clock_was_set(HOUR)
-    assert sender.run_due(due + HOUR - SECOND / 10) is not None
+    assert sender.run_due(VIEW, due + HOUR - SECOND / 10) is not None
     assert len(pool.asked) == 1
-    assert sender.run_due(due + HOUR) is None
+    assert sender.run_due(VIEW, due + HOUR) is None
     assert (len(pool.asked), sender.problem) == (2, None)
 
 
@@ -345,14 +337,11 @@ def test_a_silence_that_was_over_before_the_alert_ends_no_other_one(alerts: Aler
     holds = Silence(deployment=fired.key.deployment, until=NOW + DAY)
     pool = Pool([(200, b"")])
     sender = webhook(alerts, pool)
-    sender.silences = (holds,)
-    assert sender.run_due(NOW) == NOW + DAY
+    assert sender.run_due(NotificationView(silences=(holds,)), NOW) == NOW + DAY
     for silences in ((yesterday, holds), (holds, yesterday)):
-        sender.silences = silences
-        assert sender.run_due(NOW + HOUR) == NOW + DAY
+        assert sender.run_due(NotificationView(silences=silences), NOW + HOUR) == NOW + DAY
     assert pool.asked == []
-    sender.silences = (yesterday,)
-    assert sender.run_due(NOW + HOUR) is None
+    assert sender.run_due(NotificationView(silences=(yesterday,)), NOW + HOUR) is None
     assert len(pool.asked) == 1
     rows = [one for one in alerts.changes() if one.change == AlertEvent.SILENCED]
     assert [one.details.until for one in rows] == [NOW + DAY, NOW + HOUR]
@@ -364,8 +353,8 @@ def test_a_silence_that_is_made_shorter_says_so_by_itself(alerts: AlertStore) ->
     sender = webhook(alerts, Pool([(200, b"")]))
     for hours, now in ((9, NOW), (5, NOW + HOUR), (5, NOW + 2 * HOUR)):
         until = NOW + hours * HOUR
-        sender.silences = (Silence(deployment=fired.key.deployment, until=until, comment=f"until {hours}"),)
-        assert sender.run_due(now) == until
+        silence = Silence(deployment=fired.key.deployment, until=until, comment=f"until {hours}")
+        assert sender.run_due(NotificationView(silences=(silence,)), now) == until
     rows = [one for one in alerts.changes() if one.change == AlertEvent.SILENCED]
     assert [one.details.until for one in rows] == [NOW + 9 * HOUR, NOW + 5 * HOUR]
     assert all("ended" not in str(one.reason) for one in rows)

@@ -15,7 +15,7 @@ from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence, add_silence
-from monitor.notify import Notifier
+from monitor.notify import NotificationView, Notifier
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 
@@ -30,7 +30,8 @@ def silenced(alerts: AlertStore) -> Callable[..., Notifier]:
 
     def build(receiver: Any, **matchers: str) -> Notifier:
         silence = Silence(until=START + 3 * HOUR, comment="new index", **(matchers or {"deployment": "rag"}))
-        return Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=[silence])
+        view = NotificationView(silences=[silence])
+        return Notifier([receiver.settings()], alerts, view=view, internal_hosts=["127.0.0.1"])
 
     return build
 
@@ -91,15 +92,17 @@ def test_the_end_of_a_sent_alert_is_sent_in_a_silence(
 def test_a_table_that_cannot_be_read_ends_no_silence(alerts: AlertStore, start_receiver: Callable[..., Any]) -> None:
     """What was known of silences goes on until they are known again; who knows nothing yet goes by what there is."""
     receiver = start_receiver()
-    sender = Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=None)
+    view = NotificationView(silences=None)
+    sender = Notifier([receiver.settings()], alerts, view=view, internal_hosts=["127.0.0.1"])
     alerts.record([transition()], START)
     assert sender.run_due(START) is None
-    sender.set_silences([Silence(deployment="rag", until=START + 3 * HOUR)], is_certain=False)
+    silence = Silence(deployment="rag", until=START + 3 * HOUR)
+    sender.view = sender.view.with_silences([silence], is_certain=False)
     assert sender.run_due(START) == START + 3 * HOUR
-    sender.set_silences([], is_certain=False)
+    sender.view = sender.view.with_silences([], is_certain=False)
     assert sender.run_due(START + HOUR) == START + 3 * HOUR
     assert receiver.requests == []
-    sender.set_silences([], is_certain=True)
+    sender.view = sender.view.with_silences([], is_certain=True)
     sender.run_due(START + HOUR)
     assert len(receiver.requests) == 1
 
@@ -133,7 +136,8 @@ def test_a_silence_that_left_the_configuration_has_held_until_then(
     if is_settled:
         sender.run_due(START + 2 * HOUR)
     others = [Silence(deployment="rag", metric="m", until=START + other_ended)]
-    again = Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=others)
+    view = NotificationView(silences=others)
+    again = Notifier([receiver.settings()], alerts, view=view, internal_hosts=["127.0.0.1"])
     alerts.record([transition("resolved", 2, metric="n")], START + 2.5 * HOUR)
     again.run_due(START + 2.5 * HOUR)
     again.run_due(START + 4 * HOUR)

@@ -18,7 +18,7 @@ from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
-from monitor.notify import Notifier
+from monitor.notify import NotificationView, Notifier
 from monitor.notify.summary import incidents_that_go_on, summary_id
 from tests.monitor.notify.test_notifier import START, transition
 from tests.monitor.notify.test_senders import NOW as NOON
@@ -52,9 +52,8 @@ class Fleet:
             [self.receiver.settings().model_copy(update=settings)],
             AlertStore(self.lake),
             "https://watch.example/",
+            view=NotificationView(silences=self.silences, open_incidents=self.incidents()),
             internal_hosts=["127.0.0.1"],
-            silences=self.silences,
-            open_incidents=self.incidents,
         )
         notifier.run_due(now)
 
@@ -150,9 +149,8 @@ def test_a_summary_that_fails_is_tried_an_hour_later(lake: Lake, start_receiver:
     receiver = start_receiver(200, 503, 200)
     fleet = Fleet(lake, receiver, "")
     fleet.fire("rag")
-    notifier = Notifier(
-        [receiver.settings()], AlertStore(lake), internal_hosts=["127.0.0.1"], open_incidents=fleet.incidents
-    )
+    view = NotificationView(open_incidents=fleet.incidents())
+    notifier = Notifier([receiver.settings()], AlertStore(lake), view=view, internal_hosts=["127.0.0.1"])
     notifier.run_due(NOW)
     for minutes in range(0, 60, 10):
         notifier.run_due(NOW + DAY + timedelta(minutes=minutes))

@@ -9,7 +9,7 @@ from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.pending import ended_in_silence, held_back, pending
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import StreamKey
-from monitor.notify.retry_delays import DELAYS
+from monitor.notify.retries import DELAYS
 from tests.monitor.notify.test_notifier import transition
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from monitor.detect.causes.change_point import ChangePoint, change_point
+from monitor.detect.causes.attribution import ChangePoint, change_point
 
 
 def test_a_clear_step_is_found_at_its_place() -> None:

@@ -20,7 +20,7 @@ from monitor.notify.formats import FORMATS
 from monitor.notify.formats.standard import alert_of
 from monitor.notify.formats.summaries import SUMMARY_FORMATS
 from tests.monitor.notify.conftest import SECRET
-from tests.monitor.notify.test_group import change
+from tests.monitor.notify.test_messages import change
 
 URL = "https://hooks.example/abc"
 

@@ -8,8 +8,7 @@ import pytest
 
 from lake.queries.answer_details import AnswerDetails, AnswerScore
 from lake.queries.failures import AnswerStatus
-from lake.queries.labels import AnswerLabel
-from lake.queries.ratings import AnswerRating
+from lake.queries.ratings import AnswerLabel, AnswerRating
 from monitor.pages.answers.findings import Claim, claims_in
 from tests.monitor.conftest import NOW
 

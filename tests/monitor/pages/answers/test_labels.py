@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.queries.answer_details import read_answer
-from lake.queries.labels import IS_LABEL
+from lake.queries.ratings import IS_LABEL
 from lake.queries.signals import FOLD_COLUMNS, fold_signals
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS

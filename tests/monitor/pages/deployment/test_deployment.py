@@ -17,7 +17,7 @@ from monitor.access.reader import Grant, Reader
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release, Scale, Status
-from monitor.pages.deployment.power_words import power_words
+from monitor.pages.deployment.metrics import power_words
 from monitor.pages.visibility import snapshot_for
 from tests.monitor.alerting.alerts.test_alerts import READING
 from tests.monitor.conftest import NOW, Clock, ScoreColumns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.pages.incidents.likeness import most_alike
+from monitor.pages.incidents.evidence import most_alike
 
 EARLIER = [
     "How many days of leave do I have a year?",

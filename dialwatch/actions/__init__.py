@@ -1,1 +1,0 @@
-"""The work of each command, which is loaded once the options are in order."""

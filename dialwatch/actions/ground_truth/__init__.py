@@ -1,1 +1,0 @@
-"""Cases of ground truth in the lake: listed, shown, decided on, edited, exported and imported."""

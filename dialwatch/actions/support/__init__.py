@@ -1,1 +1,0 @@
-"""Support bundle: what a maintainer needs to know of an installation, without a text of a person or a secret."""

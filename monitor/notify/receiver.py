@@ -1,0 +1,95 @@
+"""Receivers of alerts, and the stages that alerts go through on their way to one.
+
+The stages are those of Prometheus' Alertmanager (`notify/notify.go`), which every sender shares:
+
+| stage | what it does | where |
+|---|---|---|
+| route | takes the alerts that are the receiver's | `routing.py` |
+| hold | holds back what is silenced, or what the message of its cause tells | `holding.py` |
+| group | makes messages of what belongs together | `messages.py`, for an Alertmanager `alertmanager.py` |
+| drop | drops what is no news of its incident to this receiver | the same |
+| send | posts a message; what fails is tried again | `delivery.py`, `retries.py` |
+| record | writes what came of it | `AlertStore.record_deliveries` |
+
+Each stage gets what the one before it gave, and the `NotificationView` that the monitor handed down.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+import httpcore
+
+from monitor.alerting.alerts.store import AlertStore
+from monitor.notify.routing import Routed, Routing
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
+from runtime.durations import duration
+from runtime.outage_lines import OUTAGE
+
+logger = logging.getLogger(__name__)
+
+
+class Receiver(ABC):
+    """One receiver of alerts, and how it takes what it is sent. To be used by one thread at a time."""
+
+    kind: ClassVar[str]
+    """What it is, in problems and logs."""
+    pause: ClassVar[timedelta]
+    """How long it is left alone after an error."""
+
+    def __init__(
+        self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
+    ) -> None:
+        """`external_url` is where a person finds our pages."""
+        self.settings = settings
+        self.routing = Routing(settings)
+        self.gone = False
+        """Whether it answered 410: it is not asked again until the process ends."""
+        self.is_failing = False
+        """Whether something waits for the receiver, as it did not take the last message."""
+        self.failed_attempts = 0
+        """Attempts since the start that did not deliver, or could not be recorded."""
+        self.problem: str | None = None
+        """Why the last attempt did not deliver, or was not recorded, while anything is pending."""
+        self._alerts = alerts
+        self._pool = pool
+        self._external_url = external_url
+        self._paused_until: datetime | None = None
+
+    def run_due(self, view: NotificationView, now: datetime) -> datetime | None:
+        """Send what is due and record what came of it; returns when the next is due, None if nothing is pending.
+
+        Never raises.
+        """
+        try:
+            return self._send_due(self.routing.route(self._alerts.changes(), view, now))
+        except Exception as error:
+            return self._pause(str(error), now)
+
+    def clock_was_set(self, by: timedelta) -> None:
+        """Wait no longer and no shorter than was planned, although the clock shows another time now."""
+        self._paused_until = self._paused_until and self._paused_until + by
+
+    @abstractmethod
+    def _send_due(self, routed: Routed) -> datetime | None:
+        """Take what is the receiver's through the stages after the first; returns when to do so again."""
+
+    def _rests_until(self, now: datetime) -> datetime | None:
+        """Give when the receiver may be asked again; None where it may be asked now."""
+        return self._paused_until if self._paused_until is not None and now < self._paused_until else None
+
+    def _fail(self, reason: str) -> None:
+        self.failed_attempts += 1
+        self.problem = f"{self.kind} {self.settings.name}: {reason}"
+
+    def _pause(self, reason: str, now: datetime) -> datetime:
+        """Count a failure, and leave the receiver alone for a while; returns until when."""
+        self._fail(reason)
+        self._paused_until = now + self.pause
+        text, kind, name = "%s %s is tried again in %s: %s", self.kind.capitalize(), self.settings.name
+        logger.warning(text, kind, name, duration(self.pause), reason, extra={OUTAGE: f"webhook {name}"})
+        return self._paused_until

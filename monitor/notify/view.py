@@ -1,0 +1,32 @@
+"""The view that receivers are notified by: what the monitor knows beside the alerts themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from monitor.alerting.controls.silences import Silence
+from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.shared_cause import Callers
+
+
+@dataclass(frozen=True)
+class NotificationView:
+    """What is known of silences, callers and incidents. The monitor hands down another one; none is ever changed.
+
+    While silences or callers are not known, only Alertmanagers are notified: they hold back by themselves.
+    """
+
+    silences: Sequence[Silence] | None = ()
+    """Also those that are over; None while they are not known."""
+    callers: Callers | None = field(default_factory=dict)
+    """Who calls which deployment; None while that is not known."""
+    open_incidents: Sequence[Incident] = ()
+    """Those that a summary of the day may be of."""
+    once_quiet_incidents: Sequence[Incident] = ()
+    """Those that are quiet or were, also those that are over: an Alertmanager is to hold their repeats back, or to end
+    that."""
+
+    def with_silences(self, silences: Sequence[Silence], *, is_certain: bool) -> NotificationView:
+        """Give the view with these; where it is not certain that they are all, those that were known stay."""
+        return replace(self, silences=silences) if is_certain or self.silences is None else self
