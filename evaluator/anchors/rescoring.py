@@ -20,7 +20,7 @@ from evaluator.anchors.selection import (
 from evaluator.anchors.settings import AnchorSettings
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.metrics import Metric
-from evaluator.metrics.metric import Redrawable
+from evaluator.metrics.scores import Redrawable
 from evaluator.scoring import Scorer
 from lake.spec.schemas import ANCHORS
 from lake.spec.vocabulary import FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, can_drift

@@ -14,7 +14,7 @@ from evaluator.calibration.labelled import Floats
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
-from evaluator.metrics.metric import Scores
+from evaluator.metrics.scores import Scores
 
 _CONTEXTS = "contexts"
 

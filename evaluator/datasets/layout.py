@@ -29,6 +29,7 @@ from evaluator.metrics import (
     compute,
     metrics_named,
     needs_ground_truth,
+    problem_of,
 )
 from lake.spec.vocabulary import JudgeKind, asks_llm
 
@@ -140,7 +141,7 @@ def _unavailable(metric: Metric) -> str | None:
     One that asks a judge is tried on no row, as the judge would be paid for it.
     """
     if metric.judge == JudgeKind.LEXICAL:
-        return None
+        return problem_of(metric)
     cells = {column: ["text"] if column in _LISTS else "text" for column in metric.needs}
     row = pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in cells.items()})
     try:

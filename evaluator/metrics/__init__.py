@@ -11,11 +11,11 @@ from typing import Any
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
 from evaluator.metrics.cells import UNREADABLE
-from evaluator.metrics.columns import MEASURED_COLUMNS, needs_ground_truth
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.compute import compute
+from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.form.citation_validity import citations
+from evaluator.metrics.form.citations import citations
 from evaluator.metrics.language.detection import Language, language_of
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.language.tokens import tokens, tokens_of_any_script
@@ -25,13 +25,14 @@ from evaluator.metrics.matchers.embedding import EMBEDDING, EmbeddingMatcher
 from evaluator.metrics.matchers.exact import EXACT, ExactMatcher
 from evaluator.metrics.matchers.matcher import ABSENT, FactMatcher, FactsFound
 from evaluator.metrics.matchers.statement import STATEMENT, StatementMatcher
-from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
+from evaluator.metrics.options import option
+from evaluator.metrics.plugins import problem_of
 from evaluator.metrics.ragas_score import left_out, ragas_score
 from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named, metrics_named
 from evaluator.metrics.retrieval.facts_longest_run import CommonRun, longest_common_run
-from evaluator.metrics.retrieval.highlights import highlights
-from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
-from evaluator.metrics.text.semantic_similarity import cosine
+from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, highlights, retrieval_columns
+from evaluator.metrics.scores import MEASURED_COLUMNS, Metric, MissingColumnError, Score, Scores, needs_ground_truth
+from evaluator.metrics.text.models import cosine
 from evaluator.models import Models, ModelUnavailableError
 
 __all__ = [
@@ -80,9 +81,12 @@ __all__ = [
     "language_of",
     "left_out",
     "longest_common_run",
+    "metric",
     "metric_named",
     "metrics_named",
     "needs_ground_truth",
+    "option",
+    "problem_of",
     "ragas_score",
     "retrieval_columns",
     "sentences",

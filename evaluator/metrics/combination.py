@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from evaluator.judges.exchange import Spend
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Metric, Redrawable, Score, Scores
 from evaluator.metrics.registry import metric_named
+from evaluator.metrics.scores import Metric, Redrawable, Score, Scores
 from evaluator.models import Models
 
 if TYPE_CHECKING:

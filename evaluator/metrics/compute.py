@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from evaluator.metrics.metric import Metric
 from evaluator.metrics.registry import metrics_named
+from evaluator.metrics.scores import Metric
 from evaluator.models import Models
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import get_args
 
 from evaluator.metrics.description import NOT_READ, Description, OddCases
 from evaluator.metrics.llm.verdicts.documentation import section
-from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import Form, forms_of, options_of
 from evaluator.metrics.registry import FAMILIES
+from evaluator.metrics.scores import Metric
 from evaluator.models import Role
 from lake.spec.metric_names import metric_name
 

@@ -16,7 +16,7 @@ from evaluator.judges.exchange import TRANSIENT, Spend
 from evaluator.metrics.description import Description
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from evaluator.metrics.llm.verdicts import aspect_critique
-from evaluator.metrics.metric import Score, ScoredBy, Scores
+from evaluator.metrics.scores import Score, ScoredBy, Scores
 
 if TYPE_CHECKING:
     import pandas as pd

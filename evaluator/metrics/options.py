@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar
+
+from evaluator.metrics.language.tokens import Tokenisation
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -20,27 +24,53 @@ class Form:
     aliases: tuple[str, ...] = ()
 
 
-def option(meaning: str, *forms: Form) -> Mapping[str, Any]:
-    """Give the metadata of a field that is an option: what its values do, and the forms that names can ask for."""
-    return {"meaning": meaning, "forms": forms}
+def option(
+    default: Value,
+    meaning: str,
+    *forms: Form,
+    check: Callable[[Value], None] | None = None,
+    is_in_version: bool = False,
+) -> Value:
+    """Give a field that is an option: what its values do, and the forms that names can ask for.
+
+    It is the default of a dataclass' field, or of a keyword-only parameter of a metric's function. `check` raises
+    ValueError for a wrong value. `is_in_version` says that it changes values and shows in no name, so that it has to
+    show in the version.
+    """
+    metadata = {"meaning": meaning, "forms": forms, "check": check, "is_in_version": is_in_version}
+    return field(default=default, metadata=metadata)
 
 
-CUT = option("score the first k only; None for all")
-"""Metadata of the option `k`, which a name asks for as `id_recall@5`."""
+def required_option(meaning: str) -> Any:
+    """Give an option without a default."""
+    return field(metadata={"meaning": meaning})
+
+
+def cut_option() -> int | None:
+    """Give the option `k`, which a name asks for as `id_recall@5`."""
+    return option(None, "score the first k only; None for all", check=checked_cut)
+
 
 ANY_SCRIPT = Form(
     "any_script", "any_script", "Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into small tokens"
 )
-TOKENISATION = option(
-    "`any_script`: Chinese is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of letters, "
-    "all else as `squad`; `squad` (metric name `..._squad`): as unitxt, a text without spaces is one token",
-    Form("squad", "squad", "tokens are those of unitxt, to which a text without spaces is one token"),
-)
-"""Metadata of the option `tokenisation` of metrics that count tokens."""
+
+
+def tokenisation_option() -> Tokenisation:
+    """Give the option `tokenisation` of metrics that count tokens."""
+    return option(
+        "any_script",
+        "`any_script`: Chinese is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of "
+        "letters, all else as `squad`; `squad` (metric name `..._squad`): as unitxt, a text without spaces is one "
+        "token",
+        Form("squad", "squad", "tokens are those of unitxt, to which a text without spaces is one token"),
+    )
 
 
 def options_of(metric: Any) -> dict[str, str]:
-    """Give the options of a metric by name, and what they do."""
+    """Give the options of a metric by name, and what they do; one that is no dataclass has none."""
+    if not is_dataclass(metric):
+        return {}
     return {field.name: field.metadata["meaning"] for field in fields(metric) if "meaning" in field.metadata}
 
 
@@ -49,13 +79,22 @@ def forms_of(metric: Any) -> dict[str, tuple[Form, ...]]:
     return {field.name: field.metadata["forms"] for field in fields(metric) if field.metadata.get("forms")}
 
 
-def version_with(metric: Any, base: str, *names: str) -> str:
-    """Give the version of a metric whose options `names` change its arithmetic: `1`, or `1-denominator=k`.
+def check_options(metric: Any) -> None:
+    """Raise ValueError where an option of a metric has a wrong value."""
+    for one in fields(metric):
+        if check := one.metadata.get("check"):
+            check(getattr(metric, one.name))
+
+
+def version_of(metric: Any, base: str) -> str:
+    """Give the version of a metric with the options that change its arithmetic: `1`, or `1-denominator=k`.
 
     Values of two conventions are never compared, so they have two versions.
     """
     changed = [
-        field.name for field in fields(metric) if field.name in names and getattr(metric, field.name) != field.default
+        one.name
+        for one in fields(metric)
+        if one.metadata.get("is_in_version") and getattr(metric, one.name) != one.default
     ]
     return "-".join([base, *(f"{name}={getattr(metric, name)}" for name in changed)])
 
@@ -69,8 +108,3 @@ def checked_cut(k: int | None) -> None:
 def cut_name(name: str, k: int | None) -> str:
     """Give the name of a metric that scores the first k only: `id_recall@5`."""
     return name if k is None else f"{name}@{k}"
-
-
-def tokenised_name(name: str, tokenisation: str) -> str:
-    """Give a metric's name with its tokenisation, where that is not the usual one."""
-    return name if tokenisation == "any_script" else f"{name}_{tokenisation}"

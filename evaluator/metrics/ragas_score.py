@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from evaluator.metrics.metric import Metric
 from evaluator.metrics.registry import UnknownMetricError, metric_named
+from evaluator.metrics.scores import Metric
 
 
 def ragas_score(means: Mapping[str, float]) -> float:

@@ -1,8 +1,8 @@
 """Registry of all metrics by name, collected from the modules of the families.
 
-Each module of `retrieval`, `text`, `form` and `llm` that has metrics lists them, with their default options, in its
-`METRICS`. Nothing else is needed for a metric to have its name here, its class in `evaluator.metrics`, and its section
-in docs/metrics.md.
+A decorated function in a module of `retrieval`, `text`, `form` or `llm` is a metric; a module whose metrics are made
+otherwise lists them in its `METRICS`. Nothing else is needed for a metric to have its name here, its class in
+`evaluator.metrics`, and its section in docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from importlib import import_module
+from operator import itemgetter
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from rapidfuzz import fuzz, process
 
 from evaluator.metrics import form, llm, retrieval, text
-from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import forms_of, options_of
+from evaluator.metrics.plugins import guarded, plugin_named, plugin_names
+from evaluator.metrics.scores import Metric
 from evaluator.models import Models
 
 if TYPE_CHECKING:
@@ -33,9 +35,22 @@ _CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*)")
 
 
 def _metrics_of(family: ModuleType) -> Iterator[Metric]:
-    """Give the metrics of a family's modules, which come in the order of their names."""
-    for module in iter_modules(family.__path__, f"{family.__name__}."):
-        yield from getattr(import_module(module.name), "METRICS", ())
+    """Give the metrics of a family's modules, by the names of their functions."""
+    modules = [import_module(module.name) for module in iter_modules(family.__path__, f"{family.__name__}.")]
+    made = [
+        (one.listed, one(**options))
+        for module in modules
+        for one in vars(module).values()
+        if _is_made_in(module, one)
+        for options in one.variants
+    ]
+    made += [(module.__name__.rpartition(".")[2], one) for module in modules for one in getattr(module, "METRICS", ())]
+    return (one for _, one in sorted(made, key=itemgetter(0)))
+
+
+def _is_made_in(module: ModuleType, one: Any) -> bool:
+    """Whether it is a metric that a module makes, and not one that it imports, or the base of some."""
+    return isinstance(one, type) and one.__module__ == module.__name__ and hasattr(one, "variants")
 
 
 def _formed(metric: Any) -> Iterator[tuple[str, Metric]]:
@@ -100,7 +115,7 @@ def _like(name: str) -> list[str]:
     """Give the names of metrics that are most like one, with what follows it."""
     cut = _CUT.fullmatch(name)
     base, end = (cut["name"], f"@{cut['k']}") if cut else (name, "")
-    known = [*REGISTRY, *(ALIASES.keys() - FORMER_NAMES.keys()), *_FORMED]
+    known = [*REGISTRY, *(ALIASES.keys() - FORMER_NAMES.keys()), *_FORMED, *plugin_names()]
     found = process.extract(base.lower(), known, scorer=fuzz.WRatio, limit=None, score_cutoff=_LEAST_ALIKE)
     # Of names that hold the given one the shortest comes first.
     nearest = sorted(found, key=lambda one: (-fuzz.ratio(base.lower(), one[0]), one[0]))[:_MOST_SUGGESTED]
@@ -108,7 +123,7 @@ def _like(name: str) -> list[str]:
 
 
 def metric_named(name: str, models: Models | None = None, judge: BoundJudge | None = None) -> Metric:
-    """Give a metric of the registry by its name or an alias, or a form of it.
+    """Give a metric of the registry by its name or an alias, or a form of it, or one of another package.
 
     Forms are the cut after k contexts, another matcher of facts and another tokenisation: `id_recall@5`,
     `facts_recall_statement`, `answer_correctness_token_f1_any_script`.
@@ -130,12 +145,18 @@ def metric_named(name: str, models: Models | None = None, judge: BoundJudge | No
         raise UnknownMetricError(name)
     if models is not None:
         found = _with_models(found, models)
-    return (judge and _with_option(found, "judged_by", judge)) or found
+    found = (judge and _with_option(found, "judged_by", judge)) or found
+    return found if _is_ours(base) else guarded(found)
+
+
+def _is_ours(name: str) -> bool:
+    known = ALIASES.get(name, name)
+    return known in REGISTRY or known in _FORMED
 
 
 def _uncut(name: str) -> Metric | None:
     known = ALIASES.get(name, name)
-    return REGISTRY.get(known) or _FORMED.get(known)
+    return REGISTRY.get(known) or _FORMED.get(known) or plugin_named(name)
 
 
 def metrics_named(
@@ -162,5 +183,5 @@ def _with_models(metric: Any, models: Models) -> Metric:
             changed[name] = models
         elif is_dataclass(value) and hasattr(value, "models"):
             changed[name] = replace(value, models=models)  # type: ignore[type-var]
-    found: Metric = replace(metric, **changed)
+    found: Metric = replace(metric, **changed) if changed else metric
     return found

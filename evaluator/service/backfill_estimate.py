@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from evaluator.answers import ANSWER_COLUMNS, BackfillPass, LoggedAnswer, answers, old_answers, with_late_contexts
 from evaluator.judge_binding import asks_judge
-from evaluator.metrics import Metric, ModelUnavailableError
+from evaluator.metrics import Metric, ModelUnavailableError, problem_of
 from evaluator.scoring import references, work_on
 from evaluator.service.backfill import Backfill, DeploymentBackfill
 from evaluator.service.judge_estimate import JudgeEstimate, Judging
@@ -139,6 +139,8 @@ class _Timing:
     def metric(self, metric: Metric, number: int, sample: _Sample, asking: JudgeEstimate) -> MetricEstimate:
         """Time a metric on a sample of the answers, so many in all, that it is to score; count what asks a judge."""
         deployment = self._task.deployment
+        if problem := problem_of(metric):
+            return MetricEstimate(deployment, metric.name, number, None, problem)
         try:
             some = self._answers(sample)
             for work in work_on(some, [metric], references(some, [metric], self._cases)):

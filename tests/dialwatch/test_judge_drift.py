@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
-from evaluator.metrics.metric import Score, score_rows
+from evaluator.metrics.scores import Score, score_rows
 from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS
 from lake.spec.vocabulary import Floor
 from lake.tables.lake import Lake

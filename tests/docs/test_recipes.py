@@ -31,7 +31,7 @@ def run(number: int) -> dict[str, Any]:
 
 def test_the_metric_of_the_recipe_scores() -> None:
     """Half of the question's words are repeated; a question or an answer that is missing is a reason."""
-    (metric,) = run(0)["METRICS"]
+    metric = run(0)["question_echo"]()
     frame = pd.DataFrame({"question": ["How long?", None, "How?"], "answer": ["Long.", "Long.", None]})
     scores = compute(frame, [metric])
     assert scores["question_echo"].tolist()[0] == 0.5

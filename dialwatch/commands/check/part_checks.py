@@ -25,7 +25,7 @@ from dialwatch.config import MonitorSection
 from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
 from evaluator.judges import JudgeSettings
-from evaluator.metrics import Metric, ModelUnavailableError
+from evaluator.metrics import Metric, ModelUnavailableError, problem_of
 from lake.spec.vocabulary import Origin, origin_headers
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
@@ -122,6 +122,8 @@ def check_models(settings: EvaluatorSettings) -> list[Finding]:
 
 
 def _loaded(name: str, metric: Metric) -> list[Finding]:
+    if problem := problem_of(metric):
+        return [failed("metrics", f"{name} cannot run: {problem}")]
     try:
         metric.score(pd.DataFrame({column: [] for column in metric.needs}))
     except ModelUnavailableError as error:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 from rapidfuzz.distance import Prefix
 
 from evaluator.metrics.cells import context_texts, ids, text, texts
+from evaluator.metrics.decorator import FunctionMetric, made_metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.detection import language_of
@@ -26,9 +27,9 @@ from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.language.words import without_citation_marks
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
-from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
-from evaluator.metrics.options import checked_cut, cut_name, option
-from lake.spec.case_vocabulary import CASE_PASSED, FailedPart
+from evaluator.metrics.options import checked_cut, option
+from evaluator.metrics.scores import Score, Scores, score_rows
+from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
@@ -46,112 +47,22 @@ _FOLLOWING = re.compile(r"[\s-]{0,2}([^\W\d_][^\s\d.,;:!?()\[\]]*)")
 _LEAST_COMMON, _MOST_ENDING = 3, 2
 """Letters in which forms of a word, such as page and pages, agree at least and differ at most."""
 _COUNT = token_counter("any_script")
+_ID_COLUMNS = ("context_ids", "reference_context_ids")
 
 
 @dataclass(frozen=True)
-class CasePassed:
-    """1.0 if the answer agrees with a reference answer, else 0.0 with the part that failed; higher is better.
+class CaseMetric(FunctionMetric):
+    """A metric of an answer and its case, whose function gets how facts are found, and cells.
 
-    An answer agrees with a reference if it has half of its tokens (as `answer_correctness_token_recall`, in one Unicode
-    form and without citation marks) and half of its numbers, has no other number in the place of one, and does not
-    refuse. Numbers are compared by value and unit; in the place of another stands a number with the same unit, or with
-    the same word before or after it. A number in words (thirty, dreißig, 三十) is one too; another number in its place
-    is one with the same unit or the same word after it. Where every reference refuses, a refusal passes.
-
-    This is coarse: an answer in other words may fail, and one with a wrong name may pass.
-
-    The details have `failed_part` (`lake.FailedPart`) where it is 0.0. With the columns `context_ids` and
-    `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`.
-
-    No reference is null with `no_ground_truth`, no facts null with `no_facts` unless every reference refuses, contexts
-    that are not known are null with `no_contexts`.
+    The cells are those of `needs`, and of `context_ids` and `reference_context_ids` where the frame has them.
     """
 
-    k: int | None = field(
-        default=None, metadata=option(f"facts must stand in the first k contexts; None for {FIRST_CHUNKS}")
-    )
-
-    version = "3"
-    needs = ("answer", "reference_answers", "facts", "contexts")
-    judge = ScoredBy.LEXICAL
-    about = Description(
-        asks="Does the answer agree with its case, and if not, which part of the application failed?",
-        formula="1 if the answer has half of the tokens and half of the numbers of a reference answer, has no other "
-        "number in the place of one, and does not refuse, or refuses where every reference does; else 0. The failed "
-        "part is the first of: unanswerable (every reference refuses), reference (a retrieved chunk with an id of the "
-        f"case lost the fact), retrieval (a fact is in no context), ranking (in none of the first {FIRST_CHUNKS}), "
-        "refusal, generation",
-        source="dialwatch",
-        odd_cases=OddCases(
-            empty_answer="0.0, null with `no_answer` for a missing cell",
-            no_contexts="0.0 with the part `retrieval` for an empty list if the answer does not agree, null with "
-            "`no_contexts` for a missing cell",
-            duplicate_contexts="a copy moves what follows one rank down",
-            no_reference="null with `no_ground_truth`; without facts null with `no_facts`",
-        ),
-        binary=True,
-    )
-
-    def __post_init__(self) -> None:
-        checked_cut(self.k)
-
-    @property
-    def name(self) -> str:
-        """Name in the registry, with the cut: `case_passed@5`."""
-        return cut_name(CASE_PASSED, self.k)
-
     def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row; `context_ids` and `reference_context_ids` are read where the frame has them."""
-        find = finders_of(frame).of(CITATION)
+        """Score every row."""
+        find, function = finders_of(frame).of(CITATION), self.bound
         extra = [frame[name] if name in frame.columns else [None] * len(frame) for name in _ID_COLUMNS]
         chunk_ids = iter(zip(*extra, strict=True))
-
-        def score_row(*cells: object) -> Score:
-            return self._score_row(find, *cells, *next(chunk_ids))
-
-        return score_rows(self, frame, score_row)
-
-    def _score_row(
-        self,
-        find: FindFacts,
-        answer_cell: object,
-        references_cell: object,
-        facts_cell: object,
-        contexts_cell: object,
-        ids_cell: object,
-        own_ids_cell: object,
-    ) -> Score:
-        answer = text(answer_cell, "answer")
-        references = [one for one in texts(references_cell, "reference_answers") or [] if one.strip()]
-        if not references:
-            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
-        if answer is None:
-            return Score(None, UnscoredReason.NO_ANSWER)
-        refuses = refusal_in(answer) is not None
-        saying = [one for one in references if refusal_in(one) is None]
-        if not saying:
-            return Score(1.0) if refuses else _failed(FailedPart.UNANSWERABLE)
-        facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
-        if not facts:
-            return Score(None, UnscoredReason.NO_FACTS)
-        contexts = context_texts(contexts_cell)
-        if contexts is None:
-            return Score(None, UnscoredReason.NO_CONTEXTS)
-        if not refuses and any(agrees(answer, one) for one in saying):
-            return Score(1.0)
-        found = find(facts, contexts)
-        ranks = found.ranks
-        if ABSENT in ranks:
-            own = set(ids(own_ids_cell, "reference_context_ids") or []) - {""}
-            retrieved = zip(ids(ids_cell, "context_ids") or [], found.counts, strict=False)
-            has_lost_its_facts = any(one in own and not facts_held for one, facts_held in retrieved)
-            return _failed(FailedPart.REFERENCE if has_lost_its_facts else FailedPart.RETRIEVAL, ranks)
-        if max(ranks) >= (self.k or FIRST_CHUNKS):
-            return _failed(FailedPart.RANKING, ranks)
-        return _failed(FailedPart.REFUSAL if refuses else FailedPart.GENERATION, ranks)
-
-
-_ID_COLUMNS = ("context_ids", "reference_context_ids")
+        return score_rows(self, frame, lambda *cells: function(find, *cells, *next(chunk_ids)))
 
 
 def agrees(answer: str, reference: str) -> bool:
@@ -217,4 +128,82 @@ def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:
     return Score(0.0, None, details)
 
 
-METRICS: tuple[Metric, ...] = (CasePassed(),)
+@made_metric(
+    CaseMetric,
+    Description(
+        asks="Does the answer agree with its case, and if not, which part of the application failed?",
+        formula="1 if the answer has half of the tokens and half of the numbers of a reference answer, has no other "
+        "number in the place of one, and does not refuse, or refuses where every reference does; else 0. The failed "
+        "part is the first of: unanswerable (every reference refuses), reference (a retrieved chunk with an id of the "
+        f"case lost the fact), retrieval (a fact is in no context), ranking (in none of the first {FIRST_CHUNKS}), "
+        "refusal, generation",
+        source="dialwatch",
+        odd_cases=OddCases(
+            empty_answer="0.0, null with `no_answer` for a missing cell",
+            no_contexts="0.0 with the part `retrieval` for an empty list if the answer does not agree, null with "
+            "`no_contexts` for a missing cell",
+            duplicate_contexts="a copy moves what follows one rank down",
+            no_reference="null with `no_ground_truth`; without facts null with `no_facts`",
+        ),
+        binary=True,
+    ),
+    needs=("answer", "reference_answers", "facts", "contexts"),
+    version="3",
+)
+def case_passed(
+    find: FindFacts,
+    answer_cell: object,
+    references_cell: object,
+    facts_cell: object,
+    contexts_cell: object,
+    ids_cell: object,
+    own_ids_cell: object,
+    *,
+    k: int | None = option(
+        None, f"facts must stand in the first k contexts; None for {FIRST_CHUNKS}", check=checked_cut
+    ),
+) -> Score:
+    """1.0 if the answer agrees with a reference answer, else 0.0 with the part that failed; higher is better.
+
+    An answer agrees with a reference if it has half of its tokens (as `answer_correctness_token_recall`, in one Unicode
+    form and without citation marks) and half of its numbers, has no other number in the place of one, and does not
+    refuse. Numbers are compared by value and unit; in the place of another stands a number with the same unit, or with
+    the same word before or after it. A number in words (thirty, dreißig, 三十) is one too; another number in its place
+    is one with the same unit or the same word after it. Where every reference refuses, a refusal passes.
+
+    This is coarse: an answer in other words may fail, and one with a wrong name may pass.
+
+    The details have `failed_part` (`lake.FailedPart`) where it is 0.0. With the columns `context_ids` and
+    `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`.
+
+    No reference is null with `no_ground_truth`, no facts null with `no_facts` unless every reference refuses, contexts
+    that are not known are null with `no_contexts`.
+    """
+    answer = text(answer_cell, "answer")
+    references = [one for one in texts(references_cell, "reference_answers") or [] if one.strip()]
+    if not references:
+        return Score(None, UnscoredReason.NO_GROUND_TRUTH)
+    if answer is None:
+        return Score(None, UnscoredReason.NO_ANSWER)
+    refuses = refusal_in(answer) is not None
+    saying = [one for one in references if refusal_in(one) is None]
+    if not saying:
+        return Score(1.0) if refuses else _failed(FailedPart.UNANSWERABLE)
+    facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
+    if not facts:
+        return Score(None, UnscoredReason.NO_FACTS)
+    contexts = context_texts(contexts_cell)
+    if contexts is None:
+        return Score(None, UnscoredReason.NO_CONTEXTS)
+    if not refuses and any(agrees(answer, one) for one in saying):
+        return Score(1.0)
+    found = find(facts, contexts)
+    ranks = found.ranks
+    if ABSENT in ranks:
+        own = set(ids(own_ids_cell, "reference_context_ids") or []) - {""}
+        retrieved = zip(ids(ids_cell, "context_ids") or [], found.counts, strict=False)
+        has_lost_its_facts = any(one in own and not facts_held for one, facts_held in retrieved)
+        return _failed(FailedPart.REFERENCE if has_lost_its_facts else FailedPart.RETRIEVAL, ranks)
+    if max(ranks) >= (k or FIRST_CHUNKS):
+        return _failed(FailedPart.RANKING, ranks)
+    return _failed(FailedPart.REFUSAL if refuses else FailedPart.GENERATION, ranks)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from evaluator.metrics.cells import text
+from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.detection import language_of
 from evaluator.metrics.language.prose import prose
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.language.words import words
-from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
+from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Formula = Literal["flesch_kincaid", "ari"]
 
 _LANGUAGE = "en"
 _LONGEST_WORD = 40
@@ -46,75 +40,6 @@ _DISAGREEMENTS = {
 }
 
 
-@dataclass(frozen=True)
-class Readability:
-    """Grade of a school in the United States from which an English answer is understood; neither end is better.
-
-    Words, sentences and syllables are those of the answer's prose: code, addresses, file names and citations are left
-    out. Both formulas were fitted to English: an answer in another language, or in one that is not recognised, is null
-    with `unknown_language`, and one of fewer than three words with `too_short`.
-
-    The details have what was counted: `{"sentences": 2, "words": 17, "syllables": 24}`, or `characters`.
-    """
-
-    formula: Formula = field(
-        default="flesch_kincaid",
-        metadata=option("`flesch_kincaid`, or `ari`: the automated readability index (metric name `readability_ari`)"),
-    )
-
-    version = "2"
-    needs = ("answer",)
-    judge = ScoredBy.LEXICAL
-
-    @property
-    def name(self) -> str:
-        """Name in the registry, with the formula where that is not Flesch and Kincaid's."""
-        return "readability" if self.formula == "flesch_kincaid" else f"readability_{self.formula}"
-
-    @property
-    def about(self) -> Description:
-        """What the documentation says of it."""
-        return Description(
-            asks="For how many years must one have gone to school to read the answer?",
-            formula=_FORMULAS[self.formula],
-            source=_SOURCES[self.formula],
-            odd_cases=OddCases(
-                empty_answer="null with `no_answer`; null with `too_short` below three words, with `unknown_language` "
-                "where it is not English"
-            ),
-            low=-3.4 if self.formula == "flesch_kincaid" else -16.22,
-            high=math.inf,
-            direction="none",
-            disagreement=_DISAGREEMENTS[self.formula],
-            aliases=("flesch_kincaid_grade_level",) if self.formula == "flesch_kincaid" else ("ari_grade_level",),
-        )
-
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `answer`."""
-        return score_rows(self, frame, self._score_row)
-
-    def _score_row(self, cell: object) -> Score:
-        answer = text(cell, "answer")
-        if answer is None or not answer.strip():
-            return Score(None, UnscoredReason.NO_ANSWER)
-        language = language_of(answer)
-        if language.code != _LANGUAGE:
-            known = {} if language.code is None else {"language": language.code}
-            reason = UnscoredReason.TOO_SHORT if language.script is None else UnscoredReason.UNKNOWN_LANGUAGE
-            return Score(None, reason, known)
-        by_sentence = [said for sentence in sentences(prose(answer)) if (said := words(sentence))]
-        said = [word for sentence in by_sentence for word in sentence]
-        counted = {"sentences": len(by_sentence), "words": len(said)}
-        per_sentence = len(said) / len(by_sentence)
-        if self.formula == "ari":
-            counted["characters"] = sum(map(_characters, said))
-            value = 4.71 * counted["characters"] / len(said) + 0.5 * per_sentence - 21.43
-        else:
-            counted["syllables"] = sum(map(syllables, said))
-            value = 0.39 * per_sentence + 11.8 * counted["syllables"] / len(said) - 15.59
-        return Score(value, None, counted)
-
-
 def _characters(word: str) -> int:
     return sum(map(str.isalnum, word))
 
@@ -137,4 +62,62 @@ def _hyphenation() -> Any:
     return pyphen.Pyphen(lang="en_US")
 
 
-METRICS: tuple[Metric, ...] = (Readability(), Readability("ari"))
+def _about(metric: Any) -> Description:
+    is_kincaid = metric.formula == "flesch_kincaid"
+    return Description(
+        asks="For how many years must one have gone to school to read the answer?",
+        formula=_FORMULAS[metric.formula],
+        source=_SOURCES[metric.formula],
+        odd_cases=OddCases(
+            empty_answer="null with `no_answer`; null with `too_short` below three words, with `unknown_language` "
+            "where it is not English"
+        ),
+        low=-3.4 if is_kincaid else -16.22,
+        high=math.inf,
+        direction="none",
+        disagreement=_DISAGREEMENTS[metric.formula],
+        aliases=("flesch_kincaid_grade_level",) if is_kincaid else ("ari_grade_level",),
+    )
+
+
+@metric(
+    _about,
+    needs=("answer",),
+    version="2",
+    name=lambda metric: "readability" if metric.formula == "flesch_kincaid" else f"readability_{metric.formula}",
+    variants=({"formula": "flesch_kincaid"}, {"formula": "ari"}),
+)
+def readability(
+    answer: str | None,
+    *,
+    formula: Literal["flesch_kincaid", "ari"] = option(
+        "flesch_kincaid",
+        "`flesch_kincaid`, or `ari`: the automated readability index (metric name `readability_ari`)",
+    ),
+) -> Score:
+    """Grade of a school in the United States from which an English answer is understood; neither end is better.
+
+    Words, sentences and syllables are those of the answer's prose: code, addresses, file names and citations are left
+    out. Both formulas were fitted to English: an answer in another language, or in one that is not recognised, is null
+    with `unknown_language`, and one of fewer than three words with `too_short`.
+
+    The details have what was counted: `{"sentences": 2, "words": 17, "syllables": 24}`, or `characters`.
+    """
+    if answer is None or not answer.strip():
+        return Score(None, UnscoredReason.NO_ANSWER)
+    language = language_of(answer)
+    if language.code != _LANGUAGE:
+        known = {} if language.code is None else {"language": language.code}
+        reason = UnscoredReason.TOO_SHORT if language.script is None else UnscoredReason.UNKNOWN_LANGUAGE
+        return Score(None, reason, known)
+    by_sentence = [said for sentence in sentences(prose(answer)) if (said := words(sentence))]
+    said = [word for sentence in by_sentence for word in sentence]
+    counted = {"sentences": len(by_sentence), "words": len(said)}
+    per_sentence = len(said) / len(by_sentence)
+    if formula == "ari":
+        counted["characters"] = sum(map(_characters, said))
+        value = 4.71 * counted["characters"] / len(said) + 0.5 * per_sentence - 21.43
+    else:
+        counted["syllables"] = sum(map(syllables, said))
+        value = 0.39 * per_sentence + 11.8 * counted["syllables"] / len(said) - 15.59
+    return Score(value, None, counted)

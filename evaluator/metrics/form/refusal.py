@@ -8,18 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from evaluator.metrics.cells import text
+from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.unicode_forms import in_one_form
-from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Phrases = Mapping[str, Mapping[str, Any]]
 
@@ -43,50 +40,8 @@ _CONTRACTIONS = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """1.0 if one of the first three sentences refuses or says that information is missing, else 0.0; no end is better.
-
-    Found by the phrases in `refusals.yaml`, which stand at the beginning of a sentence, after words such as
-    "unfortunately"; a question is none, nor are "There is no information you need to enter." and "I can't find my
-    order: open the menu". Precise rather than broad: a refusal in other words is not found. To refuse is
-    right where there is no answer, so the value has no direction of its own.
-
-    The details name the language of the phrase and what was found: `{"language": "en", "found": "i don't know"}`.
-    """
-
-    name = "refusal"
-    version = "2"
-    needs = ("answer",)
-    judge = ScoredBy.LEXICAL
-    about = Description(
-        asks="Does the answer refuse, or say that the information is missing?",
-        formula="1 if one of the first three sentences begins with a phrase of the lexicon (en, de, fr, es, it, pt, "
-        "nl, pl, uk, ru; in zh, ja and ko holds one), else 0",
-        source="aidial-rag-eval (answer_refusal) for the three sentences, where an LLM judges; dialwatch's lexicon",
-        odd_cases=OddCases(empty_answer="0.0 with `no_answer`, null with it for a missing cell"),
-        direction="none",
-        binary=True,
-        aliases=("answer_refusal",),
-    )
-
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `answer`."""
-        return score_rows(self, frame, _score_row)
-
-
-def _score_row(cell: object) -> Score:
-    answer = text(cell, "answer")
-    if answer is None:
-        return Score(None, UnscoredReason.NO_ANSWER)
-    if not answer.strip():
-        return Score(0.0, UnscoredReason.NO_ANSWER)
-    found = refusal_in(answer)
-    return Score(0.0) if found is None else Score(1.0, None, found)
-
-
 def refusal_in(answer: str) -> dict[str, str] | None:
-    """Give the phrase by which an answer refuses, and its language, as in the details of `Refusal`; None for none."""
+    """Give the phrase by which an answer refuses, and its language, as in the details of `refusal`; None for none."""
     return next((found for sentence in _first_sentences(answer) if (found := _refusal_of(sentence))), None)
 
 
@@ -174,4 +129,33 @@ def _folded(text: str) -> str:
     return plain
 
 
-METRICS: tuple[Metric, ...] = (Refusal(),)
+@metric(
+    Description(
+        asks="Does the answer refuse, or say that the information is missing?",
+        formula="1 if one of the first three sentences begins with a phrase of the lexicon (en, de, fr, es, it, pt, "
+        "nl, pl, uk, ru; in zh, ja and ko holds one), else 0",
+        source="aidial-rag-eval (answer_refusal) for the three sentences, where an LLM judges; dialwatch's lexicon",
+        odd_cases=OddCases(empty_answer="0.0 with `no_answer`, null with it for a missing cell"),
+        direction="none",
+        binary=True,
+        aliases=("answer_refusal",),
+    ),
+    needs=("answer",),
+    version="2",
+)
+def refusal(answer: str | None) -> Score:
+    """1.0 if one of the first three sentences refuses or says that information is missing, else 0.0; no end is better.
+
+    Found by the phrases in `refusals.yaml`, which stand at the beginning of a sentence, after words such as
+    "unfortunately"; a question is none, nor are "There is no information you need to enter." and "I can't find my
+    order: open the menu". Precise rather than broad: a refusal in other words is not found. To refuse is
+    right where there is no answer, so the value has no direction of its own.
+
+    The details name the language of the phrase and what was found: `{"language": "en", "found": "i don't know"}`.
+    """
+    if answer is None:
+        return Score(None, UnscoredReason.NO_ANSWER)
+    if not answer.strip():
+        return Score(0.0, UnscoredReason.NO_ANSWER)
+    found = refusal_in(answer)
+    return Score(0.0) if found is None else Score(1.0, None, found)

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
 from evaluator.metrics.llm.claims import RowClaims, RowTexts
 from evaluator.metrics.llm.verdicts import Judged, answer_correctness, factual_f_beta_of_verdicts
-from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import MODELS_MEANING
 from evaluator.metrics.options import option
-from evaluator.metrics.text.semantic_similarity import cosine
+from evaluator.metrics.scores import Metric, Score
+from evaluator.metrics.text.models import cosine
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
 
-def _factual_f1(claims: RowClaims) -> Judged:
-    return factual_f_beta_of_verdicts(claims.matrix.answer_in_reference, claims.matrix.reference_in_answer)
-
-
 _SPECIFICATION = ClaimSpecification(
     "answer_correctness_claims",
-    _factual_f1,
+    factual_f_beta_of_verdicts,
+    of=("matrix.answer_in_reference", "matrix.reference_in_answer"),
     asks="Does the answer state the facts of the reference answer, and mean the same?",
     formula="0.75 F + 0.25 cosine; F as in `factual_correctness`, the cosine as in `semantic_similarity`",
     source="ragas 0.4.3 (AnswerCorrectness)",
@@ -46,7 +43,8 @@ class AnswerCorrectnessClaims(ClaimMetric):
     """
 
     specification: ClaimSpecification = _SPECIFICATION
-    models: Models = field(default=DEFAULT_MODELS, kw_only=True, metadata=option(MODELS_MEANING))
+    _: KW_ONLY
+    models: Models = option(DEFAULT_MODELS, MODELS_MEANING)
 
     @property
     def version(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from evaluator.judges.exchange import JudgeRequest
@@ -14,9 +14,9 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.llm.claim_metric import unanswered_reason
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, answer_relevancy
-from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import MODELS_MEANING
-from evaluator.metrics.options import option, version_with
+from evaluator.metrics.options import option, version_of
+from evaluator.metrics.scores import Metric, Score
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 from lake.spec.vocabulary import UnscoredReason
 
@@ -37,8 +37,9 @@ class AnswerRelevancy(PromptMetric[tuple[str, str]]):
     Raises ValueError for less than one question.
     """
 
-    questions: int = field(default=3, metadata=option("how many questions are made up, a call each"))
-    models: Models = field(default=DEFAULT_MODELS, kw_only=True, metadata=option(MODELS_MEANING))
+    questions: int = option(3, "how many questions are made up, a call each", is_in_version=True)
+    _: KW_ONLY
+    models: Models = option(DEFAULT_MODELS, MODELS_MEANING)
 
     name = "answer_relevancy"
     needs = ("question", "answer")
@@ -66,7 +67,7 @@ class AnswerRelevancy(PromptMetric[tuple[str, str]]):
     @property
     def version(self) -> str:
         """The version of a judged metric, the encoder, and the number of questions where it is another."""
-        return version_with(self, f"{super().version}-{self.models.version('sentence_encoder')}", "questions")
+        return version_of(self, f"{super().version}-{self.models.version('sentence_encoder')}")
 
     def read_row(self, *cells: object) -> tuple[str, str] | Score:
         """Give question and answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judges.exchange import JudgeRequest
@@ -15,8 +15,8 @@ from evaluator.metrics.llm.claim_metric import unanswered_reason
 from evaluator.metrics.llm.claims import CUT, RowTexts
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, aspect_critique, odd_strictness
-from evaluator.metrics.metric import Metric, Score
-from evaluator.metrics.options import option
+from evaluator.metrics.options import option, required_option
+from evaluator.metrics.scores import Metric, Score
 
 _PROMPTS = {
     reasons: Prompt.read(
@@ -38,9 +38,9 @@ class AspectCritique(PromptMetric[RowTexts]):
     """
 
     aspect: str
-    definition: str = field(metadata=option("the question about the answer, to be said yes or no to"))
+    definition: str = required_option("the question about the answer, to be said yes or no to")
     direction: Direction = "none"
-    strictness: int = field(default=1, metadata=option("number of votes, each a call; an even one is raised by one"))
+    strictness: int = option(1, "number of votes, each a call; an even one is raised by one")
 
     needs = ("question", "answer")
 

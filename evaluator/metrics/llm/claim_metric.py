@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaluator.metrics.cells import context_texts, text, texts
@@ -21,7 +22,7 @@ from evaluator.metrics.llm.claims import (
 )
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
 from evaluator.metrics.llm.verdicts import Judged
-from evaluator.metrics.metric import Score
+from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
@@ -32,18 +33,24 @@ Side = Literal["answer", "contexts", "reference"]
 _REFUSAL_SENTENCES = 3
 
 
+def as_it_is(judged: Judged) -> Judged:
+    """Give a number back that the claims of a row have themselves."""
+    return judged
+
+
 @dataclass(frozen=True)
 class ClaimSpecification:
     """One metric of claims: what it computes from the claims of a row, and what the documentation says of it.
 
-    `value` is the arithmetic. `reads` are the sides of a row without which it is null and nothing is asked: a metric
-    that reads the reference answer asks for the second call too. `claims_of` are those sides whose claims must all be
-    known, and which the details show; `details` gives other ones. `counts_contexts` says that repeated contexts count
-    for themselves. All else is as in `Description`.
+    `arithmetic` makes the value of what a row's claims have by the attribute names in `of`. `reads` are the sides of a
+    row without which it is null and nothing is asked: a metric that reads the reference answer asks for the second call
+    too. `claims_of` are those sides whose claims must all be known, and which the details show; `details` gives other
+    ones. `counts_contexts` says that repeated contexts count for themselves. All else is as in `Description`.
     """
 
     name: str
-    value: Callable[[RowClaims], Judged]
+    arithmetic: Callable[..., Judged]
+    of: tuple[str, ...]
     asks: str
     formula: str
     source: str
@@ -56,6 +63,10 @@ class ClaimSpecification:
     binary: bool = False
     disagreement: str = ""
     aliases: tuple[str, ...] = ()
+
+    def value(self, claims: RowClaims) -> Judged:
+        """Give the value of a row's claims."""
+        return self.arithmetic(*(attrgetter(name)(claims) for name in self.of))
 
     def description(self) -> Description:
         """Give what the documentation says of the metric."""

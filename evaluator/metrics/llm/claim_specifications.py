@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
+from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification, as_it_is
 from evaluator.metrics.llm.claims import RowClaims
 from evaluator.metrics.llm.verdicts import (
-    UNDECIDED,
-    ClaimNumbers,
-    Judged,
-    NoiseSensitivity,
-    Verdict,
     all_supported,
-    claim_numbers,
     context_precision,
     contradicted_share,
     factual_f_beta_of_verdicts,
     macro_share,
-    noise_sensitivity,
     right_share,
     supported_share,
 )
-from evaluator.metrics.metric import Metric
+from evaluator.metrics.scores import Metric
 
 _RAGCHECKER = "RAGChecker 0.1.9, arXiv 2408.08067"
 _RANKED = "Σ over useful ranks i: useful contexts among the first i / i; / useful contexts; 0 if none is useful"
@@ -32,127 +25,20 @@ _PRECISIONS = (
 )
 
 
-# The arithmetic of each metric is a function with a name, for metrics are pickled on their way to other processes.
-def _grounded_share(claims: RowClaims) -> Judged:
-    return supported_share(claims.grounded)
-
-
-def _all_grounded(claims: RowClaims) -> Judged:
-    return all_supported(claims.grounded)
-
-
-def _denied_share(claims: RowClaims) -> Judged:
-    return contradicted_share(claims.grounded)
-
-
-def _right_share(claims: RowClaims) -> Judged:
-    # Without contexts the reference answer alone decides.
-    of_contexts: list[Verdict] = claims.grounded if claims.row.contexts else [UNDECIDED] * len(claims.grounded)
-    return right_share(claims.matrix.answer_in_reference, of_contexts)
-
-
-def _grounded_share_by_sentence(claims: RowClaims) -> Judged:
-    verdicts = list(zip(claims.answer.claims, claims.grounded, strict=True))
-    return macro_share(
-        [
-            [verdict for claim, verdict in verdicts if claim.sentence == number]
-            for number in range(1, len(claims.row.answer) + 1)
-        ]
-    )
-
-
-def _addressing_share(claims: RowClaims) -> Judged:
-    return supported_share(list(_of_prose(claims).values()))
-
-
 def _addressing_sentences(claims: RowClaims) -> dict[str, Any]:
-    verdicts = _of_prose(claims)
+    verdicts = claims.addressing_by_sentence
     return {"addressing": [number for number, verdict in verdicts.items() if verdict], "sentences": len(verdicts)}
-
-
-def _of_prose(claims: RowClaims) -> dict[int, Verdict]:
-    """Give the verdicts by sentence, of code and headings only where there is nothing else."""
-    verdicts = dict(enumerate(claims.answer.addresses, 1))
-    return {number: verdicts[number] for number in sorted(verdicts.keys() - claims.row.not_prose)} or verdicts
-
-
-def _useful_share(claims: RowClaims) -> Judged:
-    return supported_share(claims.answer.useful)
-
-
-def _useful_ranked(claims: RowClaims) -> Judged:
-    return context_precision(claims.answer.useful)
 
 
 def _useful_ranks(claims: RowClaims) -> dict[str, Any]:
     return {"useful": [rank for rank, is_useful in enumerate(claims.answer.useful) if is_useful]}
 
 
-def _useful_for_answer_ranked(claims: RowClaims) -> Judged:
-    return context_precision(claims.useful_for_answer)
-
-
-def _useful_for_reference_ranked(claims: RowClaims) -> Judged:
-    return context_precision(claims.useful_for_reference)
-
-
-def _share_in_reference(claims: RowClaims) -> Judged:
-    return supported_share(claims.matrix.answer_in_reference)
-
-
-def _stated_share(claims: RowClaims) -> Judged:
-    return supported_share(claims.matrix.reference_in_answer)
-
-
-def _factual_f1(claims: RowClaims) -> Judged:
-    return factual_f_beta_of_verdicts(claims.matrix.answer_in_reference, claims.matrix.reference_in_answer)
-
-
-def _numbers(claims: RowClaims) -> ClaimNumbers:
-    return claim_numbers(claims.matrix)
-
-
-def _claims_f1(claims: RowClaims) -> Judged:
-    return _numbers(claims).f1
-
-
-def _hallucination(claims: RowClaims) -> Judged:
-    return _numbers(claims).hallucination
-
-
-def _self_knowledge(claims: RowClaims) -> Judged:
-    return _numbers(claims).self_knowledge
-
-
-def _supporting_contexts_share(claims: RowClaims) -> Judged:
-    return _numbers(claims).context_precision
-
-
-def _retrieved_share(claims: RowClaims) -> Judged:
-    return _numbers(claims).claim_recall
-
-
-def _used_share(claims: RowClaims) -> Judged:
-    return _numbers(claims).context_utilization
-
-
-def _noise(claims: RowClaims) -> NoiseSensitivity:
-    matrix = claims.matrix
-    return noise_sensitivity(matrix.answer_in_reference, matrix.answer_in_contexts, matrix.reference_in_contexts)
-
-
-def _relevant_noise(claims: RowClaims) -> Judged:
-    return _noise(claims).relevant
-
-
-def _irrelevant_noise(claims: RowClaims) -> Judged:
-    return _noise(claims).irrelevant
-
-
 _ANSWER = (
     ClaimSpecification(
         "faithfulness_claims",
-        _grounded_share,
+        supported_share,
+        of=("grounded",),
         asks="Does what was retrieved support what the answer claims?",
         formula="claims of the answer that the contexts support / claims of the answer",
         source="RAGAS, arXiv 2309.15217; one call instead of two",
@@ -164,7 +50,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "faithful",
-        _all_grounded,
+        all_supported,
+        of=("grounded",),
         asks="Does what was retrieved support all that the answer claims?",
         formula="1 if the contexts support each claim of the answer, else 0, as with one of eight unsupported: "
         "`faithfulness_claims` is 0.88 then",
@@ -175,7 +62,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "contradicted_claims",
-        _denied_share,
+        contradicted_share,
+        of=("grounded",),
         asks="How much of what the answer claims does what was retrieved deny?",
         formula="claims of the answer that the contexts contradict / claims of the answer; one not mentioned is not",
         source="dialwatch; the verdicts of natural language inference",
@@ -185,7 +73,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "groundedness",
-        _grounded_share_by_sentence,
+        macro_share,
+        of=("grounded_by_sentence",),
         asks="Does what was retrieved support the answer, sentence by sentence?",
         formula="mean over sentences that claim something: supported claims / claims",
         source="TruLens (groundedness): each sentence counts the same, those that claim nothing are left out",
@@ -197,7 +86,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "answer_relevance_sentences",
-        _addressing_share,
+        supported_share,
+        of=("addressing",),
         asks="How much of the answer addresses the question?",
         formula="sentences of the answer that help to answer the question / sentences of the answer; code and headings "
         "are none unless there is nothing else",
@@ -210,7 +100,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "correctness_claims",
-        _right_share,
+        right_share,
+        of=("matrix.answer_in_reference", "grounded_or_undecided"),
         asks="Is what the answer claims right?",
         formula="right claims of the answer / right and wrong ones; a claim is right or wrong by the reference answer, "
         "where that says nothing of it by the contexts, and left out where they say nothing either",
@@ -222,7 +113,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "claim_precision",
-        _share_in_reference,
+        supported_share,
+        of=("matrix.answer_in_reference",),
         asks="Is what the answer claims in the reference answer?",
         formula="claims of the answer that the reference answer supports / claims of the answer",
         source="Cohere (correctness); RAGChecker (precision); aidial-rag-eval (gt_ans_inference)",
@@ -232,7 +124,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "coverage_claims",
-        _stated_share,
+        supported_share,
+        of=("matrix.reference_in_answer",),
         asks="Does the answer say all that the reference answer says?",
         formula="claims of the reference answer that the answer states / claims of the reference answer",
         source="Cohere (coverage); RAGChecker (recall); aidial-rag-eval (ans_gt_inference)",
@@ -242,7 +135,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "claims_f1",
-        _claims_f1,
+        as_it_is,
+        of=("numbers.f1",),
         asks="Does the answer say what the reference answer says, and nothing else?",
         formula="2 P R / (P + R), P `claim_precision`, R `coverage_claims`; 0 if both are 0",
         source=_RAGCHECKER,
@@ -252,7 +146,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "factual_correctness",
-        _factual_f1,
+        factual_f_beta_of_verdicts,
+        of=("matrix.answer_in_reference", "matrix.reference_in_answer"),
         asks="How many claims of the answer are right, how many wrong, and how many are left out?",
         formula="TP / (TP + (FP + FN) / 2); TP and FP: claims of the answer that the reference answer supports and "
         "does not, FN: claims of the reference answer that the answer does not state",
@@ -265,7 +160,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "hallucination",
-        _hallucination,
+        as_it_is,
+        of=("numbers.hallucination",),
         asks="How much does the answer make up?",
         formula="claims that neither the contexts nor the reference answer support / claims of the answer; with "
         "`faithfulness_claims` and `self_knowledge` it adds up to 1",
@@ -277,7 +173,8 @@ _ANSWER = (
     ),
     ClaimSpecification(
         "self_knowledge",
-        _self_knowledge,
+        as_it_is,
+        of=("numbers.self_knowledge",),
         asks="How much does the answer know that was not retrieved?",
         formula="claims that the reference answer supports and no context does / claims of the answer",
         source=_RAGCHECKER,
@@ -290,7 +187,8 @@ _ANSWER = (
 _CONTEXTS = (
     ClaimSpecification(
         "context_relevance_share",
-        _useful_share,
+        supported_share,
+        of=("answer.useful",),
         asks="How many of the contexts help to answer the question?",
         formula="contexts that help / contexts",
         source="TruLens (context relevance: mean over contexts), with yes and no for its grades from 0 to 3",
@@ -301,7 +199,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "context_precision_question",
-        _useful_ranked,
+        context_precision,
+        of=("answer.useful",),
         asks="Do the contexts that help to answer the question stand above the others?",
         formula=_RANKED,
         source="ragas 0.4.3 (ContextPrecision), with the question in place of the reference answer",
@@ -313,7 +212,8 @@ _CONTEXTS = (
     # A wrong answer makes wrong contexts useful: never compare it with `context_precision`.
     ClaimSpecification(
         "context_utilization",
-        _useful_for_answer_ranked,
+        context_precision,
+        of=("useful_for_answer",),
         asks="Do the contexts that support the answer stand above the others?",
         formula=f"{_RANKED}; useful is a context that supports a claim of the answer",
         source="ragas 0.4.3 (ContextUtilization)",
@@ -325,7 +225,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "context_precision",
-        _useful_for_reference_ranked,
+        context_precision,
+        of=("useful_for_reference",),
         asks="Do the contexts that support the reference answer stand above the others?",
         formula=f"{_RANKED}; useful is a context that supports a claim of the reference answer",
         source="ragas 0.4.3 (ContextPrecision)",
@@ -337,7 +238,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "context_precision_unranked",
-        _supporting_contexts_share,
+        as_it_is,
+        of=("numbers.context_precision",),
         asks="How many of the contexts support the reference answer?",
         formula="contexts that support a claim of the reference answer / contexts",
         source=_RAGCHECKER,
@@ -348,7 +250,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "context_recall",
-        _retrieved_share,
+        as_it_is,
+        of=("numbers.claim_recall",),
         asks="Was all retrieved that the reference answer says?",
         formula="claims of the reference answer that a context supports / claims of the reference answer",
         source="RAGAS (context recall); RAGChecker (claim recall)",
@@ -359,7 +262,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "context_utilization_claims",
-        _used_share,
+        as_it_is,
+        of=("numbers.context_utilization",),
         asks="Did the answer use what it needed of what was retrieved?",
         formula="claims of the reference answer that a context supports and the answer states / those that a context "
         "supports; 0 with the remark `no_claim_retrieved` where there is none",
@@ -371,7 +275,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "noise_sensitivity_relevant",
-        _relevant_noise,
+        as_it_is,
+        of=("noise.relevant",),
         asks="How much does the answer take that is wrong from contexts of use?",
         formula="claims that the reference answer does not support and a relevant context does / claims of the answer; "
         "relevant is a context that supports a claim of the reference answer",
@@ -385,7 +290,8 @@ _CONTEXTS = (
     ),
     ClaimSpecification(
         "noise_sensitivity_irrelevant",
-        _irrelevant_noise,
+        as_it_is,
+        of=("noise.irrelevant",),
         asks="How much does the answer take that is wrong from contexts of no use?",
         formula="claims that the reference answer does not support, an irrelevant context does and no relevant one / "
         "claims of the answer",

@@ -18,7 +18,7 @@ from evaluator.metrics.llm.claims.answer_claims import contexts_of
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, Verdict
 from evaluator.metrics.llm.verdicts.judged import any_of, flag, share
-from evaluator.metrics.metric import Metric, Score
+from evaluator.metrics.scores import Metric, Score
 from lake.spec.vocabulary import UnscoredReason
 
 _PROMPT = Prompt.read("entities", object_of(entities=list_of(object_of(entity=TEXT, chunks=list_of(NUMBER)))))

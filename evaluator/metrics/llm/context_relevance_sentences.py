@@ -17,7 +17,7 @@ from evaluator.metrics.language.prose_sentences import prose_sentences
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.llm.verdicts.judged import share
-from evaluator.metrics.metric import Metric, Score
+from evaluator.metrics.scores import Metric, Score
 from lake.spec.vocabulary import UnscoredReason
 
 _PROMPT = Prompt.read("needed", object_of(needed=list_of(NUMBER)))

@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
-from evaluator.metrics.llm.claims import CUT, RowClaims, RowTexts, ask_claim_by_claim, prompts_claim_by_claim
-from evaluator.metrics.llm.verdicts import Judged, supported_share
-from evaluator.metrics.metric import Metric, Score
+from evaluator.metrics.llm.claims import CUT, RowTexts, ask_claim_by_claim, prompts_claim_by_claim
+from evaluator.metrics.llm.verdicts import supported_share
+from evaluator.metrics.scores import Metric, Score
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
 
-def _grounded_share(claims: RowClaims) -> Judged:
-    return supported_share(claims.grounded)
-
-
 _SPECIFICATION = ClaimSpecification(
     "faithfulness_claims_apart",
-    _grounded_share,
+    supported_share,
+    of=("grounded",),
     asks="Does what was retrieved support what the answer claims, asked claim by claim?",
     formula="claims of the answer that the contexts support / claims of the answer",
     source="RAGAS, arXiv 2309.15217; a call a claim, as in aidial-rag-eval a call a sentence",

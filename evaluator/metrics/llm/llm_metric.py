@@ -6,14 +6,14 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from evaluator.judges.schema import READING
 from evaluator.metrics.description import Description
-from evaluator.metrics.metric import Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import option
+from evaluator.metrics.scores import Score, ScoredBy, Scores, score_together
 from evaluator.models import ModelUnavailableError
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class LlmMetric(ABC, Generic[Task]):
     is null with the judge's reason, and the details have the bounds `low` and `high`.
     """
 
-    judged_by: BoundJudge | None = field(default=None, kw_only=True, metadata=option(JUDGE_MEANING))
+    _: KW_ONLY
+    judged_by: BoundJudge | None = option(None, JUDGE_MEANING)
 
     base_version: ClassVar[str] = "1"
     judge = ScoredBy.LLM

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
 from evaluator.metrics.llm.verdicts import Judged
-from evaluator.metrics.metric import Score
+from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:

@@ -8,19 +8,20 @@ from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification, unanswered_reason
-from evaluator.metrics.llm.claims import RowClaims, RowTexts
-from evaluator.metrics.llm.verdicts import Judged, aspect_critique
-from evaluator.metrics.metric import Metric, Score
+from evaluator.metrics.llm.claims import RowTexts
+from evaluator.metrics.llm.verdicts import Judged, Verdict, aspect_critique
+from evaluator.metrics.scores import Metric, Score
 from lake.spec.vocabulary import UnscoredReason
 
 
-def _refuses(claims: RowClaims) -> Judged:
-    return aspect_critique([claims.answer.refusal])
+def _refuses(verdict: Verdict) -> Judged:
+    return aspect_critique([verdict])
 
 
 _SPECIFICATION = ClaimSpecification(
     "refusal_judged",
     _refuses,
+    of=("answer.refusal",),
     asks="Does the answer refuse, or say that the information is missing, in whichever words?",
     formula="1 if the judge says so, or the lexicon of `refusal` of each sentence of a short answer, else 0",
     source="aidial-rag-eval 0.7.0 (answer_refusal), where the judge reads the first three sentences",

@@ -12,7 +12,7 @@ from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.canonical_lines import CanonicalLines
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
-from evaluator.metrics.metric import ScoredBy
+from evaluator.metrics.scores import ScoredBy
 
 _FIRST = itemgetter(0)
 

@@ -12,7 +12,7 @@ from evaluator.metrics.cells import checked_size
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.matchers.canonical import is_usable
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
-from evaluator.metrics.metric import ScoredBy
+from evaluator.metrics.scores import ScoredBy
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder, unit_vectors
 
 DEFAULT_THRESHOLD = 0.75

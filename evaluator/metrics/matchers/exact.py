@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Spans
-from evaluator.metrics.metric import ScoredBy
+from evaluator.metrics.scores import ScoredBy
 
 
 @dataclass(frozen=True)

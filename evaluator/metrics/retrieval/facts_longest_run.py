@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evaluator.metrics.cells import checked_size, context_texts, texts
+from evaluator.metrics.decorator import FunctionMetric, made_metric
 from evaluator.metrics.description import Description
 from evaluator.metrics.language.scripts import with_spaces
 from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
-from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
-from evaluator.metrics.options import CUT, checked_cut, cut_name, option
+from evaluator.metrics.options import cut_option, option
 from evaluator.metrics.retrieval.facts_metric import odd_cases
+from evaluator.metrics.scores import Score, Scores, score_rows
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
@@ -68,7 +69,37 @@ def spaced_words(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class FactsLongestRun:
+class RunMetric(FunctionMetric):
+    """A metric of facts and contexts whose function gets their cells, how facts are found, and words of a text."""
+
+    needs = ("facts", "contexts")
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that score the same frame share what is found."""
+        find, words, function = finders_of(frame).of(CITATION), cache(spaced_words), self.bound
+        return score_rows(self, frame, lambda facts, contexts: function(facts, contexts, find, words))
+
+
+@made_metric(
+    RunMetric,
+    Description(
+        asks="How much of each fact was retrieved in one piece?",
+        formula="Σ over facts: words of the longest run in some context / words of the fact, 1 if found; / |facts|",
+        source="dialwatch",
+        odd_cases=odd_cases("no difference"),
+    ),
+    version="2",
+)
+def facts_longest_run(
+    facts_cell: object,
+    contexts_cell: object,
+    find: FindFacts,
+    words: Callable[[str], str],
+    *,
+    k: int | None = cut_option(),
+    near_share: float = option(0.4, "share of a fact's words that makes a run a near miss; details only"),
+    near_words: int = option(3, "number of words that makes a run a near miss; details only"),
+) -> Score:
     """Mean over the facts of the share of its words that stand in one piece in some context, a found fact being 1.
 
     From 0 to 1, higher is better, and never below `facts_recall`. A fact that a chunk's border cuts is a near miss
@@ -78,62 +109,21 @@ class FactsLongestRun:
 
     Other cases are as in `facts_recall`, with the citation matcher.
     """
-
-    k: int | None = field(default=None, metadata=CUT)
-    near_share: float = field(
-        default=0.4, kw_only=True, metadata=option("share of a fact's words that makes a run a near miss; details only")
-    )
-    near_words: int = field(
-        default=3, kw_only=True, metadata=option("number of words that makes a run a near miss; details only")
-    )
-
-    version = "2"
-    needs = ("facts", "contexts")
-    judge = ScoredBy.LEXICAL
-    about = Description(
-        asks="How much of each fact was retrieved in one piece?",
-        formula="Σ over facts: words of the longest run in some context / words of the fact, 1 if found; / |facts|",
-        source="dialwatch",
-        odd_cases=odd_cases("no difference"),
-    )
-
-    def __post_init__(self) -> None:
-        checked_cut(self.k)
-
-    @property
-    def name(self) -> str:
-        """Name in the registry, with the cut."""
-        return cut_name("facts_longest_run", self.k)
-
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `facts` and `contexts`; metrics that score the same frame share what is found."""
-        find, words = finders_of(frame).of(CITATION), cache(spaced_words)
-        return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find, words))
-
-    def _score_row(
-        self, facts_cell: object, contexts_cell: object, find: FindFacts, words: Callable[[str], str]
-    ) -> Score:
-        given, contexts = texts(facts_cell, "facts") or [], context_texts(contexts_cell)
-        facts = [fact for fact in given if is_usable(fact)]
-        if not facts:
-            return Score(None, UnscoredReason.NO_FACTS)
-        if contexts is None:
-            return Score(None, UnscoredReason.NO_CONTEXTS)
-        first = contexts[: self.k]
-        missed = [index for index, rank in enumerate(find(facts, contexts).first(self.k).ranks) if rank == ABSENT]
-        checked_size(len(missed) * sum(map(len, first)), _MOST)
-        runs = {index: longest_common_run(facts[index], first, words) for index in missed}
-        details = {
-            "missed_facts": [{"fact": index, **self._details(run)} for index, run in runs.items()],
-            "ignored_facts": len(given) - len(facts),
-        }
-        shared = sum(run.words / run.of_words for run in runs.values())
-        value = (len(facts) - len(missed) + shared) / len(facts)
-        return Score(value, None if contexts else UnscoredReason.NO_CONTEXTS, details)
-
-    def _details(self, run: CommonRun) -> dict[str, Any]:
-        near = run.words >= max(self.near_words, self.near_share * run.of_words)
-        return {"words": run.words, "of_words": run.of_words, "context": run.context, "near_miss": near}
-
-
-METRICS: tuple[Metric, ...] = (FactsLongestRun(),)
+    given, contexts = texts(facts_cell, "facts") or [], context_texts(contexts_cell)
+    facts = [fact for fact in given if is_usable(fact)]
+    if not facts:
+        return Score(None, UnscoredReason.NO_FACTS)
+    if contexts is None:
+        return Score(None, UnscoredReason.NO_CONTEXTS)
+    first = contexts[:k]
+    missed = [index for index, rank in enumerate(find(facts, contexts).first(k).ranks) if rank == ABSENT]
+    checked_size(len(missed) * sum(map(len, first)), _MOST)
+    runs = {index: longest_common_run(facts[index], first, words) for index in missed}
+    near = {index: run.words >= max(near_words, near_share * run.of_words) for index, run in runs.items()}
+    details = {
+        "missed_facts": [{"fact": index, **asdict(run), "near_miss": near[index]} for index, run in runs.items()],
+        "ignored_facts": len(given) - len(facts),
+    }
+    shared = sum(run.words / run.of_words for run in runs.values())
+    value = (len(facts) - len(missed) + shared) / len(facts)
+    return Score(value, None if contexts else UnscoredReason.NO_CONTEXTS, details)

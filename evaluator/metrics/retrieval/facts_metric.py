@@ -1,21 +1,22 @@
-"""Base of the metrics of retrieval by facts, which do not depend on how texts were cut into chunks."""
+"""Decorator of the metrics of retrieval by facts, which do not depend on how texts were cut into chunks."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evaluator.metrics.cells import context_texts, texts
+from evaluator.metrics.decorator import Decorator, FunctionMetric, made_metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL, CITATION, TRIMMED
 from evaluator.metrics.matchers.embedding import EMBEDDING
 from evaluator.metrics.matchers.exact import EXACT
 from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, FindFacts, finders_of
 from evaluator.metrics.matchers.statement import STATEMENT
-from evaluator.metrics.metric import LateDetails, Score, Scores, score_rows
-from evaluator.metrics.options import CUT, Form, checked_cut, cut_name, option, version_with
+from evaluator.metrics.options import Form, cut_name, cut_option, option, version_of
+from evaluator.metrics.scores import LateDetails, Score, Scores, score_rows
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
@@ -49,60 +50,60 @@ def odd_cases(duplicates: str) -> OddCases:
     )
 
 
-@dataclass(frozen=True)
-class FactsMetric(ABC):
-    """A number of what a matcher found; facts without a letter or digit are input errors and not counted.
+def ranks_of(found: FactsFound, k: int | None) -> Mapping[str, Any]:
+    """Give the details `facts_ranks`: ranks from 0, -1 where absent."""
+    return {"facts_ranks": list(found.first(k).ranks)}
 
-    `ignored_facts` in the details says how many there were; indexes and ranks are of the counted ones.
+
+def counts_of(found: FactsFound, k: int | None) -> Mapping[str, Any]:
+    """Give the details `context_relevance`: the number of facts of each context."""
+    return {"context_relevance": list(found.first(k).counts)}
+
+
+@dataclass(frozen=True)
+class FactsMetric(FunctionMetric):
+    """A metric whose function gives a number of what a matcher found in all contexts, of which there are some.
+
+    Facts without a letter or digit are input errors and not counted. `ignored_facts` in the details says how many there
+    were; indexes and ranks are of the counted ones. `details` gives what the value stands on, `places` where the facts
+    stand, which most metrics leave to `facts_recall`.
 
     No facts are null with `no_facts`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`; contexts that are
     not known (a missing cell) are null with `no_contexts`. Thousands of facts in megabytes of contexts are null with
     `too_long`.
     """
 
-    k: int | None = field(default=None, metadata=CUT)
-    matcher: FactMatcher = field(default=CITATION, kw_only=True, metadata=option(MATCHER_MEANING, *_MATCHERS))
+    k: int | None = cut_option()
+    _: KW_ONLY
+    matcher: FactMatcher = option(CITATION, MATCHER_MEANING, *_MATCHERS)
 
-    title: ClassVar[str]
-    about: ClassVar[Description]
+    details: ClassVar[Callable[[FactsFound, int | None], Mapping[str, Any]]]
+    places: ClassVar[Callable[[FactsMetric, FactsFound, Sequence[str], Sequence[str]], Mapping[str, Any]] | None]
     needs = ("facts", "contexts")
 
-    def __post_init__(self) -> None:
-        checked_cut(self.k)
-
-    @property
+    @cached_property
     def name(self) -> str:
         """Name in the registry, with the matcher and the cut: `facts_recall_statement@5`."""
         return cut_name(f"{self.title}_{self.matcher.name}".rstrip("_"), self.k)
 
     @property
-    def judge(self) -> str:
+    def judge(self) -> str:  # type: ignore[override]
         """Who says whether a context holds a fact: what the matcher goes by."""
         return self.matcher.judge
 
-    @property
+    @cached_property
     def version(self) -> str:
         """Version of the arithmetic and of the matcher, with the options that change them."""
-        return version_with(self, self.matcher.version, "gain")
-
-    @abstractmethod
-    def value(self, found: FactsFound) -> float:
-        """Give the value of what was found in all contexts, of which there are some."""
-
-    def details(self, found: FactsFound) -> Mapping[str, Any]:
-        """Give what the value stands on: `facts_ranks`, from 0, -1 where absent."""
-        return {"facts_ranks": list(found.first(self.k).ranks)}
-
-    def places(self, found: FactsFound, facts: Sequence[str], contexts: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Give where the facts stand, for the details; most metrics leave it to `facts_recall`."""
-        return {}
+        return version_of(self, self.matcher.version)
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `facts` and `contexts`; metrics that score the same frame share what is found."""
-        find = finders_of(frame).of(self.matcher)
-        return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
+        find, value = finders_of(frame).of(self.matcher), self.bound
+        return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find, value))
 
-    def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:
+    def _score_row(
+        self, facts_cell: object, contexts_cell: object, find: FindFacts, value: Callable[[FactsFound], float]
+    ) -> Score:
         given = texts(facts_cell, "facts") or []
         # In the package's form contexts without text are searched, as there.
         is_package = self.matcher == AIDIAL_RAG_EVAL
@@ -113,6 +114,24 @@ class FactsMetric(ABC):
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         found = find(facts, contexts)
-        ignored = {"ignored_facts": len(given) - len(facts)}
-        details = LateDetails(lambda: {**self.details(found), **self.places(found, facts, contexts), **ignored})
-        return Score(self.value(found) if contexts else 0.0, None if contexts else UnscoredReason.NO_CONTEXTS, details)
+
+        def details() -> Mapping[str, Any]:
+            places_of = type(self).places
+            places = {} if places_of is None else places_of(self, found, facts, contexts)
+            return {**type(self).details(found, self.k), **places, "ignored_facts": len(given) - len(facts)}
+
+        return Score(
+            value(found) if contexts else 0.0, None if contexts else UnscoredReason.NO_CONTEXTS, LateDetails(details)
+        )
+
+
+def facts_metric(
+    about: Description,
+    *,
+    details: Callable[[FactsFound, int | None], Mapping[str, Any]] = ranks_of,
+    places: Callable[[FactsMetric, FactsFound, Sequence[str], Sequence[str]], Mapping[str, Any]] | None = None,
+    listed: str | None = None,
+) -> Decorator:
+    """Make a metric of a function of what a matcher found; see `FactsMetric`."""
+    places_of = None if places is None else staticmethod(places)
+    return made_metric(FactsMetric, about, listed=listed, details=staticmethod(details), places=places_of)

@@ -1,15 +1,15 @@
-"""Base of the metrics that compare an answer with reference answers."""
+"""Decorator of the metrics that compare an answer with reference answers."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from evaluator.metrics.cells import text, texts
+from evaluator.metrics.decorator import Decorator, FunctionMetric, made_metric
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.scores import Score, Scores, score_rows
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
@@ -25,38 +25,21 @@ def odd_cases(empty_answer: str = "0.0 with `no_answer`, null with it for a miss
 
 
 @dataclass(frozen=True)
-class ReferenceMetric(ABC):
-    """A number of an answer and its reference answers.
+class ReferenceMetric(FunctionMetric):
+    """A metric whose function gives a comparison of an answer with its references; it is asked for one a frame.
 
-    No references are null with `no_ground_truth`, a missing answer is null with `no_answer`. An empty answer has a
-    value, mostly 0.0, and the remark `no_answer`.
+    So a comparison may remember texts. No references are null with `no_ground_truth`, a missing answer is null with
+    `no_answer`. An empty answer has a value, mostly 0.0, and the remark `no_answer`. Where `keeps_empty` is false, an
+    empty reference is none.
     """
 
+    keeps_empty: ClassVar[bool] = True
     needs = ("answer", "reference_answers")
-    judge = ScoredBy.LEXICAL
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name in the registry."""
-
-    @property
-    @abstractmethod
-    def version(self) -> str:
-        """Version of the arithmetic, with the options that change it."""
-
-    @property
-    @abstractmethod
-    def about(self) -> Description:
-        """What the documentation says of it."""
-
-    @abstractmethod
     def comparer(self) -> Compare:
-        """Give the comparison; it may remember texts, so use one a frame."""
-
-    def references(self, given: Sequence[str]) -> Sequence[str]:
-        """Give the references that an answer can be compared with."""
-        return given
+        """Give the comparison."""
+        compare: Compare = self.bound()
+        return compare
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `answer` and `reference_answers`."""
@@ -64,10 +47,16 @@ class ReferenceMetric(ABC):
         return score_rows(self, frame, lambda answer, references: self._score_row(answer, references, compare))
 
     def _score_row(self, answer_cell: object, references_cell: object, compare: Compare) -> Score:
-        answer, given = text(answer_cell, "answer"), texts(references_cell, "reference_answers")
-        references = self.references(given or [])
+        answer, references = text(answer_cell, "answer"), texts(references_cell, "reference_answers") or []
+        if not self.keeps_empty:
+            references = [reference for reference in references if reference]
         if not references:
             return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if answer is None:
             return Score(None, UnscoredReason.NO_ANSWER)
         return Score(compare(answer, references), None if answer.strip() else UnscoredReason.NO_ANSWER)
+
+
+def reference_metric(about: Description | Callable[[Any], Description], **more: Any) -> Decorator:
+    """Make a metric of a function that gives a comparison; see `ReferenceMetric`, and `made_metric` for the rest."""
+    return made_metric(ReferenceMetric, about, **more)

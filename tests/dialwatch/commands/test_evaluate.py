@@ -99,7 +99,7 @@ def test_a_metric_that_could_not_run_is_exit_code_1(
     def no_model(*_: object) -> None:
         raise ModelUnavailableError("no model")
 
-    monkeypatch.setattr("evaluator.metrics.form.refusal.Refusal.score", no_model)
+    monkeypatch.setattr("evaluator.metrics.form.refusal.refusal.score", no_model)
     monkeypatch.setenv("DIALWATCH_EVALUATOR__METRICS", '["refusal", "answer_length"]')
     for given in ({"backfill": True, "since": "7d"}, {"once": True}):
         with pytest.raises(SystemExit) as ended:

@@ -16,7 +16,7 @@ import pytest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.judges import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
-from evaluator.metrics.metric import Score, score_rows
+from evaluator.metrics.scores import Score, score_rows
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.maintenance.retention import drop_before

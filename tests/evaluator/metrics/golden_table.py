@@ -41,8 +41,8 @@ from evaluator.metrics import (
     ragas_score,
     retrieval_columns,
 )
-from evaluator.metrics.retrieval.context_relevance_perplexity import row_value
-from evaluator.metrics.retrieval.facts_ndcg import ndcg
+from evaluator.metrics.retrieval.contexts import row_value
+from evaluator.metrics.retrieval.facts import ndcg
 
 Record = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from evaluator.metrics import Description, OddCases, Scores, compute
-from evaluator.metrics.metric import LateDetails, Score, score_rows
+from evaluator.metrics.scores import LateDetails, Score, score_rows
 
 ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
 FRAME = pd.DataFrame({"answer": ["one", "two"]})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, T5ForConditionalGeneration
 
 from evaluator.metrics import ContextRelevancePerplexity, compute, metric_named
-from evaluator.metrics.retrieval.context_relevance_perplexity import PROMPT
+from evaluator.metrics.retrieval.contexts import PROMPT
 from evaluator.models import Models, TargetLikelihood, seq2seq, target_likelihood
 from evaluator.models.loading import MOST_TOKENS
 

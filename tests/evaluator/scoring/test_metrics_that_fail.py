@@ -11,7 +11,7 @@ import pytest
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period, estimate
 from evaluator.metrics import Description, Metric, ModelUnavailableError, OddCases, Scores
-from evaluator.metrics.metric import Score, score_rows
+from evaluator.metrics.scores import Score, score_rows
 from evaluator.models import Models
 from lake.tables.lake import Lake
 

@@ -13,7 +13,15 @@ from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from evaluator.metrics.llm.claims.answer_claims import AnswerClaims
 from evaluator.metrics.llm.claims.reference_claims import ReferenceClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts
-from evaluator.metrics.llm.verdicts import UNDECIDED, ClaimMatrix, Verdict
+from evaluator.metrics.llm.verdicts import (
+    UNDECIDED,
+    ClaimMatrix,
+    ClaimNumbers,
+    NoiseSensitivity,
+    Verdict,
+    claim_numbers,
+    noise_sensitivity,
+)
 from evaluator.metrics.llm.verdicts.judged import any_of, flag
 
 if TYPE_CHECKING:
@@ -47,6 +55,29 @@ class RowClaims:
         return [_SUPPORTED[claim.verdict] for claim in self.answer.claims]
 
     @property
+    def grounded_by_sentence(self) -> list[list[Verdict]]:
+        """Whether the contexts support each claim of each sentence of the answer."""
+        verdicts = list(zip(self.answer.claims, self.grounded, strict=True))
+        numbers = range(1, len(self.row.answer) + 1)
+        return [[verdict for claim, verdict in verdicts if claim.sentence == number] for number in numbers]
+
+    @property
+    def grounded_or_undecided(self) -> list[Verdict]:
+        """Whether the contexts support each claim of the answer; where there are none, they decide nothing."""
+        return self.grounded if self.row.contexts else [UNDECIDED] * len(self.answer.claims)
+
+    @property
+    def addressing_by_sentence(self) -> dict[int, Verdict]:
+        """Whether each sentence addresses the question, by number, of code and headings only if all is code."""
+        verdicts = dict(enumerate(self.answer.addresses, 1))
+        return {number: verdicts[number] for number in sorted(verdicts.keys() - self.row.not_prose)} or verdicts
+
+    @property
+    def addressing(self) -> list[Verdict]:
+        """Whether each sentence addresses the question, as `addressing_by_sentence`."""
+        return list(self.addressing_by_sentence.values())
+
+    @property
     def useful_for_answer(self) -> list[Verdict]:
         """Whether each context supports a claim of the answer."""
         return _columns(self._answer_in_contexts(), len(self.row.contexts))
@@ -70,6 +101,17 @@ class RowClaims:
                 [None if claim.is_unproven else rank in claim.contexts for rank in ranks] for claim in claims
             ],
         )
+
+    @property
+    def numbers(self) -> ClaimNumbers:
+        """The numbers of all verdicts on claims."""
+        return claim_numbers(self.matrix)
+
+    @property
+    def noise(self) -> NoiseSensitivity:
+        """The wrong claims of the answer that contexts support."""
+        matrix = self.matrix
+        return noise_sensitivity(matrix.answer_in_reference, matrix.answer_in_contexts, matrix.reference_in_contexts)
 
     def _answer_in_contexts(self) -> list[list[Verdict]]:
         ranks = range(len(self.row.contexts))

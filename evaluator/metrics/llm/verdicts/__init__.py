@@ -23,7 +23,6 @@ from evaluator.metrics.llm.verdicts.supported_share import (
     all_supported,
     contradicted_share,
     macro_share,
-    micro_share,
     right_share,
     supported_share,
 )
@@ -48,7 +47,6 @@ __all__ = [
     "factual_f_beta",
     "factual_f_beta_of_verdicts",
     "macro_share",
-    "micro_share",
     "noise_sensitivity",
     "odd_strictness",
     "right_share",

@@ -84,16 +84,3 @@ def macro_share(answers: Sequence[Sequence[Verdict]], *, undecided_passes: bool 
     lows = sum(one.low for one in shares if one.low is not None)
     highs = sum(one.high for one in shares if one.high is not None)
     return Judged.between(lows / len(shares), highs / len(shares))
-
-
-def micro_share(answers: Sequence[Sequence[Verdict]], *, undecided_passes: bool = False) -> Judged:
-    """Supported share of all answers' claims together: each claim counts the same.
-
-    Formula: Σ over answers: claims that are supported; / Σ over answers: claims
-    Source: dialwatch, beside the mean over answers
-    On nothing: null with `no_claims`
-    Missing verdicts: null with `judge_failed`; the bounds count them as not supported and as supported
-    Packages: none has it.
-    """
-    together = [verdict for verdicts in answers for verdict in verdicts]
-    return supported_share(together, undecided_passes=undecided_passes)

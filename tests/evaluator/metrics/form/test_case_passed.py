@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.metrics import compute
-from evaluator.metrics.form.case_passed import CasePassed, agrees
+from evaluator.metrics import CasePassed, compute
+from evaluator.metrics.form.case_passed import agrees
 from lake.spec.case_vocabulary import FailedPart
 
 FACT = "India has 28 states and 8 union territories"

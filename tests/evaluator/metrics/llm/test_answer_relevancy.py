@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.metrics.llm.answer_relevancy import AnswerRelevancy
-from evaluator.metrics.metric import Score
+from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
 
 

@@ -23,8 +23,7 @@ from evaluator.metrics import (
     metric_named,
     retrieval_columns,
 )
-from evaluator.metrics.retrieval.facts_mrr import mrr, mrr_first
-from evaluator.metrics.retrieval.facts_ndcg import ndcg
+from evaluator.metrics.retrieval.facts import mrr, mrr_first, ndcg
 
 PEERS = Path(__file__).parents[1] / "peers.json"
 WORDS = st.lists(st.sampled_from(["sky", "is", "blue", "grass", "the", "12"]), max_size=5).map(" ".join)

@@ -9,7 +9,6 @@ from evaluator.metrics.llm.verdicts import (
     all_supported,
     contradicted_share,
     macro_share,
-    micro_share,
     right_share,
     supported_share,
 )
@@ -39,7 +38,7 @@ def test_of_no_claims_there_is_no_share() -> None:
     """An answer that claims nothing is neither faithful nor not."""
     nothing = Judged(None, "no_claims", None, None)
     assert all_supported([]) == contradicted_share([]) == right_share([], []) == nothing
-    assert supported_share([]) == micro_share([[], []]) == macro_share([[], []]) == macro_share([]) == nothing
+    assert supported_share([]) == macro_share([[], []]) == macro_share([]) == nothing
 
 
 def test_a_missing_verdict_makes_null_with_bounds() -> None:
@@ -75,11 +74,10 @@ def test_a_claim_is_right_by_the_reference_or_where_that_is_silent_by_the_contex
     assert right_share([UNDECIDED], [UNDECIDED]) == Judged(None, "no_claims", None, None)
 
 
-def test_means_over_answers_and_over_claims() -> None:
-    """Four claims of which three hold, and one that does not; an answer without claims weighs nothing in either."""
+def test_mean_over_answers() -> None:
+    """Four claims of which three hold, and one that does not; an answer without claims weighs nothing."""
     answers: list[list[Verdict]] = [[True, True, True, False], [False], []]
     assert macro_share(answers) == Judged.known(0.375)
-    assert micro_share(answers) == Judged.known(0.6)
 
 
 @pytest.mark.parametrize("verdict", ["yes", "", 2, 0.5])
@@ -97,10 +95,9 @@ def test_the_bounds_of_a_share_are_those_of_all_completions(verdicts: list[Verdi
 
 
 @given(st.lists(st.lists(st.sampled_from([True, False, None]), max_size=3), max_size=3))
-def test_the_bounds_of_means_are_those_of_all_completions(answers: list[list[Verdict]]) -> None:
+def test_the_bounds_of_a_mean_are_those_of_all_completions(answers: list[list[Verdict]]) -> None:
     """Whatever the missing verdicts are, and no wider."""
     assert_bounds(lambda *each: macro_share(each), *answers)
-    assert_bounds(lambda *each: micro_share(each), *answers)
 
 
 @given(CLAIMS.flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(claims))))

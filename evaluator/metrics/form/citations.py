@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.prose import without_code
 from evaluator.metrics.language.unicode_forms import in_one_form
-from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A citation has three digits at most: [2023] is a year. A link says itself where it leads, a set of characters in a
 # regular expression is repeated, and an element of an array gets a value or has a method.
@@ -53,40 +48,6 @@ _DEFINITION = re.compile(rf"^[ \t]*\[{_NUMBER}\]:", re.MULTILINE)
 _PART = re.compile(rf"({_NUMBER})(?:\s*-\s*({_NUMBER}))?")
 
 
-@dataclass(frozen=True)
-class CitationValidity:
-    """Share of the answer's citations `[n]` with 1 <= n <= number of contexts, from 0 to 1, higher is better.
-
-    `[1, 3]` and `[1][3]` are two citations, `[2-4]` is three. None are code, formulas, links such as `[1](address)`,
-    definitions such as `[1]: address`, numbers of more than three digits, elements such as `arr[5]` and `rows_of[1]`,
-    intervals and lists such as `[0, 100]` and `= [1, 2]`, and parts of regular expressions such as `[1-9]+`. An answer
-    without a citation is null with `no_citations`. Where nothing was retrieved (an empty list) no citation is valid,
-    with the remark `no_contexts`; where that is not known (a missing cell) it is null with `no_contexts`.
-
-    The details name the numbers that point to nothing: `{"invalid": [7]}`.
-    """
-
-    name = "citation_validity"
-    version = "2"
-    needs = ("answer", "contexts")
-    judge = ScoredBy.LEXICAL
-    about = Description(
-        asks="Does each `[n]` in the answer point to a context that exists?",
-        formula="citations with 1 <= n <= number of contexts / citations; `[1, 3]` is two, `[2-4]` three; code, "
-        "formulas, elements of arrays, intervals, the text of links and numbers of more than three digits are none",
-        source="dialwatch",
-        odd_cases=OddCases(
-            empty_answer="null with `no_citations`, `no_answer` for a missing cell",
-            no_contexts="0.0 with `no_contexts` for an empty list, null with it for a missing cell",
-            duplicate_contexts="each has its number",
-        ),
-    )
-
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `answer` and `contexts`."""
-        return score_rows(self, frame, _score_row)
-
-
 def citations(answer: str) -> list[int]:
     """Give the numbers that an answer cites, in its order and with repeats."""
     text = _DEFINITION.sub("", _MATHS.sub(" ", without_code(in_one_form(answer))))
@@ -118,8 +79,32 @@ def _numbers(cited: str) -> Iterator[int]:
             yield from (int(number) for number in (first, last) if number)
 
 
-def _score_row(answer_cell: object, contexts_cell: object) -> Score:
-    answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
+@metric(
+    Description(
+        asks="Does each `[n]` in the answer point to a context that exists?",
+        formula="citations with 1 <= n <= number of contexts / citations; `[1, 3]` is two, `[2-4]` three; code, "
+        "formulas, elements of arrays, intervals, the text of links and numbers of more than three digits are none",
+        source="dialwatch",
+        odd_cases=OddCases(
+            empty_answer="null with `no_citations`, `no_answer` for a missing cell",
+            no_contexts="0.0 with `no_contexts` for an empty list, null with it for a missing cell",
+            duplicate_contexts="each has its number",
+        ),
+    ),
+    needs=("answer", "contexts"),
+    version="2",
+)
+def citation_validity(answer: str | None, contexts: Sequence[str] | None) -> Score:
+    """Share of the answer's citations `[n]` with 1 <= n <= number of contexts, from 0 to 1, higher is better.
+
+    `[1, 3]` and `[1][3]` are two citations, `[2-4]` is three. None are code, formulas, links such as `[1](address)`,
+    definitions such as `[1]: address`, numbers of more than three digits, elements such as `arr[5]` and `rows_of[1]`,
+    intervals and lists such as `[0, 100]` and `= [1, 2]`, and parts of regular expressions such as `[1-9]+`. An answer
+    without a citation is null with `no_citations`. Where nothing was retrieved (an empty list) no citation is valid,
+    with the remark `no_contexts`; where that is not known (a missing cell) it is null with `no_contexts`.
+
+    The details name the numbers that point to nothing: `{"invalid": [7]}`.
+    """
     if answer is None:
         return Score(None, UnscoredReason.NO_ANSWER)
     if not (cited := citations(answer)):
@@ -129,6 +114,3 @@ def _score_row(answer_cell: object, contexts_cell: object) -> Score:
     invalid = [number for number in cited if not 1 <= number <= len(contexts)]
     details = {"invalid": sorted(set(invalid))} if invalid else {}
     return Score(1 - len(invalid) / len(cited), None if contexts else UnscoredReason.NO_CONTEXTS, details)
-
-
-METRICS: tuple[Metric, ...] = (CitationValidity(),)

@@ -16,8 +16,14 @@ from lake.spec.vocabulary import JudgeKind, UnscoredReason
 if TYPE_CHECKING:
     import pandas as pd
 
+GROUND_TRUTH_COLUMNS = frozenset({"reference_answers", "reference_contexts", "reference_context_ids", "facts"})
+"""Columns that no log holds: a metric that needs one can only score rows with a case of ground truth."""
+
+MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price"})
+"""Columns that were measured from outside: they say something even where the answer itself is not known."""
+
 Details = Mapping[str, Any]
-NOTHING = Spend()
+_NOTHING = Spend()
 _Task = TypeVar("_Task")
 
 
@@ -72,7 +78,7 @@ class Score:
     value: float | None
     reason: str | None = None
     details: Details = field(default_factory=dict)
-    spend: Spend = NOTHING
+    spend: Spend = _NOTHING
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,11 @@ class Metric(Protocol):
         model cannot be loaded, or its judge is not configured.
         """
         ...
+
+
+def needs_ground_truth(metric: Metric) -> bool:
+    """Whether a metric compares with ground truth, or judges the answer by its question and contexts alone."""
+    return not GROUND_TRUTH_COLUMNS.isdisjoint(metric.needs)
 
 
 @runtime_checkable

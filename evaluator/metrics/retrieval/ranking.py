@@ -1,10 +1,11 @@
-"""Ranking of one question's retrieved ids against its gold ids."""
+"""Ranking of one question's retrieved ids against its gold ids, and discounted cumulative gain."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import log2
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,8 @@ class IdRanking:
     def precision_at_hits(self) -> float:
         """Sum over the gold ids that came back of the share of gold ids down to their rank."""
         return sum(found / rank for found, rank in enumerate(self.credited_ranks, 1))
+
+
+def dcg(gains: Sequence[float]) -> float:
+    """Sum of gains by rank, each divided by log2(rank + 1), rank from 1."""
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1) if gain)
