@@ -12,7 +12,6 @@ from runtime.backoff import Backoff
 
 OUTAGE = "outage"
 """Field of a record: what is away, such as a store or a receiver. It is not shown."""
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 600.0
 _OVER_AFTER_SECONDS = 300.0
 """Time without a failure after which the next one is another outage: tries are at most some minutes apart."""
 
@@ -22,7 +21,7 @@ class _Outage:
     again_at: float = 0.0
     met_at: float = 0.0
     left_out: int = 0
-    pauses: Backoff = field(default_factory=partial(Backoff, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
+    pauses: Backoff = field(default_factory=partial(Backoff, first=60.0, cap=600.0))
 
 
 class OutageLines(logging.Filter):

@@ -65,7 +65,7 @@ class SameProcess:
         return (task(state, item) for item in items)
 
     def close(self) -> None:
-        """Do nothing: no work is in progress."""
+        """Leave all as it is: between two results no work is in progress."""
 
 
 class WorkerPool:
@@ -101,13 +101,13 @@ class WorkerPool:
             self._runs.pop().end()
 
 
-def local_engine(workers: int) -> Engine:
-    """Give an engine of so many processes of this machine; one is this process itself."""
-    return SameProcess() if workers == 1 else WorkerPool(workers)
-
-
 class _Run:
-    """One `map`: the processes, and a thread for each that hands it an item and waits for the result."""
+    """One `map`: the processes, and a thread for each that hands it an item and waits for the result.
+
+    Each process has a connection of its own, so the end of one is seen at once. Workers of ProcessPoolExecutor share a
+    pipe: where one is killed in the middle of a result, or before it has read a large state, their parent waits for
+    ever.
+    """
 
     def __init__(self, size: int, prepare: Callable[[], None] | None, task: Callable[..., Any], state: object) -> None:
         self._size = size

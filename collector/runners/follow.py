@@ -16,7 +16,6 @@ from runtime.durations import duration
 logger = logging.getLogger(__name__)
 
 _LEAST_WAIT_SECONDS = 1.0
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
 
 
 def prepare(collector: Collector, stop: threading.Event) -> bool:
@@ -24,7 +23,7 @@ def prepare(collector: Collector, stop: threading.Event) -> bool:
 
     The waits between two tries double from a second up to a minute.
     """
-    backoff = Backoff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+    backoff = Backoff()
     while True:
         try:
             collector.prepare()
@@ -51,7 +50,7 @@ def follow_files(
     a minute while it lasts: positions move only with a commit, so nothing is lost, and no more is read than one batch
     holds. `report` is called with the error of each poll, or None.
     """
-    found, backoff = True, Backoff(2 * poll_seconds, max(poll_seconds, _LONGEST_WAIT_SECONDS))
+    found, backoff = True, Backoff(first=2 * poll_seconds, cap=max(poll_seconds, Backoff.cap))
     while not stop.is_set():
         wait = poll_seconds
         try:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
-import math
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, read_completion
 from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
+from lake import retry_after
 from lake.spec.vocabulary import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
@@ -76,7 +75,7 @@ class EndpointError(Exception):
 class Endpoint:
     """A client of one judge's endpoint; it tries everything once."""
 
-    def __init__(self, settings: JudgeSettings, wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: JudgeSettings, wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._settings = settings
         self._wall_clock = wall_clock
         self._client = _client(settings)
@@ -141,13 +140,10 @@ class Endpoint:
         return EndpointFailure(Reason.FAILED, other_format=other_format, refused=refused)
 
     def _retry_after(self, headers: httpx2.Headers) -> float:
-        milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
-        if (waited := _number(milliseconds)) is not None:
-            return waited / 1000
-        if (waited := _number(seconds)) is not None:
-            return waited
-        date = email.utils.parsedate_tz(seconds or "")
-        return 0.0 if date is None else max(0.0, email.utils.mktime_tz(date) - self._wall_clock())
+        now = self._wall_clock()
+        if (milliseconds := retry_after(headers.get("retry-after-ms"), now)) is not None:
+            return milliseconds / 1000
+        return retry_after(headers.get("retry-after"), now) or 0.0
 
 
 def _was_sent(error: BaseException) -> bool:
@@ -177,14 +173,6 @@ def _client(settings: JudgeSettings) -> openai.AsyncOpenAI:
     headers = origin_headers(Origin.JUDGE)
     path = f"{address}/openai/deployments/{settings.deployment}"
     return openai.AsyncAzureOpenAI(base_url=path, api_version=settings.api_version, default_headers=headers, **common)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
 
 
 def _parameter(error: openai.APIStatusError, body: Mapping[str, Any]) -> str | None:

@@ -28,6 +28,7 @@ from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.throttle import Clock, Sleep, Throttle
 from lake.spec.answer_kinds import finish_kind
 from lake.spec.vocabulary import FinishReason
+from runtime.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
@@ -230,7 +231,7 @@ class Judge:
 
     async def _send_with_retries(self, prompt: _Prompt, formats: Sequence[RequestFormat]) -> Paid:
         """Send until there is a completion; the format of the first one is that of all with the same schema."""
-        spend, attempt = Spend(), 0
+        spend, attempt, waits = Spend(), 0, Backoff(first=2.0, cap=_LONGEST_BACKOFF_SECONDS)
         others = iter(formats)
         form = next(others)
         while True:
@@ -255,7 +256,7 @@ class Judge:
                     unfit = failure.other_format and prompt.shape not in self._formats
                     raise JudgeError(Reason.UNAVAILABLE if unfit else failure.reason, str(error), spend) from None
                 self._warn_of_retries(error)
-                await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
+                await self._sleep(self._chance.uniform(0, waits.next_delay()))
             except ClaimedError as error:
                 raise ClaimedError(error.found, spend) from None
             except JudgeError as error:

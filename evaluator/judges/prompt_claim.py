@@ -12,11 +12,12 @@ from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.exchange import JudgeError, Spend
 from evaluator.judges.shared_replies import Claim, SharedReplies
 from evaluator.judges.throttle import Clock, Sleep
+from runtime.backoff import Backoff
 
 ABANDONED_SECONDS = 30.0
 """A claim that stood unchanged for so long, and for the time that a call may take, is abandoned: time for what is done
 around a call."""
-_FIRST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 0.25, 2.0
+_LONGEST_POLL_SECONDS = 2.0
 
 Paid = tuple[ChatCompletion, Spend]
 """A completion and what it took now: nothing where it was there before."""
@@ -90,14 +91,13 @@ class PromptClaim:
 
     async def _reply(self, found: ChatCompletion | Claim | None) -> ChatCompletion | None:
         """Wait for the reply of the worker whose claim was found; None where it is given up, or abandoned."""
-        since, seconds = self._clock(), _FIRST_POLL_SECONDS
+        since, waits = self._clock(), Backoff(first=0.25, cap=_LONGEST_POLL_SECONDS)
         while isinstance(found, Claim):
             if self._clock() - since >= self._patience:
                 self._abandoned = found.claimed_by
                 return None
             # At times of its own: of several that wait for an abandoned one, the next sees the claim of the first.
-            await self._sleep(seconds * self._chance.uniform(0.5, 1.5))
-            seconds = min(2 * seconds, _LONGEST_POLL_SECONDS)
+            await self._sleep(waits.next_delay() * self._chance.uniform(0.5, 1.5))
             seen = await asyncio.to_thread(self._shared.find, self._key)
             if seen != found:
                 since = self._clock()

@@ -49,7 +49,7 @@ class Alone:
     size = 1
 
     def is_assigned(self, _: str) -> bool:
-        """Say so of every deployment."""
+        """Give True: there is no other evaluator to leave a deployment to."""
         return True
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
@@ -44,53 +44,20 @@ class Failure:
     error: str
 
 
-@dataclass(frozen=True)
-class PassResult:
+@dataclass
+class PassResult(ScoreCounts):
     """What one pass did.
 
-    `deployments` counts those that went well, `scored` the scores with a value, `unscored` those without one by
-    reason, `cases` the new cases of ground truth. `left_out` counts, by a metric's name, the answers without its score
-    because it could not run; a backfill scores them once it can. `not_sampled` counts the answers that no judge was
-    asked about, `matched` those that were compared with a case of ground truth, by `scores.reference_match`.
+    `deployments` counts those that went well, `cases` the new cases of ground truth. What a metric left out because it
+    could not run, a backfill scores once it can.
     """
 
     deployments: int = 0
-    scored: int = 0
-    unscored: Mapping[str, int] = field(default_factory=dict)
     cases: int = 0
     failures: tuple[Failure, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    not_sampled: int = 0
-    matched: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass
-class _Tally:
-    deployments: int = 0
-    counts: ScoreCounts = field(default_factory=ScoreCounts)
-    cases: int = 0
-    failures: list[Failure] = field(default_factory=list)
-
-    def result(self) -> PassResult:
-        made, failures = self.counts, tuple(self.failures)
-        left_out = dict(made.left_out)
-        return PassResult(
-            self.deployments,
-            made.scored,
-            dict(made.unscored),
-            self.cases,
-            failures,
-            left_out,
-            made.not_sampled,
-            _words(made.matched),
-        )
-
-
-def _words(counts: Mapping[str, int]) -> dict[str, int]:
-    return {str(name): number for name, number in counts.items()}
-
-
-_Step = Callable[[DeploymentTables, Sequence[Metric], _Tally, Callable[[], bool]], None]
+_Step = Callable[[DeploymentTables, Sequence[Metric], PassResult, Callable[[], bool]], None]
 
 
 class Evaluator:
@@ -150,7 +117,7 @@ class Evaluator:
             return self._run_once(is_stopping)
 
     def _run_once(self, is_stopping: Callable[[], bool]) -> PassResult:
-        tally = _Tally()
+        result = PassResult()
         self._open.look()
         self._children.forget()
         self._retries.clock_was_set(self._steps.since_last())
@@ -159,12 +126,12 @@ class Evaluator:
         deployments = [name for name in self._open.deployments() if name is not None]
         self._warn_missing(deployments)
         self._look_ahead(deployments)
-        reached = [name for name in deployments if self._take(self._score_new, name, tally, is_stopping)]
+        reached = [name for name in deployments if self._take(self._score_new, name, result, is_stopping)]
         # No deployment's new answers wait for the retries and anchors of another.
-        tally.deployments = sum(
-            is_stopping() or self._take(self._retry_and_rescore, name, tally, is_stopping) for name in reached
+        result.deployments = sum(
+            is_stopping() or self._take(self._retry_and_rescore, name, result, is_stopping) for name in reached
         )
-        return tally.result()
+        return result
 
     def _look_ahead(self, deployments: Sequence[str]) -> None:
         """Look at the tables of all deployments together; what fails here fails again in their steps, and is told."""
@@ -173,25 +140,25 @@ class Evaluator:
                 self._tables_of(name)
         self._open.look_ahead()
 
-    def _take(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
+    def _take(self, step: _Step, deployment: str, result: PassResult, is_stopping: Callable[[], bool]) -> bool:
         """Take a step for a deployment that is this evaluator's at this moment, and give whether it went well."""
         if is_stopping():
             return False
         if not self._group.is_assigned(deployment):
             self._tables.pop(deployment, None)
             return False
-        return self._try(step, deployment, tally, is_stopping)
+        return self._try(step, deployment, result, is_stopping)
 
-    def _try(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
+    def _try(self, step: _Step, deployment: str, result: PassResult, is_stopping: Callable[[], bool]) -> bool:
         """Take a step for one deployment, and give whether it went well."""
         try:
             tables = self._tables_of(deployment)
             metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
-            step(tables, metrics, tally, is_stopping)
+            step(tables, metrics, result, is_stopping)
         except LostRaceError:
             logger.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
         except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
-            tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
+            result.failures += (Failure(deployment, f"{type(error).__name__}: {error}"),)
             log_failure(logger, error, _NOT_EVALUATED, deployment, extra={"deployment": deployment})
         else:
             return True
@@ -206,14 +173,14 @@ class Evaluator:
         return self._tables[deployment]
 
     def _score_new(
-        self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
+        self, tables: DeploymentTables, metrics: Sequence[Metric], result: PassResult, is_stopping: Callable[[], bool]
     ) -> None:
         if (version := tables.truth.version()) != self._renewed.get(tables.deployment):
             # Also later: a person may accept one that was rejected.
             renew_old_cases(tables, self._clock())
             self._renewed[tables.deployment] = version
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
-        tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth, self._similar)
+        result.cases += propose_cases(tables, self._clock(), self._settings.ground_truth, self._similar)
         self._name_facts(tables)
         now, deployment = self._clock(), tables.deployment
         counts = score_new_answers(
@@ -226,7 +193,7 @@ class Evaluator:
             lambda ready: self._judges.sampling(deployment, metrics, ready, now),
         )
         self._judges.learn(deployment, metrics, counts)
-        tally.counts.add(counts)
+        result.add(counts)
         self._retries.plan(deployment, counts, now)
 
     def _name_facts(self, tables: DeploymentTables) -> None:
@@ -240,9 +207,9 @@ class Evaluator:
             logger.info("the facts of new cases of deployment %r are named in the next pass", tables.deployment)
 
     def _retry_and_rescore(
-        self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
+        self, tables: DeploymentTables, metrics: Sequence[Metric], result: PassResult, is_stopping: Callable[[], bool]
     ) -> None:
-        tally.counts.add(self._retries.score(tables, metrics, self._clock(), is_stopping))
+        result.add(self._retries.score(tables, metrics, self._clock(), is_stopping))
         self._rescoring.run(tables, metrics, self._clock(), is_stopping)
 
     def _warn_missing(self, deployments: Collection[str]) -> None:

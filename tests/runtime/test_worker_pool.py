@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.worker_pool import WAITING_EACH, Engine, WorkerDiedError, WorkerPool, local_engine
+from runtime.worker_pool import WAITING_EACH, Engine, SameProcess, WorkerDiedError, WorkerPool
 from tests.runtime.worker_tasks import Touching, added, failing, hanging, noted, oddly_failing
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.integration
+
+
+def local_engine(workers: int) -> Engine:
+    return SameProcess() if workers == 1 else WorkerPool(workers)
 
 
 def processes(folder: Path) -> set[int]:
@@ -88,6 +92,41 @@ def test_a_killed_worker_ends_the_work(tmp_path: Path) -> None:
     killer.join()
     assert raised.value.exit_code == -signal.SIGKILL
     assert are_gone(processes(tmp_path))
+
+
+_READER = """
+import pathlib, sys
+from lake import WorkerDiedError, WorkerPool
+from tests.runtime.worker_tasks import killed_while_sending
+if __name__ == "__main__":
+    try:
+        list(WorkerPool(2).map(killed_while_sending, pathlib.Path(sys.argv[1]), range(10)))
+    except WorkerDiedError as error:
+        print(error.exit_code)
+"""
+
+
+def test_a_worker_that_is_killed_while_it_sends_ends_the_work(tmp_path: Path) -> None:
+    """A part of a result is no reason to wait for the rest of it."""
+    script, folder = tmp_path / "reader.py", tmp_path / "noted"
+    script.write_text(_READER)
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen([sys.executable, script, folder], env=environment, stdout=subprocess.PIPE) as parent:
+        try:
+            wait_for(lambda: len(processes(folder)) == 2)
+            parent.send_signal(signal.SIGSTOP)
+            (tmp_path / "parent-reads-nothing").touch()
+            wait_for(lambda: any(_is_zombie(pid) for pid in processes(folder)))
+            parent.send_signal(signal.SIGCONT)
+            assert parent.communicate(timeout=30) == (b"-9\n", None)
+        finally:
+            parent.kill()
+    assert are_gone(processes(folder))
+
+
+def _is_zombie(pid: int) -> bool:
+    return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
 
 
 def abandoned(engine: Engine, folder: Path) -> Iterator[int]:
@@ -164,3 +203,11 @@ def test_a_pool_that_cannot_start_a_process_is_an_error(monkeypatch: pytest.Monk
         monkeypatch.setattr("sys.executable", program)
         with closing(WorkerPool(2)) as pool, pytest.raises((OSError, WorkerDiedError)):
             list(pool.map(failing, -1, range(3)))
+
+
+def test_a_worker_that_is_killed_while_it_starts_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the state is more than a pipe holds."""
+    (tmp_path / "sitecustomize.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with closing(WorkerPool(2)) as pool, pytest.raises(WorkerDiedError, match="exit code -9"):
+        list(pool.map(failing, 1 << (8 << 20), range(3)))

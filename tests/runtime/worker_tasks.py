@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -52,3 +53,12 @@ def noted(folder: Path, item: int) -> int:
 def hanging(folder: Path, item: int) -> None:
     noted(folder, item)
     time.sleep(3600)
+
+
+def killed_while_sending(folder: Path, item: int) -> bytes:
+    """Give more than a pipe holds, once the parent is said to read nothing; it is killed in the middle of that."""
+    noted(folder, item)
+    while not (folder.parent / "parent-reads-nothing").exists():
+        time.sleep(0.01)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(4 << 20)

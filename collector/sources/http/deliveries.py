@@ -19,7 +19,6 @@ from runtime.durations import duration
 
 logger = logging.getLogger(__name__)
 
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
 """Between two tries to commit what is held after a failure, where no request comes: the waits double."""
 
 
@@ -117,7 +116,7 @@ class Deliveries:
         other source that does it, and the collector would be reported as failing long after the lake is back.
         """
         wait: float | None = None
-        backoff = Backoff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+        backoff = Backoff()
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), wait)

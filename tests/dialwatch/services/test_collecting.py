@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from lake.spec.service_vocabulary import ServicePart, ServiceState
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
 from lake.tables.table import Table
+from runtime.backoff import Backoff
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 
@@ -178,7 +180,7 @@ def test_a_collector_over_http_recovers_where_no_sender_comes_again(
         return write(table, *values, **named)
 
     monkeypatch.setattr(Table, "write", refuse)
-    monkeypatch.setattr("collector.sources.http.deliveries._FIRST_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("collector.sources.http.deliveries.Backoff", partial(Backoff, first=0.05))
     address, part = f"127.0.0.1:{free_port()}", Part(ServicePart.COLLECTOR)
     settings = settings_for(tmp_path, http={"listen": address}, signals={"implicit": False})
     lake = settings.lake.open()

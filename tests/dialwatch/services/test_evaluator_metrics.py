@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_passes_are_counted_by_how_they_end(tmp_path: Path) -> None:
 
     with meter.measured() as note:
         now[0] = 5
-        note(PassResult(scored=3, unscored={"no_answer": 2}))
+        note(PassResult(scored=3, unscored=Counter(no_answer=2)))
     now[0] = 15
     assert (value("pass_duration_seconds"), value("pass_age_seconds")) == (5, 10)
     with meter.measured() as note:

@@ -16,7 +16,7 @@ import pytest
 
 from evaluator.datasets import DatasetError, open_dataset, score_dataset
 from evaluator.metrics import REGISTRY, Models, UnknownMetricError, metric_named
-from runtime.worker_pool import local_engine
+from runtime.worker_pool import SameProcess, WorkerPool
 from tests.evaluator.metrics.forms import PLAIN
 from tests.servers import Bucket
 
@@ -130,9 +130,8 @@ def test_several_processes_write_the_same_table(tmp_path: Path) -> None:
     made = []
     for workers in (1, 2):
         out = str(tmp_path / f"out{workers}.parquet")
-        report = score_dataset(
-            answers, truth, out, engine=local_engine(workers), batch_rows=4, now=datetime(2026, 1, 1, tzinfo=UTC)
-        )
+        engine = SameProcess() if workers == 1 else WorkerPool(workers)
+        report = score_dataset(answers, truth, out, engine=engine, batch_rows=4, now=datetime(2026, 1, 1, tzinfo=UTC))
         made.append((pq.read_table(out), report.aggregate.to_dict(), report.rows, report.dataset.metadata.metrics))
     assert made[0][0].equals(made[1][0])
     assert str(made[0][1:]) == str(made[1][1:])

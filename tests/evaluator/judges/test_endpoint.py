@@ -35,7 +35,7 @@ FILTERED = EndpointFailure(Reason.CONTENT_FILTER)
 
 def failure_of(bench: Bench, **settings: Any) -> EndpointError:
     async def send() -> EndpointError:
-        endpoint = Endpoint(bench.settings(**settings), lambda: NOON)
+        endpoint = Endpoint(bench.settings(**settings), lambda: datetime.fromtimestamp(NOON, UTC))
         try:
             with pytest.raises(EndpointError) as caught:
                 await endpoint.send({"model": "m", "messages": []})

@@ -1,6 +1,7 @@
 """Metrics that cannot run, beside others that can."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -67,9 +68,9 @@ def test_a_metric_without_its_model_is_off_and_the_others_run(
     traffic.log(traffic.answer("a"), traffic.answer("b", 1))
     other_traffic.log(other_traffic.answer("c"))
     running = evaluator(lake)
-    assert running.run_once() == PassResult(deployments=2, scored=3, left_out={"reward": 3})
+    assert running.run_once() == PassResult(deployments=2, scored=3, left_out=Counter(reward=3))
     traffic.log(traffic.answer("d", 2))
-    assert running.run_once() == PassResult(deployments=2, scored=1, left_out={"reward": 1})
+    assert running.run_once() == PassResult(deployments=2, scored=1, left_out=Counter(reward=1))
     assert set(traffic.values(PRESENT)) == {"a", "b", "d"}
     assert len(metric.asked) == 1
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -100,7 +101,7 @@ def test_any_other_error_of_a_metric_stops_no_other_and_is_tried_again(
     metric.error[:] = [ValueError("cannot read 'the words of somebody'")]
     traffic.log(traffic.answer("a"))
     running = evaluator(lake)
-    assert running.run_once() == PassResult(deployments=1, scored=1, left_out={"reward": 1})
+    assert running.run_once() == PassResult(deployments=1, scored=1, left_out=Counter(reward=1))
     assert "ValueError at " in caplog.text
     assert "reward" in caplog.text
     assert "somebody" not in caplog.text

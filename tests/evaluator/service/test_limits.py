@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period
+from evaluator import Backfill, Evaluator, EvaluatorSettings, Failure, PassResult, Period
 from evaluator.answers import DeploymentTables
 from evaluator.engines import engine_of
 from evaluator.judges import BudgetLedger, Calls
@@ -25,7 +26,6 @@ from evaluator.service.backfill_estimate import BackfillEstimate, MetricEstimate
 from evaluator.service.judge_estimate import Judging, _together
 from evaluator.service.judge_pool import JudgeCallsError, JudgePool, forget_replies
 from evaluator.service.judge_retries import AGE, JudgeRetries, PendingScore, pending_probabilities
-from evaluator.service.passes import Failure, _Tally
 from lake.queries.question_keys import QuestionKeys
 from lake.spec.case_vocabulary import ReferenceMatch
 from lake.spec.schemas import SCORES
@@ -298,13 +298,21 @@ def test_a_deployment_is_looked_at_again_when_the_first_of_its_metrics_is_due(
 
 def test_the_result_of_a_pass_has_all_that_was_counted() -> None:
     """Of all deployments together."""
-    tally = _Tally(deployments=2, cases=3, failures=[Failure("rag", "why")])
-    tally.counts = ScoreCounts(scored=4, not_sampled=5)
-    tally.counts.unscored["no_answer"] += 6
-    tally.counts.left_out["bertscore"] += 7
-    tally.counts.matched[ReferenceMatch.EXACT] += 8
-    assert tally.result() == PassResult(
-        2, 4, {"no_answer": 6}, 3, (Failure("rag", "why"),), {"bertscore": 7}, 5, {"exact": 8}
+    result = PassResult(deployments=2, cases=3, failures=(Failure("rag", "why"),))
+    made = ScoreCounts(scored=4, not_sampled=5)
+    made.unscored["no_answer"] += 6
+    made.left_out["bertscore"] += 7
+    made.matched[ReferenceMatch.EXACT] += 8
+    result.add(made)
+    assert result == PassResult(
+        deployments=2,
+        scored=4,
+        unscored=Counter(no_answer=6),
+        cases=3,
+        failures=(Failure("rag", "why"),),
+        left_out=Counter(bertscore=7),
+        not_sampled=5,
+        matched=Counter(exact=8),
     )
 
 
