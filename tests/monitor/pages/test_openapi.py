@@ -35,7 +35,7 @@ def lake_with_rows(rows: ScoreColumns) -> None:
     score = {"event_id": "e1", "score_id": "s1", "value": 0.5, "details": '{"unsupported": [[0, 2]], "n": 1e999}'}
     rows.scores("rag", score, {"event_id": "e1", "score_id": "s2", "metric": "toxicity", "reason": "no_answer"})
     rows.signals("rag", "dislike", "like")
-    rows.hours("search", 600, lambda left: 0.9 if left > 100 else 0.3, "faithfulness_kprecision")
+    rows.hours("search", 48, lambda left: 0.9 if left > 10 else 0.3, "faithfulness_kprecision")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from monitor import Monitor, create_app
 from tests.monitor.conftest import NOW, ScoreColumns
 
+HOURS, PER_HOUR = 72, 10
 GOOD, BAD = "Staff have 30 days of leave.", "I do not know."
 
 
@@ -23,12 +24,12 @@ def regression(rows: ScoreColumns) -> None:
     """rag-search lost its faithfulness 10 hours ago; each score has an answer with a question and a text."""
     rows.batch(stored=1)
     scored, logs = [], []
-    for left in range(72, 0, -1):
-        for number in range(20):
-            at = NOW - timedelta(hours=left) + timedelta(minutes=3 * number)
+    for left in range(HOURS, 0, -1):
+        for number in range(PER_HOUR):
+            at = NOW - timedelta(hours=left) + timedelta(minutes=6 * number)
             place = {"event_id": f"event-{left}-{number}", "response_id": f"answer-{left}-{number}"}
             place |= {"requested_at": at, "date": at.date()}
-            value = (0.9 if left > 10 else 0.3) + 0.01 * (number % 10)
+            value = (0.9 if left > 10 else 0.3) + 0.01 * number
             texts = {"question": f"How many days of leave has team {number}?", "answer": GOOD if left > 10 else BAD}
             scored.append(place | {"value": value, "score_id": place["event_id"]})
             logs.append(place | texts)

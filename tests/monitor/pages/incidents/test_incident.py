@@ -22,7 +22,7 @@ from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
 from monitor.pages.incidents.finding import earlier_incidents, listed_incidents
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
-from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, PER_HOUR, incident_id
 
 
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
@@ -102,7 +102,7 @@ def test_the_distribution_is_of_both_sides_of_the_onset(client: TestClient, moni
     evidence = found["evidence"]
     assert evidence["before"]["mean"] == pytest.approx(0.945)
     assert evidence["after"]["mean"] == pytest.approx(0.345)
-    assert evidence["before"]["scores"] + evidence["after"]["scores"] == 72 * 20
+    assert evidence["before"]["scores"] + evidence["after"]["scores"] == HOURS * PER_HOUR
     counts = evidence["histogram"]["before"]["counts"]
     assert sum(counts[18:]) == evidence["before"]["scores"]
 
