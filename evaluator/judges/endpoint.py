@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, read_completion
 from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
-from lake import retry_after
 from lake.spec.vocabulary import Origin, origin_headers
+from runtime.backoff import retry_after
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
     import httpx2

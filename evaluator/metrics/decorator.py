@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Any]
 """From a function to the class of its metric, which is called with the metric's options."""
 
-_READERS: Mapping[str, Callable[[object, str], Any]] = {
+_READERS: Mapping[str, Callable[..., Any]] = {
     "question": text,
     "answer": text,
     "contexts": texts,
@@ -84,14 +84,17 @@ class FunctionMetric:
     @property
     def of_cells(self) -> Callable[..., Any]:
         """The function as it takes the cells of a frame's row."""
-        function, columns = self.bound, self.needs
-        readers = [_READERS.get(column, _as_it_is) for column in columns]
-
-        def read(*cells: object) -> Any:
-            given = zip(readers, cells, columns, strict=True)
-            return function(*[reader(cell, column) for reader, cell, column in given])
-
-        return read
+        function = self.bound
+        readers: list[Callable[[object], Any]] = [
+            partial(_READERS[column], column=column) if column in _READERS else _as_it_is for column in self.needs
+        ]
+        if len(readers) == 1:
+            (reader,) = readers
+            return lambda cell: function(reader(cell))
+        if len(readers) == 2:
+            reader, other_reader = readers
+            return lambda cell, other: function(reader(cell), other_reader(other))
+        return lambda *cells: function(*[reader(cell) for reader, cell in zip(readers, cells, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,7 @@ class RowMetric(FunctionMetric):
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row."""
-        of_cells = self.of_cells
-
-        def score_row(*cells: object) -> Score:
-            found = of_cells(*cells)
-            return found if isinstance(found, Score) else Score(float(found))
-
-        return score_rows(self, frame, score_row)
+        return score_rows(self, frame, self.of_cells)
 
 
 @dataclass(frozen=True)
@@ -214,5 +211,5 @@ def made_metric(
     return decorated
 
 
-def _as_it_is(cell: object, _column: str) -> object:
+def _as_it_is(cell: object) -> object:
     return cell

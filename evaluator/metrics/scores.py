@@ -164,9 +164,10 @@ class Redrawable(Protocol):
         ...
 
 
-def score_rows(metric: Metric, frame: pd.DataFrame, score_row: Callable[..., Score]) -> Scores:
-    """Score a frame row by row: `score_row` gets the cells of `metric.needs`, in that order."""
-    return Scores.of(_each(metric, frame, score_row), frame.index)
+def score_rows(metric: Metric, frame: pd.DataFrame, score_row: Callable[..., Score | float]) -> Scores:
+    """Score a frame row by row: `score_row` gets the cells of `metric.needs`, in that order, and may give a number."""
+    rows = _each(metric, frame, score_row)
+    return Scores.of([one if isinstance(one, Score) else Score(float(one)) for one in rows], frame.index)
 
 
 def score_together(

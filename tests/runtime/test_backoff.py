@@ -5,8 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from lake import retry_after
-from runtime.backoff import Backoff
+from runtime.backoff import Backoff, retry_after
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

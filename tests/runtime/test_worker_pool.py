@@ -96,7 +96,7 @@ def test_a_killed_worker_ends_the_work(tmp_path: Path) -> None:
 
 _READER = """
 import pathlib, sys
-from lake import WorkerDiedError, WorkerPool
+from runtime.worker_pool import WorkerDiedError, WorkerPool
 from tests.runtime.worker_tasks import killed_while_sending
 if __name__ == "__main__":
     try:
