@@ -162,13 +162,11 @@ def test_the_change_is_dated_with_an_interval_and_a_size() -> None:
     for seed in range(40):
         generator = np.random.default_rng(seed)
         detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
-        for number in range(1, 100):
-            found = detector.update(batch(number, scores(generator, 0.8 if number < 50 else 0.55)))
-            if found:
-                assert found.since_earliest <= found.since <= found.since_latest  # type: ignore[operator]
-                held += found.since_earliest <= START + 50 * HOUR <= found.since_latest  # type: ignore[operator]
-                sized += found.drop_lower <= 0.25 <= found.drop_upper  # type: ignore[operator]
-                break
+        batches = [scores(generator, 0.8 if number < 50 else 0.55) for number in range(1, 100)]
+        for _, found in changes(detector, 1, batches)[:1]:
+            assert found.since_earliest <= found.since <= found.since_latest  # type: ignore[operator]
+            held += found.since_earliest <= START + 50 * HOUR <= found.since_latest  # type: ignore[operator]
+            sized += found.drop_lower <= 0.25 <= found.drop_upper  # type: ignore[operator]
     assert held >= 36
     assert sized >= 38
 

@@ -2,6 +2,7 @@ import logging
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -75,12 +76,17 @@ def test_the_worst_answers_are_those_since_the_change() -> None:
     assert fired.worst == tuple(sorted(bad.items(), key=lambda item: item[1])[:5])
 
 
+@cache
+def fed_at_once() -> tuple[list[dict[str, Any]], Streams, list[Transition]]:
+    rows = hourly_scores(50, 20, 35)
+    return rows, *feed_all(rows)
+
+
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 300), max_size=8))
 def test_the_split_of_rows_over_calls_changes_nothing(cuts: list[int]) -> None:
     """Rows in order of time give the same transitions and readings in one call and in any number of calls."""
-    rows = hourly_scores(50, 20, 35)
-    whole, expected = feed_all(rows)
+    rows, whole, expected = fed_at_once()
     parts, transitions = feed_all(rows, cuts)
     assert transitions == expected
     assert parts.readings() == whole.readings()

@@ -54,15 +54,15 @@ def test_half_of_the_mixture_is_of_all_and_the_rest_of_each_segment() -> None:
 def test_a_changing_mix_with_means_right_at_their_levels_runs_as_long_as_promised() -> None:
     """Every batch has other shares; the mean of 80 runs to a false alarm is at least the promised 60 batches."""
     generator, promised, levels = np.random.default_rng(5), 60, np.array([0.1, 0.5])
-    lengths = []
+    numbers, lengths = np.repeat(np.arange(200), 8), []
     for _ in range(80):
-        mixture, length = Mixture(), 0
-        while mixture.log_value < math.log(promised) and length < 200:
-            numbers = generator.binomial(1, generator.uniform(), 8)
-            values = generator.binomial(1, levels[numbers]).astype(float)
-            add(mixture, Bets(values, np.ones(8), levels[numbers], numbers, np.zeros(8, dtype=np.intp)), 2)
-            length += 1
-        lengths.append(length)
+        segments = generator.binomial(1, generator.uniform(size=200)[numbers])
+        values = generator.binomial(1, levels[segments]).astype(float)
+        run = Bets(values, np.ones(len(numbers)), levels[segments], segments, numbers, 200)
+        parts = Mixture().trajectories(run, 2).values()
+        log_values = np.logaddexp.reduce([part.log_values(np.arange(200)) for part in parts])
+        (alarms,) = np.nonzero(log_values >= math.log(promised))
+        lengths.append(alarms[0] + 1 if len(alarms) else 200)
     assert np.mean(lengths) >= promised
 
 

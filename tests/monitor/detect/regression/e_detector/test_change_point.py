@@ -12,9 +12,10 @@ HOUR = timedelta(hours=1)
 
 def history(means: list[float], seed: int = 5) -> BatchHistory:
     generator, made = np.random.default_rng(seed), BatchHistory()
-    for hour, mean in enumerate(means):
-        start = np.array([microseconds(START + hour * HOUR)])
-        made.add(generator.beta(4 * mean, 4 * (1 - mean), 8), np.ones(8), np.zeros(8, dtype=np.intp), start)
+    numbers = np.repeat(np.arange(len(means)), 8)
+    of_each = np.array(means)[numbers]
+    starts = np.array([microseconds(START + hour * HOUR) for hour in range(len(means))])
+    made.add(generator.beta(4 * of_each, 4 * (1 - of_each)), np.ones(len(numbers)), numbers, starts)
     return made
 
 

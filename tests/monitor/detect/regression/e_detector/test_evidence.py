@@ -57,14 +57,12 @@ def test_a_mean_exactly_at_the_level_runs_as_long_as_promised(conversations: int
     Runs are cut at 600 batches, which can only shorten the mean.
     """
     generator, promised, m0 = np.random.default_rng(21), 60, 0.7
-    lengths = []
+    numbers, lengths = np.repeat(np.arange(600), conversations), []
     for _ in range(300):
-        evidence, length = Evidence(), 0
-        while evidence.log_value < math.log(promised) and length < 600:
-            values = generator.binomial(1, m0, conversations).astype(np.float64)
-            add(evidence, 1.0 - values, np.ones(conversations), 1 - m0)
-            length += 1
-        lengths.append(length)
+        values = generator.binomial(1, m0, len(numbers)).astype(np.float64)
+        run = Evidence().trajectory(1.0 - values, np.ones(len(numbers)), 1 - m0, numbers, 600)
+        (alarms,) = np.nonzero(run.log_values(np.arange(600)) >= math.log(promised))
+        lengths.append(alarms[0] + 1 if len(alarms) else 600)
     assert np.mean(lengths) >= promised
 
 
