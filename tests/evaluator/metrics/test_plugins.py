@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from dialwatch.actions.checks.evaluator_checks import check_models
 
+from dialwatch.commands.check.part_checks import check_models
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import UnknownMetricError, compute, metric_named, plugins
 from lake.tables.lake import Lake
