@@ -42,8 +42,9 @@ class SetClock(datetime, metaclass=AnyDatetime):
     def __get_pydantic_core_schema__(cls, _, handler):
         return handler(datetime)
 
+ours = ("collector", "dialwatch", "evaluator", "lake", "monitor", "runtime")
 for name, module in list(sys.modules.items()):
-    if name.partition(".")[0] in ("collector", "dialwatch", "evaluator", "lake", "monitor") or module is base:
+    if name.partition(".")[0] in ours or module is base:
         if getattr(module, "datetime", None) is datetime:
             module.datetime = SetClock
 
