@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 
 @dataclass
@@ -41,6 +40,8 @@ def retry_after(header: str | None, now: datetime) -> float | None:
 
     A date in the past is no wait, 0. None where the header is missing, or is neither.
     """
+    from email.utils import parsedate_to_datetime  # a dozen modules, and most commands ask no server
+
     try:
         seconds = float(header or "")
     except ValueError:
