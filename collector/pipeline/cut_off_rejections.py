@@ -1,4 +1,4 @@
-"""What could not be read of files and is in the lake without its position, as its batch was cut off: it comes again.
+"""Rejected lines of files that are in the lake without their position, as their batch was cut off: they come again.
 
 A table passes over the rows that it has of a partition, and answers and signals are known by their ids. What could not
 be read has none: where its file was renamed before it is read again, it is known by its place in that file.

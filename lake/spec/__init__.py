@@ -1,1 +1,1 @@
-"""What the tables hold: their columns, the values of these, and what an answer is."""
+"""Specification of the tables: their columns, the values of these, and what an answer is."""

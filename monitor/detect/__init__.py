@@ -1,1 +1,1 @@
-"""What finds that something is wrong: regressions, exceeded limits, causes, and the figures that these read."""
+"""Detection of what is wrong: regressions, exceeded limits, causes, and the figures that these read."""

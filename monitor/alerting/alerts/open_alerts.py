@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from lake.spec.vocabulary import AlertVerdict
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.learned_anew import with_regression_of
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.detect.regression import Judgement, Reading, Status, StreamKey, Streams
 
@@ -64,18 +65,7 @@ def _not_read_yet(alert: AlertChange, reading: Reading) -> Reading | None:
     """Give the reading as the alert has it, where the stream's open batches have what it was found with."""
     if reading.latest is not None and reading.latest >= alert.changed_at:
         return None
-    return replace(
-        reading,
-        status=Status.REGRESSED,
-        reference_mean=alert.reference_mean,
-        since_mean=alert.current_mean,
-        since_lower=alert.current_lower,
-        since_upper=alert.current_upper,
-        drop=alert.details.drop,
-        drop_lower=alert.details.drop_lower,
-        drop_upper=alert.details.drop_upper,
-        kept=True,
-    )
+    return with_regression_of(alert, reading)
 
 
 def _still_worse(alert: AlertChange, streams: Streams) -> Reading | None:

@@ -1,4 +1,4 @@
-"""How much the mean of a stream differs from one day to the next, beyond what chance explains."""
+"""Spread of a stream's mean from one day to the next, beyond what chance explains."""
 
 from __future__ import annotations
 

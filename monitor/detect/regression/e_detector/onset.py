@@ -1,4 +1,4 @@
-"""When and how a mean changed: at once, gradually, or in some hours of each day; by Bayes factors of the three."""
+"""Onset of a change of a mean: when, and whether at once, gradually or in some hours of each day, by Bayes factors."""
 
 from __future__ import annotations
 
