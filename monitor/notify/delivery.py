@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +14,7 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook
 
 from monitor.notify.settings import WebhookSettings
+from runtime.backoff import retry_after
 
 _READ_BYTES = 2048
 _SHOWN_CHARACTERS = 200
@@ -126,16 +126,10 @@ def _attempt_of(status: int, headers: Mapping[str, str], beginning: bytes, now: 
 
 def _retry_after(value: str | None, now: datetime) -> timedelta | None:
     """Read seconds or an HTTP date; None where it is neither, or in the past."""
-    if value is None:
+    seconds = retry_after(value, now)
+    if not seconds:
         return None
     try:
-        wait = timedelta(seconds=int(value))
+        return timedelta(seconds=seconds)
     except OverflowError:
         return timedelta.max
-    except ValueError:
-        try:
-            at = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):
-            return None
-        wait = (at if at.tzinfo else at.replace(tzinfo=UTC)) - now
-    return wait if wait > timedelta(0) else None
