@@ -17,6 +17,8 @@ READERS := .venv-readers
 # An environment for another version of Python, as of `make test-python PYTHON=python3.13`.
 OTHER := .venv-$(notdir $(PYTHON))
 PACKAGES := dialwatch collector evaluator monitor lake runtime
+# Set to 1 (as many images of Python do), every program that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all test-python screenshots aidial readers mutants lint format docs bench package lock chart clean
 .DEFAULT_GOAL := help
