@@ -383,4 +383,4 @@ def test_every_line_is_stored_once_in_this_order_of_steps(steps: Steps) -> None:
 @pytest.mark.slow
 def test_every_line_is_stored_once_after_many_failures() -> None:
     """The same, with many more and longer runs."""
-    run_state_machine_as_test(CollectorMachine, settings=settings(QUICK, max_examples=200, stateful_step_count=60))
+    run_state_machine_as_test(CollectorMachine, settings=settings(QUICK, max_examples=60, stateful_step_count=50))
