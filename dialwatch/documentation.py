@@ -5,13 +5,16 @@ Run `python -m dialwatch.documentation docs/configuration.md` after a change of 
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, get_args, get_origin
 
 from pydantic import BeforeValidator
@@ -103,18 +106,34 @@ def page() -> str:
 def _rows(model: type[Section], prefix: str, required: str, seen: set[type]) -> Iterator[Row]:
     """Give the settings of a section; one that has the keys of another, for one deployment, is a single row."""
     seen.update(model.__mro__)
+    meanings = _meanings(model)
     for name, field in model.model_fields.items():
         inner = _section_in(field)
         is_mapping = get_origin(field.annotation) is Mapping
         key = f"{prefix}{key_in_file(name, field)}" + (".<name>" if inner and is_mapping else "")
         if inner is None or inner in seen:
-            meaning = " ".join((field.description or "").split())
-            yield Row(key, _default(key, field, required), meaning, setting_of(field).common)
+            yield Row(key, _default(key, field, required), meanings.get(name, ""), setting_of(field).common)
         else:
             where = f"{_REQUIRED} under a name" if is_mapping else required
             if field.default is None:
                 where = f"{_REQUIRED} under `{name}`"
             yield from _rows(inner, f"{key}.", where, seen)
+
+
+def _meanings(model: type[Section]) -> dict[str, str]:
+    """Give the docstrings below the fields of a section, by field, each in one line.
+
+    Pydantic can do it too (`use_attribute_docstrings`), but then each start of a program reads their source.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, Section):
+            body = ast.parse(dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
+            for field, below in pairwise(body):
+                match field, below:
+                    case (ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text)))):
+                        found[name] = " ".join(inspect.cleandoc(text).split())
+    return found
 
 
 def _section_in(field: FieldInfo) -> type[Section] | None:

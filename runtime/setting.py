@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 class Section(BaseModel):
     """Keys in one place of dialwatch.yaml; the docstring below a field is its text in docs/configuration.md."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector as PrometheusCollector
 
 from runtime.durations import duration
 
@@ -30,8 +27,8 @@ class _Source:
     missing_since: float = 0.0
 
 
-class LastLines(PrometheusCollector):
-    """When each source last got a line: a metric by the clock, and a problem by the monotonic clock.
+class LastLines:
+    """When each source last got a line: a time by the clock, and a problem by the monotonic clock.
 
     A source is a path, a topic or the HTTP endpoint, by a name such as `kafka dial-core-logs`. Threads may share one.
     """
@@ -80,17 +77,6 @@ class LastLines(PrometheusCollector):
         now = self._monotonic()
         found = [text for name, one in self._sources.items() if (text := _problem(name, one, now, silent_after))]
         return "; ".join(found) or None
-
-    def collect(self) -> Iterator[Metric]:
-        """Give the metric."""
-        family = GaugeMetricFamily(
-            "dialwatch_source_last_line_timestamp_seconds",
-            "When a configured source last gave this process a line, in seconds since 1970; 0 where it never did.",
-            labels=("source",),
-        )
-        for name, at in self.newest().items():
-            family.add_metric((name,), 0 if at is None else at.timestamp())
-        yield family
 
 
 def _problem(name: str, source: _Source, now: float, silent_after: float | None) -> str | None:

@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.commit.batch import Batch
 from collector.metrics.commit_stats import BOUNDS, Committed, Meter
+from collector.metrics.last_lines import LastLines
 from lake.spec.service_vocabulary import OUTCOMES, LineOutcome
 from lake.tables.lake import Lake
 from runtime.accept_header import known_formats
@@ -78,6 +79,24 @@ def metrics_app(registry: CollectorRegistry) -> FastAPI:
     app = FastAPI(title="dialwatch collector", docs_url=None, redoc_url=None, openapi_url=None)
     add_metrics(app, registry)
     return app
+
+
+class LastLineMetric(PrometheusCollector):
+    """When each source last got a line, as a metric."""
+
+    def __init__(self, last_lines: LastLines) -> None:
+        self._last_lines = last_lines
+
+    def collect(self) -> Iterator[Metric]:
+        """Give the metric."""
+        family = GaugeMetricFamily(
+            "dialwatch_source_last_line_timestamp_seconds",
+            "When a configured source last gave this process a line, in seconds since 1970; 0 where it never did.",
+            labels=("source",),
+        )
+        for name, at in self._last_lines.newest().items():
+            family.add_metric((name,), 0 if at is None else at.timestamp())
+        yield family
 
 
 class _MeterCollector(PrometheusCollector):

@@ -24,7 +24,7 @@ from collector import (
     collect_with_workers,
 )
 from collector.metrics.last_lines import LastLines
-from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, registry_of
+from collector.metrics.prometheus import KafkaReader, LastLineMetric, add_metrics, metrics_app, registry_of
 from collector.signals import SignalSettings
 from collector.sources.http.app import SOURCE_NAME
 from dialwatch.config import Settings
@@ -169,7 +169,7 @@ def _serving(
     with ExitStack() as stack:
         registry = registry_of(shared, kafka)
         registry.register(StoreRequests(shown))
-        registry.register(last_lines)
+        registry.register(LastLineMetric(last_lines))
         if chosen.http:
             app = collector.create_app(shared, chosen.http, last_lines=last_lines)
             add_metrics(app, registry)

@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 import monitor
 from collector.metrics.last_lines import LastLines
+from collector.metrics.prometheus import LastLineMetric
 from dialwatch.config import Settings
 from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.collecting import collecting
@@ -58,7 +59,7 @@ def all_services(settings: Settings) -> Iterator[None]:
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
         shown = _shown_by_the_monitor(settings)
-        more = [StoreRequests(shown), *([last_lines] if StoreUser.COLLECTOR in shown else [])]
+        more = [StoreRequests(shown), *([LastLineMetric(last_lines)] if StoreUser.COLLECTOR in shown else [])]
         stack.enter_context(monitoring(settings, lake, stop, parts, more))
         # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
         if has_source:

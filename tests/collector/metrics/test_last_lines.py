@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from prometheus_client import CollectorRegistry
 
 from collector.metrics.last_lines import LastLines
+from collector.metrics.prometheus import LastLineMetric
 
 NAME = "dialwatch_source_last_line_timestamp_seconds"
 
@@ -18,7 +19,7 @@ class Clock:
 def test_the_metric_has_every_source_that_is_configured() -> None:
     """The time of the newest line, and 0 for a source that never had one; others are left out."""
     clock, registry = Clock(), CollectorRegistry()
-    registry.register(clock.lines)
+    registry.register(LastLineMetric(clock.lines))
     for source in ("file /logs/a", "kafka core"):
         clock.lines.expect(source, "look")
     clock.seconds += 5
