@@ -86,5 +86,5 @@ def plain_name(metric: str) -> str:
 
 FILTERS: dict[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (whole, short, money, score, percent, breakable, duration, progress, shift, plain_name)
+    for function in (whole, short, money, score, percent, breakable, duration, progress, shift, plain_name, metric_name)
 }

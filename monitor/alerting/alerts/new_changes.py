@@ -16,6 +16,7 @@ from monitor.detect.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
 _PROPOSED = ", by cases of ground truth that nobody has accepted, which never page"
+_TIERS = {Tier.WARN: "a warning", Tier.PAGE: "a page"}
 _LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
     AlertVerdict.UNDECIDED: (AlertVerdict.SYSTEM, AlertVerdict.JUDGE, AlertVerdict.BOTH),
     AlertVerdict.JUDGE: (AlertVerdict.SYSTEM, AlertVerdict.BOTH),
@@ -146,7 +147,7 @@ def _reason(transition: Transition) -> str:
         return f"the new class of traffic {reading.new_class.name} {told}"
     if not is_firing:
         return "the evidence that quality is back reached the threshold"
-    reached = f"the evidence of a regression reached the threshold of the tier {reading.tier or Tier.WARN}"
+    reached = f"the evidence of a regression reached the threshold of {_TIERS[reading.tier or Tier.WARN]}"
     return f"{reached}{_PROPOSED if reading.by_proposed else ''}"
 
 

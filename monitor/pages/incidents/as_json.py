@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from lake.queries.affected import Affected
 from lake.spec.vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
@@ -109,6 +110,7 @@ class IncidentData(IncidentRow):
     charts: Sequence[ChartOfMetric]
     changes: ChangesView | None
     evidence: EvidenceData | None
+    affected: Affected | None
     silences: Sequence[SilencedTime]
     releases: Sequence[Release]
     told: Sequence[Told] | None
@@ -133,6 +135,7 @@ def incident_data(view: IncidentView, earlier: Iterable[Found], others: Iterable
         charts=[_chart(one) for one in view.charts],
         changes=view.changes,
         evidence=_evidence(read.evidence) if read and read.evidence else None,
+        affected=read.affected if read else None,
         silences=[
             SilencedTime(one.silence.deployment, one.silence.metric, one.since, one.silence.until, one.silence.comment)
             for one in silenced

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from lake.queries.affected import Affected, affected
 from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
@@ -15,7 +16,7 @@ from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
-from monitor.pages.incidents.evidence import Evidence, read_evidence
+from monitor.pages.incidents.evidence import DAYS, Evidence, read_evidence
 from monitor.pages.incidents.finding import Found
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
@@ -28,6 +29,7 @@ class Read:
     """What was read of the lake."""
 
     evidence: Evidence | None
+    affected: Affected
     differences: Sequence[TextDifference]
     """Of system prompts and tools; empty for who may not read texts."""
     deliveries: Sequence[AlertChange]
@@ -88,6 +90,7 @@ def read_for(monitor: Monitor, found: Found, chosen: AlertView, *, with_texts: b
     lake = monitor.lake
     return Read(
         evidence=read_evidence(lake, chosen, found, with_texts=with_texts),
+        affected=_affected(lake, chosen, found),
         differences=_differences(lake, found) if with_texts else (),
         deliveries=read_deliveries(lake, deployment_of(found.name), found.incident),
         silences=silences_of(monitor, found),
@@ -98,6 +101,13 @@ def changes_of(found: Found) -> tuple[AroundOnset, AlertChange] | None:
     """Give what changed around the onset, with the alert that says it: the first one that was looked at."""
     looked = ((one.details.around_onset, one) for one in found.incident.alerts)
     return next(((around, one) for around, one in looked if around is not None), None)
+
+
+def _affected(lake: Lake, chosen: AlertView, found: Found) -> Affected:
+    """Count who asked since it began, at most in the last 7 days of it."""
+    until = found.incident.ended_at or found.now
+    began = min(chosen.onset or found.incident.opened_at, until)
+    return affected(lake, deployment_of(found.name), max(began, until - DAYS), until)
 
 
 def _differences(lake: Lake, found: Found) -> Sequence[TextDifference]:

@@ -57,7 +57,7 @@ def test_a_change_has_every_number_of_its_reading() -> None:
         "key": KEY,
         "change": AlertEvent.FIRING,
         "changed_at": START + 10 * HOUR,
-        "reason": "the evidence of a regression reached the threshold of the tier warn",
+        "reason": "the evidence of a regression reached the threshold of a warning",
         "since": START + 5 * HOUR,
         "reference_mean": 0.8,
         "current_mean": 0.4,
@@ -122,7 +122,7 @@ def test_a_class_of_traffic_and_proposed_cases_are_named_in_the_reason() -> None
     """The end of a new class is no recovery: it has no mean."""
     proposed = replace(fired(), reading=replace(READING, by_proposed=True, tier=None))
     assert change_of(proposed, None, NOW).reason == (
-        "the evidence of a regression reached the threshold of the tier warn, by cases of ground truth that nobody has "
+        "the evidence of a regression reached the threshold of a warning, by cases of ground truth that nobody has "
         "accepted, which never page"
     )
     new = replace(READING, new_class=NewClass("language de", 0.2, 0.4, 0.8))
@@ -191,7 +191,7 @@ def test_a_page_waits_only_while_nothing_is_decided() -> None:
     waits = held(page, NOW)
     assert (waits.tier, waits.details.page_due, waits.change_id) == ("warn", NOW, digest(page.change_id, "warn"))
     assert waits.reason == (
-        "the evidence of a regression reached the threshold of the tier page; until 2026-12-01T00:00:00+00:00 it waits "
+        "the evidence of a regression reached the threshold of a page; until 2026-12-01T00:00:00+00:00 it waits "
         "for the judge's anchors"
     )
     warning = replace(page, details=msgspec.structs.replace(page.details, tier=Tier.WARN))

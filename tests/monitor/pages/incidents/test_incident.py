@@ -58,6 +58,25 @@ def test_the_worst_answers_stand_beside_good_earlier_ones(client: TestClient, mo
     assert client.get(links[0].replace("&amp;", "&")).status_code == 200
 
 
+def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
+    """Requests, people, conversations and projects; nobody is named, and what was before the onset does not count."""
+    number = f"{PER_HOUR * 10} requests"
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert f"{number}</strong> since" in page
+    assert f"the log names no user of {PER_HOUR * 10}" in page
+    for user, project in (("ann", "hr"), ("bob", "hr"), ("ann", "legal")):
+        row = {"event_id": f"{user}-{project}", "requested_at": NOW - timedelta(hours=1), "chat_id": user}
+        rows.logs("rag-search", row | {"user_id": user, "project_id": project})
+    rows.logs("rag-search", {"event_id": "old", "requested_at": NOW - timedelta(hours=20), "user_id": "cyd"})
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["affected"]
+    assert (found["requests"], found["people"], found["conversations"]) == (PER_HOUR * 10 + 3, 2, 2)
+    assert found["projects"] == [{"project": "hr", "requests": 2}, {"project": "legal", "requests": 1}]
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "103 requests of 2 people</strong> in 2 conversations since" in page
+    assert "By project: <bdi>hr</bdi> 2, <bdi>legal</bdi> 1." in page
+    assert "bob" not in page
+
+
 def test_one_that_recovers_says_since_when(
     rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
 ) -> None:
