@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -16,6 +15,7 @@ from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.call_tables import CallTablesOfDays
 from lake.queries.child_contexts import ChildContexts, add_late_contexts
+from lake.queries.comments import comment_of, members_of
 from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
 from lake.queries.latest_rows import each_once, latest_scores
 from lake.queries.ratings import (
@@ -241,7 +241,7 @@ def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
     compared = ("reference_match", "reference_similarity", "reference_status", "failed_part", "case_version")
     same = {name: row[name] for name in (*names, *compared)}
     return AnswerScore(
-        details=_object(row["details"]), is_backfill=bool(row["is_backfill"]), is_latest=is_latest, **same
+        details=members_of(row["details"]), is_backfill=bool(row["is_backfill"]), is_latest=is_latest, **same
     )
 
 
@@ -278,15 +278,5 @@ def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Tab
 
 def _signal(row: Mapping[str, Any]) -> AnswerSignal:
     names = ("signal_id", "signaled_at", "signal", "value", "confidence", "origin", "user_id")
-    details = _object(row["details"])
-    comment = (details or {}).get("comment")
-    same = {name: row[name] for name in names}
-    return AnswerSignal(comment=comment if isinstance(comment, str) else None, details=details, **same)
-
-
-def _object(text: str | None) -> dict[str, Any] | None:
-    try:
-        members = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
-    return members if isinstance(members, dict) else None
+    details = members_of(row["details"])
+    return AnswerSignal(comment=comment_of(details), details=details, **{name: row[name] for name in names})

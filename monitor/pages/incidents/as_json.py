@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from lake.queries.affected import Affected
+from lake.queries.comments import Comment
 from lake.spec.vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
@@ -111,6 +112,7 @@ class IncidentData(IncidentRow):
     changes: ChangesView | None
     evidence: EvidenceData | None
     affected: Affected | None
+    comments: Sequence[Comment]
     silences: Sequence[SilencedTime]
     releases: Sequence[Release]
     told: Sequence[Told] | None
@@ -136,6 +138,7 @@ def incident_data(view: IncidentView, earlier: Iterable[Found], others: Iterable
         changes=view.changes,
         evidence=_evidence(read.evidence) if read and read.evidence else None,
         affected=read.affected if read else None,
+        comments=read.comments if read else (),
         silences=[
             SilencedTime(one.silence.deployment, one.silence.metric, one.since, one.silence.until, one.silence.comment)
             for one in silenced

@@ -28,7 +28,7 @@ from monitor.pages.incidents.finding import (
     other_open_incidents,
 )
 from monitor.pages.incidents.log_rows import MOST
-from monitor.pages.incidents.view import IncidentView, Read, chosen_of, read_for, view_of
+from monitor.pages.incidents.view import MOST_COMMENTS, IncidentView, Read, chosen_of, read_for, view_of
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
@@ -115,6 +115,7 @@ class _IncidentPages:
             HOURS=HOURS,
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,
+            most_comments=MOST_COMMENTS,
         )
 
     def show_json(self, request: Request) -> Response:
@@ -180,10 +181,17 @@ class _IncidentPages:
         except HTTPException as error:
             # Who was woken sees what the snapshot knows.
             problem = str(error.detail)
-        if with_texts and read and read.evidence and read.evidence.pairs:
-            detail = f"{len(read.evidence.pairs)} answers of incident {found.incident.incident_id}, and earlier ones"
-            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, found.name, detail=detail)
+        if with_texts and read:
+            self._note_texts(seen, found, read)
         return seen, view_of(found, metric, batch, read), problem
+
+    def _note_texts(self, seen: Visible, found: Found, read: Read) -> None:
+        """Note in the audit log that texts were shown, if there were any."""
+        shown = len(read.evidence.pairs) if read.evidence else 0
+        if shown or read.comments:
+            detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
+            detail += f"; {len(read.comments)} comments" if read.comments else ""
+            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, found.name, detail=detail)
 
     def _seen(self, request: Request) -> Visible:
         return Visible.to(request, self._monitor.snapshot)

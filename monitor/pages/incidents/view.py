@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lake.queries.affected import Affected, affected
+from lake.queries.comments import Comment, newest_comments
 from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
@@ -23,6 +24,8 @@ from monitor.pages.incidents.metric_charts import MetricChart, chart_of
 from monitor.pages.news import sentence_of
 from monitor.service.monitor import Monitor
 
+MOST_COMMENTS = 5
+
 
 @dataclass(frozen=True)
 class Read:
@@ -30,6 +33,8 @@ class Read:
 
     evidence: Evidence | None
     affected: Affected
+    comments: Sequence[Comment]
+    """The newest ones on dislikes since it began; empty for who may not read texts."""
     differences: Sequence[TextDifference]
     """Of system prompts and tools; empty for who may not read texts."""
     deliveries: Sequence[AlertChange]
@@ -87,12 +92,14 @@ def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
 
 def read_for(monitor: Monitor, found: Found, chosen: AlertView, *, with_texts: bool) -> Read:
     """Read what the page shows beside the snapshot."""
-    lake = monitor.lake
+    lake, name = monitor.lake, deployment_of(found.name)
+    since, until = _period(chosen, found)
     return Read(
         evidence=read_evidence(lake, chosen, found, with_texts=with_texts),
-        affected=_affected(lake, chosen, found),
+        affected=affected(lake, name, since, until),
+        comments=newest_comments(lake, name, since, until, MOST_COMMENTS) if with_texts else (),
         differences=_differences(lake, found) if with_texts else (),
-        deliveries=read_deliveries(lake, deployment_of(found.name), found.incident),
+        deliveries=read_deliveries(lake, name, found.incident),
         silences=silences_of(monitor, found),
     )
 
@@ -103,11 +110,11 @@ def changes_of(found: Found) -> tuple[AroundOnset, AlertChange] | None:
     return next(((around, one) for around, one in looked if around is not None), None)
 
 
-def _affected(lake: Lake, chosen: AlertView, found: Found) -> Affected:
-    """Count who asked since it began, at most in the last 7 days of it."""
+def _period(chosen: AlertView, found: Found) -> tuple[datetime, datetime]:
+    """Give since and until when people are counted and comments are read: of a long incident its last 7 days."""
     until = found.incident.ended_at or found.now
     began = min(chosen.onset or found.incident.opened_at, until)
-    return affected(lake, deployment_of(found.name), max(began, until - DAYS), until)
+    return max(began, until - DAYS), until
 
 
 def _differences(lake: Lake, found: Found) -> Sequence[TextDifference]:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.schemas import USER_SIGNALS
 from monitor import Monitor, create_app
 from tests.monitor.conftest import NOW, ScoreColumns
 
@@ -17,6 +19,14 @@ def incident_id(monitor: Monitor, deployment: str = "rag-search") -> str:
     assert monitor.snapshot is not None
     (incident,) = monitor.snapshot.deployments[deployment].incidents
     return incident.incident_id
+
+
+def dislike(monitor: Monitor, number: int, comment: str, hours: int = 1, **columns: str) -> None:
+    """Write a dislike of rag-search with a comment, `number` minutes after so many hours ago."""
+    at = NOW - timedelta(hours=hours, minutes=-number)
+    row = {"signal_id": f"signal-{number}", "deployment": "rag-search", "signaled_at": at, "date": at.date()}
+    row |= {"signal": "dislike", "details": json.dumps({"comment": comment})} | columns
+    monitor.lake.table(USER_SIGNALS, "rag-search").append(USER_SIGNALS.rows([row]))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from monitor.pages.incidents.commands import commands_of
 from monitor.pages.incidents.finding import incident_of
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock
 from tests.monitor.pages.answers.payloads import PAYLOADS
-from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, dislike, incident_id
 
 GROUPS = {
     "on-call": {"deployments": ["rag-*"], "rights": ["texts", "act"]},
@@ -203,10 +203,11 @@ def test_a_field_that_cannot_be_used_is_refused(
 
 
 def test_without_texts_one_sees_scores_and_ids(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
+    dislike(monitor, 1, "my complaint")
     path = f"/incident?id={incident_id(monitor)}"
     for each in (path, path.replace("/incident?", "/incident.json?")):
         hidden, shown = (proxied.get(each, headers=of(groups)) for groups in ("watchers", "readers"))
-        for text in (GOOD, BAD, "days of leave"):
+        for text in (GOOD, BAD, "days of leave", "my complaint"):
             assert text not in hidden.text
             assert text in shown.text
         assert "answer-1-" in hidden.text

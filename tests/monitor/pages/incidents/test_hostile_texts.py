@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from lake.spec.schemas import ALERTS, INCIDENTS
+from lake.spec.schemas import ALERTS, INCIDENTS, USER_SIGNALS
 from lake.spec.vocabulary import AlertEvent, IncidentEvent
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
@@ -50,10 +51,15 @@ def add_rows(rows: ScoreColumns, lake: Lake, deployment: str, texts: list[str]) 
             place |= {"requested_at": at, "date": at.date()}
             value = (0.9 if left > 10 else 0.1) + 0.001 * number
             scored.append(place | {"value": value, "score_id": f"{left} {number}", "metric": metric})
-            logs.append(place | {"question": text, "answer": text})
+            asked = {"user_id": text[:300], "chat_id": text[:300], "project_id": text}
+            logs.append(place | asked | {"question": text, "answer": text})
     rows.scores(deployment, *scored)
     rows.logs(deployment, *logs)
-    for text in texts:
+    for number, text in enumerate(texts):
+        row = {"signal_id": f"{number}", "deployment": deployment, "date": NOW.date(), "response_id": text}
+        row |= {"signaled_at": NOW - timedelta(seconds=number + 1), "signal": "dislike"}
+        row |= {"details": _json_object("comment", text)}
+        lake.table(USER_SIGNALS, deployment).append(USER_SIGNALS.rows([row]))
         add_silence(lake, Silence(deployment=deployment, until=NOW + timedelta(hours=1), comment=text), NOW)
     mark_release(lake, Release(deployment, metric, NOW - timedelta(hours=60), texts[0]), NOW - timedelta(hours=61))
 
@@ -69,14 +75,12 @@ def add_what_became_of_it(lake: Lake, monitor: Monitor, deployment: str, texts: 
         lake.table(INCIDENTS, deployment).append(INCIDENTS.rows([row | {"who": text, "comment": text}]))
         sent = {"change_id": f"d{number}", "alert_id": alert.alert_id, "deployment": deployment, "metric": text}
         sent |= {"change": AlertEvent.UNDELIVERABLE, "changed_at": NOW, "reason": text}
-        details = '{"receiver": ' + _json(text) + "}"
+        details = _json_object("receiver", text)
         lake.table(ALERTS, deployment).append(ALERTS.rows([sent | {"metric_version": "1", "details": details}]))
 
 
-def _json(text: str) -> str:
-    import json
-
-    return json.dumps(text)
+def _json_object(key: str, text: str) -> str:
+    return json.dumps({key: text})
 
 
 def page_of(monitor: Monitor, deployment: str) -> str:

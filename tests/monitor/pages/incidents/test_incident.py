@@ -22,7 +22,7 @@ from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
 from monitor.pages.incidents.finding import earlier_incidents, listed_incidents
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
-from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, PER_HOUR, incident_id
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, PER_HOUR, dislike, incident_id
 
 
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
@@ -75,6 +75,25 @@ def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestCli
     assert "103 requests of 2 people</strong> in 2 conversations since" in page
     assert "By project: <bdi>hr</bdi> 2, <bdi>legal</bdi> 1." in page
     assert "bob" not in page
+
+
+def test_the_newest_comments_on_dislikes_stand_on_it(client: TestClient, monitor: Monitor) -> None:
+    """The newest first, five at most; not those of likes, of before the onset, or without a word."""
+    for number in range(7):
+        dislike(monitor, number, f"wrong leave {number}", response_id=f"answer-2-{number}")
+    dislike(monitor, 8, "all is well", signal="like")
+    dislike(monitor, 9, "an old complaint", hours=20)
+    dislike(monitor, 10, "  ")
+    dislike(monitor, 11, "", details="[")
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["comments"]
+    assert [one["text"] for one in found] == [f"wrong leave {number}" for number in (6, 5, 4, 3, 2)]
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "What people wrote since" in page
+    (link,) = re.findall(
+        r'<a href="(/answer\?[^"]*)">[^<]*</a></span> <span class="said" dir="auto">wrong leave 6', page
+    )
+    answer = client.get(link.replace("&amp;", "&"), follow_redirects=True)
+    assert BAD in answer.text
 
 
 def test_one_that_recovers_says_since_when(

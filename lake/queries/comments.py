@@ -1,0 +1,68 @@
+"""Comments that people wrote when they disliked an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lake.spec.schemas import USER_SIGNALS
+from lake.spec.table_spec import TIMESTAMP
+from lake.spec.vocabulary import Signal
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
+
+_READ = ("signal_id", "signaled_at", "response_id", "details")
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment on an answer; `response_id` is null where the client named no answer."""
+
+    signaled_at: datetime
+    response_id: str | None
+    text: str
+
+
+def newest_comments(
+    lake: Lake, deployment: str | None, since: datetime, until: datetime, most: int
+) -> tuple[Comment, ...]:
+    """Give the comments of dislikes from `since` on and before `until`, the newest first, at most so many."""
+    return tuple(islice(_comments(lake, deployment, since, until), most))
+
+
+def _comments(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> Iterator[Comment]:
+    # Partitions are of the days of the signals, so the latest day has the newest ones.
+    reader = DayReader(lake.table(USER_SIGNALS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
+    at = ds.field("signaled_at")
+    is_within = (at >= pa.scalar(since, TIMESTAMP)) & (at < pa.scalar(until, TIMESTAMP))
+    where = is_within & (ds.field("signal") == Signal.DISLIKE) & ds.field("details").is_valid()
+    for day in reader.days():
+        rows = reader.read(_READ, where, [day])
+        seen: set[str] = set()
+        for row in rows.sort_by([("signaled_at", "descending"), ("signal_id", "descending")]).to_pylist():
+            text = comment_of(members_of(row["details"]))
+            if text and text.strip() and row["signal_id"] not in seen:
+                seen.add(row["signal_id"])
+                yield Comment(row["signaled_at"], row["response_id"], text)
+
+
+def members_of(details: str | None) -> dict[str, Any] | None:
+    """Read the JSON object of a column `details`; None where it is none."""
+    try:
+        members = json.loads(details) if details else None
+    except (ValueError, RecursionError):
+        return None
+    return members if isinstance(members, dict) else None
+
+
+def comment_of(members: dict[str, Any] | None) -> str | None:
+    """Give the comment that came with a rating; None where there is none."""
+    comment = (members or {}).get("comment")
+    return comment if isinstance(comment, str) else None
