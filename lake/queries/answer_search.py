@@ -55,10 +55,11 @@ class AnswerFilter:
 
     `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
     is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
-    `words` is a text that the question or the answer contains, in upper
-    or lower case. `sort` is the name of a metric, None for the time of the request; answers without a value come last
-    in either direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests
-    asked, are searched too. Pages count from 1.
+    `words` is a text that the question or the answer contains, in upper or lower case. `user` is a `user_id` as it is
+    stored. `slower_than` bounds the duration in seconds, `cost_over` the price with all calls, both exclusively.
+    `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
+    direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests asked, are
+    searched too. Pages count from 1.
     """
 
     deployment: str | None
@@ -73,6 +74,10 @@ class AnswerFilter:
     failure: FailureKind | None = None
     id_part: str = ""
     words: str = ""
+    user: str = ""
+    model: str = ""
+    slower_than: float | None = None
+    cost_over: float | None = None
     sort: str | None = None
     ascending: bool = False
     page: int = 1
@@ -185,11 +190,19 @@ class _Search:
         return FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
 
     def _where(self) -> ds.Expression:
-        asked = ds.field("requested_at")
-        period = (asked >= pa.scalar(self._wanted.since, TIMESTAMP)) & (
-            asked < pa.scalar(self._wanted.until, TIMESTAMP)
-        )
-        return period & IS_ENTRY if self._wanted.entries_only else period
+        wanted, asked = self._wanted, ds.field("requested_at")
+        found = (asked >= pa.scalar(wanted.since, TIMESTAMP)) & (asked < pa.scalar(wanted.until, TIMESTAMP))
+        if wanted.entries_only:
+            found &= IS_ENTRY
+        if wanted.user:
+            found &= ds.field("user_id") == wanted.user
+        if wanted.model:
+            found &= ds.field("model") == wanted.model
+        if wanted.slower_than is not None:
+            found &= ds.field("duration_ms") > 1000 * wanted.slower_than
+        if wanted.cost_over is not None:
+            found &= ds.field("price") > wanted.cost_over
+        return found
 
     def _with_scores(self, rows: pa.Table, day: date) -> pa.Table:
         """Leave out the answers whose value is not within the bounds, and add the value that they are sorted by."""

@@ -57,6 +57,13 @@ class AnswerQuery:
     """Part of a response id or of an event id."""
     words: str = ""
     """Text that the question or the answer contains; for who may read texts."""
+    user: str = ""
+    """The user's id as the lake stores it; for who may read texts."""
+    model: str = ""
+    slower_than: float | None = None
+    """Only answers that took more seconds."""
+    cost_over: float | None = None
+    """Only answers that cost more, with all that they called."""
     sort: str = "time"
     """`time` or a metric."""
     order: str = "desc"
@@ -84,7 +91,7 @@ class AnswerQuery:
             raise BadQueryError(
                 f"A period has at most {MOST_DAYS} days: choose a later first day or an earlier last day"
             )
-        metric, below = fields.get("metric", ""), _number(fields, "below")
+        metric, below = fields.get("metric", ""), _number(fields, "below", "The limit of a score")
         if below is not None and not metric:
             raise BadQueryError("A score below a number needs a metric: choose one")
         return cls(
@@ -100,7 +107,11 @@ class AnswerQuery:
             status=_one_of(fields, "status", AnswerStatus),
             failure=_one_of(fields, "failure", FailureKind),
             id=fields.get("id", "").strip(),
-            words=_words(fields),
+            words=_text(fields, "words", "The words to search have"),
+            user=_text(fields, "user", "The id of a user has"),
+            model=_text(fields, "model", "The name of a model has"),
+            slower_than=_number(fields, "slower_than", "A limit in seconds"),
+            cost_over=_number(fields, "cost_over", "A limit of costs"),
             sort=fields.get("sort", metric if below is not None else "time"),
             order=_order(fields, "asc" if below is not None else "desc"),
             page=_page(fields),
@@ -121,6 +132,10 @@ class AnswerQuery:
             failure=self.failure,
             id_part=self.id,
             words=self.words,
+            user=self.user,
+            model=self.model,
+            slower_than=self.slower_than,
+            cost_over=self.cost_over,
             sort=None if self.sort == "time" else self.sort,
             ascending=self.order == "asc",
             page=self.page,
@@ -144,13 +159,17 @@ class AnswerQuery:
             "until": self.until.isoformat(),
             "start_time": self.start_time.isoformat() if self.start_time else "",
             "metric": self.metric,
-            "below": "" if self.below is None else f"{self.below:g}",
+            "below": _written(self.below),
             "rating": self.rating or "",
             "label": self.label or "",
             "status": self.status or "",
             "failure": self.failure or "",
             "id": self.id,
             "words": self.words,
+            "user": self.user,
+            "model": self.model,
+            "slower_than": _written(self.slower_than),
+            "cost_over": _written(self.cost_over),
             "sort": self.sort,
             "order": self.order,
             "page": "" if self.page == 1 else str(self.page),
@@ -187,23 +206,27 @@ def _time(fields: Mapping[str, str], name: str) -> datetime | None:
     return at
 
 
-def _number(fields: Mapping[str, str], name: str) -> float | None:
+def _number(fields: Mapping[str, str], name: str, what: str) -> float | None:
     if name not in fields:
         return None
     try:
         number = float(fields[name].replace(",", "."))
     except ValueError:
-        raise BadQueryError("The limit of a score is a number, such as 0.5") from None
+        number = math.nan
     if not math.isfinite(number):
-        raise BadQueryError("The limit of a score is a number, such as 0.5")
+        raise BadQueryError(f"{what} is a number, such as 0.5")
     return number
 
 
-def _words(fields: Mapping[str, str]) -> str:
-    words = fields.get("words", "")
-    if len(words) > _MOST_CHARACTERS:
-        raise BadQueryError(f"The words to search have at most {_MOST_CHARACTERS} characters")
-    return words
+def _written(number: float | None) -> str:
+    return "" if number is None else f"{number:g}"
+
+
+def _text(fields: Mapping[str, str], name: str, what: str) -> str:
+    text = fields.get(name, "")
+    if len(text) > _MOST_CHARACTERS:
+        raise BadQueryError(f"{what} at most {_MOST_CHARACTERS} characters")
+    return text
 
 
 def _one_of(fields: Mapping[str, str], name: str, words: type[WordT]) -> WordT | None:

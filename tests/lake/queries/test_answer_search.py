@@ -72,6 +72,9 @@ def test_an_answer_that_the_log_does_not_hold_is_not_empty(lake: Lake) -> None:
     assert sorted(found(lake, failure=FailureKind.EMPTY)) == ["empty", "older"]
 
 
+EXACT: dict[str, list[Any]] = {"user_id": ["u", "v"], "model": ["m"], "duration_ms": [500, 1000], "price": [0.0, 0.5]}
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
     """Rows of the three tables; lines may be twice, scores be made again, ratings come from several people."""
@@ -90,22 +93,19 @@ def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
             finish_reason=draw(st.sampled_from([None, "stop", "length", "content_filter", "tool_calls"])),
             question=draw(TEXTS),
             answer=draw(TEXTS),
+            **{name: draw(st.sampled_from([None, *values])) for name, values in EXACT.items()},
         )
         logs += [row] * draw(st.integers(1, 2))
         for made in range(draw(st.integers(0, 3))):
-            value, metric = (
-                draw(st.sampled_from([None, 0.1, 0.5, 0.5, 0.9])),
-                draw(st.sampled_from(["f", "g", "refusal"])),
-            )
+            value = draw(st.sampled_from([None, 0.1, 0.5, 0.5, 0.9]))
+            metric = draw(st.sampled_from(["f", "g", "refusal"]))
             later = at + draw(st.integers(0, 2)) * HOUR
             scores.append(score_row(f"e{number}", metric, value, at, scored_at=later, score_id=f"{number}-{made}"))
         for said in range(draw(st.integers(0, 3))):
             about = draw(st.sampled_from([f"r-e{number}", f"x{number}", f"e{number}"]))
             signal = draw(st.sampled_from(["like", "dislike", "regenerate", "right", "wrong"]))
-            origin, user = (
-                draw(st.sampled_from(["explicit", "implicit", "label"])),
-                draw(st.sampled_from([None, "u", "v"])),
-            )
+            origin = draw(st.sampled_from(["explicit", "implicit", "label"]))
+            user = draw(st.sampled_from([None, "u", "v"]))
             later = at + draw(st.integers(-1, 30)) * HOUR
             one = rating_row(about, signal, later, signal_id=f"{number}-{said}", origin=origin, user_id=user)
             signals.append(one)
@@ -128,6 +128,10 @@ def filters(draw: st.DrawFn) -> AnswerFilter:
         failure=draw(st.sampled_from([None, None, *FailureKind])),
         id_part=draw(st.sampled_from(["", "", "e1", "x"])),
         words=draw(st.just("") | st.text("aBéÉ.*%", max_size=2)),
+        user=draw(st.sampled_from(["", "", "u"])),
+        model=draw(st.sampled_from(["", "", "m"])),
+        slower_than=draw(st.sampled_from([None, None, 0.5, 1])),
+        cost_over=draw(st.sampled_from([None, None, 0, 0.5])),
         sort=draw(st.sampled_from([None, "f", "g"])),
         ascending=draw(st.booleans()),
         page=draw(st.integers(1, 2)),
@@ -145,14 +149,10 @@ def latest_values(scores: list[Any]) -> pd.DataFrame:
 
 def rating_of(row: pd.Series, signals: list[Any]) -> str:
     ids = {row["event_id"], row["response_id"], *(row["response_ids"] or ())}
-    said = [
-        one for one in signals
-        if one["response_id"] in ids and one["origin"] == "explicit"
-        and one["signal"] in {"like", "dislike"}
-    ]  # fmt: skip
-    latest = {
-        one["user_id"]: one["signal"] for one in sorted(said, key=lambda one: (one["signaled_at"], one["signal_id"]))
-    }
+    said = [one for one in signals if one["response_id"] in ids and one["origin"] == "explicit"]
+    said = [one for one in said if one["signal"] in {"like", "dislike"}]
+    ordered = sorted(said, key=lambda one: (one["signaled_at"], one["signal_id"]))
+    latest = {one["user_id"]: one["signal"] for one in ordered}
     return "disliked" if "dislike" in latest.values() else "liked" if latest else "none"
 
 
@@ -181,7 +181,8 @@ def failures_of(row: dict[str, Any], is_whole: bool) -> tuple[str, ...]:
 def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> pd.DataFrame:
     """All that match, in order, with their values, rating and status."""
     logs, scores, signals = rows
-    frame = pd.DataFrame(logs, columns=[*log_row(""), "origin", "error", "finish_reason"]).drop_duplicates("event_id")
+    columns = [*log_row(""), "origin", "error", "finish_reason", *EXACT]
+    frame = pd.DataFrame(logs, columns=columns).drop_duplicates("event_id")
     frame = frame.astype(object).where(frame.notna(), None)
     frame = frame.merge(latest_values(scores), "left", left_on="event_id", right_index=True)
     frame["rating"] = [rating_of(row, signals) for _, row in frame.iterrows()]
@@ -204,6 +205,12 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
         kept &= frame["state"] == wanted.status
     if wanted.failure:
         kept &= pd.Series([wanted.failure in some for some in frame["failures"]], frame.index, bool)
+    if wanted.slower_than is not None:
+        kept &= frame["duration_ms"].astype(float) > 1000 * wanted.slower_than
+    if wanted.cost_over is not None:
+        kept &= frame["price"].astype(float) > wanted.cost_over
+    kept &= frame["user_id"].eq(wanted.user) | (not wanted.user)
+    kept &= frame["model"].eq(wanted.model) | (not wanted.model)
     if wanted.words:
         texts = frame["question"].fillna("").str.lower() + "\0" + frame["answer"].fillna("").str.lower()
         kept &= texts.str.contains(wanted.words.lower(), regex=False)
@@ -249,8 +256,18 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
     """One of each kind, of answers of two days that differ in all that is asked for."""
     late = START + 30 * HOUR
     logs = [
-        log_row("e1", answer="One.", finish_reason="stop"),
-        log_row("e2", START + HOUR, response_ids=["x2", "r-e2"], question="Éa?", finish_reason="length"),
+        log_row("e1", answer="One.", finish_reason="stop", user_id="u", model="m", duration_ms=1500, price=0.2),
+        log_row(
+            "e2",
+            START + HOUR,
+            user_id="uu",
+            model="mm",
+            duration_ms=1000,
+            price=0.1,
+            response_ids=["x2", "r-e2"],
+            question="Éa?",
+            finish_reason="length",
+        ),
         log_row("e3", late, response_ids=None, status=500, answer=None),
         log_row("e4", late + HOUR, answer="", finish_reason="stop", error=REPAIRED),
         log_row("e5", late, is_entry=False),
@@ -285,6 +302,10 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
         {"id_part": "x2"},
         {"words": "éA"},
         {"words": "one", "rating": AnswerRating.LIKED},
+        {"user": "u"},
+        {"model": "m"},
+        {"slower_than": 1},
+        {"cost_over": 0.1},
         {"rating": AnswerRating.DISLIKED},
         {"label": AnswerLabel.WRONG},
         {"status": AnswerStatus.FAILED, "entries_only": False},
@@ -298,14 +319,8 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
 
 def test_a_row_says_what_a_list_needs(lake: Lake) -> None:
     """Texts are cut; the address is the date and event id within the deployment."""
-    said = {
-        "question": "Why? " * 100,
-        "answer": "Short.",
-        "model": "gpt",
-        "chat_id": "c",
-        "duration_ms": 5,
-        "price": 0.5,
-    }
+    said = {"question": "Why? " * 100, "answer": "Short.", "model": "gpt", "chat_id": "c"}
+    said |= {"duration_ms": 5, "price": 0.5}
     write(lake, [log_row("e", error="broken", **said)])
     (row,) = find_answers(lake, AnswerFilter("rag", START, START + HOUR)).rows
     assert (row.deployment, row.date, row.event_id, row.response_id) == ("rag", START.date(), "e", "r-e")

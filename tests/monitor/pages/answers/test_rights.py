@@ -54,13 +54,14 @@ def test_without_the_right_one_sees_scores_and_ids(client: TestClient, one_answe
     assert "shown to who may read the texts" in client.get(LISTS[0], headers=of("watchers")).text
 
 
-def test_without_the_right_words_cannot_be_searched(client: TestClient) -> None:
-    """Whether an answer has a word is a part of its text."""
+@pytest.mark.parametrize("field", ["words=gold", "user=ann"])
+def test_without_the_right_words_and_users_cannot_be_searched(client: TestClient, field: str) -> None:
+    """Whether an answer has a word is a part of its text, and who asked is nobody else's business."""
     for path in LISTS:
-        refused = client.get(f"{path}&words=gold", headers=of("watchers"))
+        refused = client.get(f"{path}&{field}", headers=of("watchers"))
         assert refused.status_code == 422
         assert "r1" not in refused.text
-        assert client.get(f"{path}&words=gold", headers=of("readers")).status_code == 200
+        assert client.get(f"{path}&{field}", headers=of("readers")).status_code == 200
 
 
 @pytest.mark.parametrize("word", ["gold", "zebra"])
