@@ -190,7 +190,7 @@ class _IncidentPages:
         shown = len(read.evidence.pairs) if read.evidence else 0
         if shown or read.comments:
             detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
-            detail += f"; {len(read.comments)} comments" if read.comments else ""
+            detail += f"; comments: {len(read.comments)}" if read.comments else ""
             self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, found.name, detail=detail)
 
     def _seen(self, request: Request) -> Visible:

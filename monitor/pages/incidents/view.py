@@ -25,6 +25,7 @@ from monitor.pages.news import sentence_of
 from monitor.service.monitor import Monitor
 
 MOST_COMMENTS = 5
+BEFORE_LIMIT = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,9 @@ def changes_of(found: Found) -> tuple[AroundOnset, AlertChange] | None:
 
 def _period(chosen: AlertView, found: Found) -> tuple[datetime, datetime]:
     """Give since and until when people are counted and comments are read: of a long incident its last 7 days."""
-    until = found.incident.ended_at or found.now
-    began = min(chosen.onset or found.incident.opened_at, until)
+    until, opened = found.incident.ended_at or found.now, found.incident.opened_at
+    # A limit is passed by what came before its alert.
+    began = min(opened - BEFORE_LIMIT if chosen.fired.is_floor else chosen.onset or opened, until)
     return max(began, until - DAYS), until
 
 

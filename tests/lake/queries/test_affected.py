@@ -27,14 +27,14 @@ def test_people_and_conversations_of_two_days_count_once(lake_of_each_kind: Lake
     _write(
         lake_of_each_kind,
         {"user_id": "ann", "chat_id": "a"},
-        {"user_id": "ann", "chat_id": "a", "requested_at": SINCE + timedelta(hours=3), "status": 500},
+        {"user_id": "ann", "chat_id": "a2", "requested_at": SINCE + timedelta(hours=3), "status": 500},
         {"user_id": "bob", "chat_id": "b", "requested_at": UNTIL - timedelta(microseconds=1)},
         {"requested_at": SINCE + timedelta(hours=4)},
         {"user_id": "cyd", "chat_id": "c", "requested_at": SINCE - timedelta(microseconds=1)},
         {"user_id": "cyd", "chat_id": "c", "requested_at": UNTIL},
     )
     found = affected(lake_of_each_kind, "hr", SINCE, UNTIL)
-    assert (found.requests, found.people, found.conversations, found.without_user) == (4, 2, 2, 1)
+    assert (found.requests, found.people, found.conversations, found.without_user) == (4, 2, 3, 1)
 
 
 def test_only_what_people_asked_counts(lake_of_each_kind: Lake) -> None:

@@ -21,12 +21,14 @@ def incident_id(monitor: Monitor, deployment: str = "rag-search") -> str:
     return incident.incident_id
 
 
-def dislike(monitor: Monitor, number: int, comment: str, hours: int = 1, **columns: str) -> None:
-    """Write a dislike of rag-search with a comment, `number` minutes after so many hours ago."""
+def dislike(
+    monitor: Monitor, number: int, comment: str, hours: int = 1, deployment: str = "rag-search", **columns: str
+) -> None:
+    """Write a dislike with a comment, `number` minutes after so many hours ago."""
     at = NOW - timedelta(hours=hours, minutes=-number)
-    row = {"signal_id": f"signal-{number}", "deployment": "rag-search", "signaled_at": at, "date": at.date()}
+    row = {"signal_id": f"signal-{number}", "deployment": deployment, "signaled_at": at, "date": at.date()}
     row |= {"signal": "dislike", "details": json.dumps({"comment": comment})} | columns
-    monitor.lake.table(USER_SIGNALS, "rag-search").append(USER_SIGNALS.rows([row]))
+    monitor.lake.table(USER_SIGNALS, deployment).append(USER_SIGNALS.rows([row]))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from monitor.alerting.controls.silences import Silence, add_silence, read_silenc
 from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of
 from monitor.pages.incidents.finding import incident_of
-from tests.monitor.conftest import NOW, STRANGE_NAME, Clock
+from tests.monitor.conftest import NOW, STRANGE_NAME, Clock, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, dislike, incident_id
 
@@ -215,6 +215,21 @@ def test_without_texts_one_sees_scores_and_ids(proxied: TestClient, monitor: Mon
     monitor.audit.write()
     read = lake.table(AUDIT).read().to_pylist()
     assert [(row["who"], row["action"], row["deployment"]) for row in read] == [("ann", "read_texts", "rag-search")] * 2
+
+
+def test_a_read_of_comments_alone_is_noted(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
+    """Of a limit there are no scores, and so no worst answers."""
+    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
+    ScoreColumns(lake).logs("rag-errors", *bad)
+    dislike(monitor, 1, "it is down", deployment="rag-errors")
+    monitor.refresh()
+    path = f"/incident?id={incident_id(monitor, 'rag-errors')}"
+    assert "it is down" in proxied.get(path, headers=of("readers")).text
+    assert "it is down" not in proxied.get(path, headers=of("watchers")).text
+    monitor.audit.write()
+    (row,) = lake.table(AUDIT).read().to_pylist()
+    assert (row["who"], row["action"], row["deployment"]) == ("ann", "read_texts", "rag-errors")
+    assert "comments: 1" in row["detail"]
 
 
 def test_without_access_everybody_on_loopback_acts(client: TestClient, monitor: Monitor, lake: Lake) -> None:

@@ -77,6 +77,15 @@ def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestCli
     assert "bob" not in page
 
 
+def test_of_a_long_incident_the_last_week_counts(client: TestClient, monitor: Monitor, clock: Clock) -> None:
+    clock.advance(days=7, hours=-5)
+    monitor.refresh()
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["affected"]
+    assert found["requests"] == PER_HOUR * 5
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert f"{PER_HOUR * 5} requests</strong>" in page
+
+
 def test_the_newest_comments_on_dislikes_stand_on_it(client: TestClient, monitor: Monitor) -> None:
     """The newest first, five at most; not those of likes, of before the onset, or without a word."""
     for number in range(7):
@@ -210,7 +219,10 @@ def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor,
         assert "share of failed requests" in page.text
         assert "a limit was passed" in page.text
         assert "Mark as a release" not in page.text
-        assert client.get(f"/incident.json?id={incident_id(monitor, 'rag')}").json()["evidence"] is None
+        found = client.get(f"/incident.json?id={incident_id(monitor, 'rag')}").json()
+        assert found["evidence"] is None
+        # Those of the hour before its alert, which it counts; the newest is of the present instant.
+        assert found["affected"]["requests"] == 59
 
 
 def test_the_list_has_open_incidents_first_and_none_of_long_ago(
