@@ -6,8 +6,9 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import boto3
@@ -27,6 +28,8 @@ HAS_MODELS = importlib.util.find_spec("torch") is not None
 # Without torch none of these can be imported.
 collect_ignore = [] if HAS_MODELS else ["evaluator/models", "evaluator/metrics/form/test_toxicity.py"]
 
+MONOTONIC = time.monotonic
+
 # A busy machine is no reason to fail.
 settings.register_profile("dialwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("dialwatch"), max_examples=20)
@@ -37,6 +40,14 @@ settings.load_profile("dialwatch" if os.environ.get("CI") else "quick")
 def pytest_configure(config: pytest.Config) -> None:
     """Watch every test of this process."""
     config.pluginmanager.register(ProcessGuard())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Fail a test that sets the clock of the whole process: a server in another thread could then sleep for hours."""
+    result = yield
+    assert time.monotonic is MONOTONIC, "this test replaces time.monotonic itself: replace its name in one module"
+    return result
 
 
 def pytest_report_header() -> str | None:

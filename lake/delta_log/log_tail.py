@@ -15,6 +15,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -61,7 +62,7 @@ class LogTail:
         """Given to the table when it was made."""
         self._last = snapshot.last_commit or files.read(self.version)
         """The bytes of the last commit that was read; None where the log does not have them any more."""
-        self._seen_at = time.monotonic()
+        self._seen_at = monotonic()
         """When that commit was last seen in its place."""
         self._transactions: dict[str, int | None] = {}
         self._added: OrderedDict[int, list[DataFile]] = OrderedDict()
@@ -72,7 +73,7 @@ class LogTail:
         if self._last is None or self._files.read(self.version) != self._last:
             self._seen_at = -math.inf
             return False
-        self._seen_at = time.monotonic()
+        self._seen_at = monotonic()
         return True
 
     def is_continued_by(self, later: LogTail) -> bool:
@@ -85,7 +86,7 @@ class LogTail:
     def follow(self) -> bool:
         """Read the commits that came since; False where the table must be opened again to know what is there."""
         commit = self._files.read(self.version + 1)
-        if commit is None and time.monotonic() - self._seen_at < self._files.trusted_seconds:
+        if commit is None and monotonic() - self._seen_at < self._files.trusted_seconds:
             return True
         if not self.is_same_log():
             return False

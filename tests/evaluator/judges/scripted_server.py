@@ -207,14 +207,15 @@ def serving() -> Iterator[Stage]:
     listener = socket.create_server(("127.0.0.1", 0))
     stage = Stage(f"http://127.0.0.1:{listener.getsockname()[1]}")
     server = _server(stage)
-    thread = Thread(target=server.run, args=([listener],))
+    thread = Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     wait_for(lambda: server.started)
     try:
         yield stage
     finally:
         server.should_exit = True
-        thread.join()
+        thread.join(60)
+        assert not thread.is_alive(), "the server does not end"
 
 
 def serve(port: int, seconds: float) -> None:

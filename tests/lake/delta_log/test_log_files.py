@@ -69,7 +69,7 @@ def test_the_table_of_a_state_is_read_from_a_copy_of_the_log(table: Table) -> No
 def test_a_log_without_news_is_trusted_for_a_minute(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within it a look asks for the next commit alone; then for the last known one too."""
     now, filesystem = [0.0], CountedFiles()
-    monkeypatch.setattr(log_tail.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(log_tail, "monotonic", lambda: now[0])
     files = StoreLogFiles(filesystem, table.uri, unused)
     tail = LogTail(files, opened(files), table.uri, PendingCommits())
     asked = []
