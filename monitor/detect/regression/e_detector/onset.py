@@ -88,6 +88,8 @@ def recurrence_of(starts: Times, sums: Floats, sign: float) -> Onset | None:
         if logs.max() > log_best:
             day, length = np.unravel_index(np.argmax(logs), logs.shape)
             log_best, best = float(logs.max()), (begin, int(day), (int(length) + 1) * slot)
+    if not np.isfinite(total):
+        return None  # no hours of the day tell of it
     candidates = 24 // slot * (_MOST_HOURS // slot) * (int(starts[-1] - starts[0]) // _DAY + 1)
     staying = _of_begins(starts, sums, sign)
     log_factor = total - np.log(candidates) + np.log(_RECURRING) - (_log_sum(staying) - np.log(staying.shape[1]))

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lake.spec.vocabulary import OnsetKind
@@ -67,6 +67,7 @@ def test_two_falls_that_were_repaired_do_not_recur() -> None:
     st.sampled_from([60_000_000, 900_000_000, 3_600_000_000, 86_400_000_000]),
     st.booleans(),
 )
+@example([(1, 0.0, 1.0), (1, 1.0, 1.0), (1533, 0.0, 1.0), (4, 0.0, 1.0)], 3_600_000_000, False)
 def test_any_batches_have_an_onset_in_order_or_none(
     batches: list[tuple[int, float, float]], length: int, is_fall: bool
 ) -> None:
