@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -11,6 +10,7 @@ from typing import Any
 from evaluator.datasets import DatasetReport, details_of, read_rows, worst_places
 from evaluator.metrics import metric_named
 from lake.queries.answer_details import AnswerContext, AnswerDetails, AnswerScore
+from lake.queries.comments import members_of
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.tables.storage import Storage
@@ -114,7 +114,7 @@ def _score(metric: str, row: Mapping[str, Any], details: str | None, report: Dat
         value=row.get(metric),
         reason=row.get(f"{metric}_reason"),
         judge=None,
-        details=_members(details),
+        details=members_of(details),
         direction=about.about.direction,
         low=None,
         high=None,
@@ -133,14 +133,6 @@ def _contexts(row: Mapping[str, Any]) -> list[AnswerContext]:
         AnswerContext(rank, text, title, None, None, title)
         for rank, (text, title) in enumerate(zip(texts, titles, strict=True), 1)
     ]
-
-
-def _members(details: str | None) -> Mapping[str, Any] | None:
-    try:
-        members = json.loads(details or "null")
-    except (ValueError, RecursionError):
-        return None
-    return members if isinstance(members, dict) else None
 
 
 def _text(value: object) -> str | None:

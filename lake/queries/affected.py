@@ -1,4 +1,4 @@
-"""Who asked a deployment within a period: requests, conversations, people and projects, counted. No user is named."""
+"""Counts of who asked a deployment within a period: requests, conversations, people, projects; no user is named."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import ENTRY_COLUMNS, IS_ENTRY
+from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, Period, within
 from lake.tables.lake import Lake
 
 MOST_PROJECTS = 5
-_READ = tuple(dict.fromkeys(("event_id", "requested_at", "user_id", "chat_id", "project_id", *ENTRY_COLUMNS)))
+_READ = tuple(
+    dict.fromkeys(("event_id", "requested_at", "ingested_at", "user_id", "chat_id", "project_id", *ENTRY_COLUMNS))
+)
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,14 @@ class Affected:
 def affected(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> Affected:
     """Count the entries of a deployment from `since` on and before `until`, a day at a time."""
     reader = DayReader(lake.table(PARSED_LOGS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
-    asked = ds.field("requested_at")
-    where = IS_ENTRY & (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP))
+    where = IS_ENTRY & within("requested_at", since, until)
     people: set[str] = set()
     conversations: set[str] = set()
     projects: Counter[str] = Counter()
     requests = without_user = 0
     for day in reader.days():
-        rows = reader.read(_READ, where, [day], Period(since, until))
-        requests += pc.count_distinct(rows["event_id"]).as_py()
+        rows = each_once(reader.read(_READ, where, [day], Period(since, until)))
+        requests += rows.num_rows
         without_user += rows["user_id"].null_count
         people.update(_known(rows["user_id"]))
         conversations.update(_known(rows["chat_id"]))

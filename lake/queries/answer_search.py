@@ -29,7 +29,7 @@ from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, wi
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import REFUSAL, FailureKind
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, Period, within
 from lake.tables.lake import Lake
 
 EXCERPT_CHARACTERS = 200
@@ -190,8 +190,8 @@ class _Search:
         return FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
 
     def _where(self) -> ds.Expression:
-        wanted, asked = self._wanted, ds.field("requested_at")
-        found = (asked >= pa.scalar(wanted.since, TIMESTAMP)) & (asked < pa.scalar(wanted.until, TIMESTAMP))
+        wanted = self._wanted
+        found = within("requested_at", wanted.since, wanted.until)
         if wanted.entries_only:
             found &= IS_ENTRY
         if wanted.user:

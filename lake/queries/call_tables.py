@@ -11,9 +11,8 @@ import pyarrow.dataset as ds
 
 from lake.queries.recent_children import INDEX_COLUMNS, IS_CHILD, RecentChildren
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.table_spec import TIMESTAMP
 from lake.store.store_errors import TableError
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, Period, within
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
 
@@ -125,9 +124,8 @@ class CallTablesOfDays:
 
 def between(since: datetime, until: datetime) -> ds.Expression:
     """Give what lets through the rows that were requested in a time, the end left out."""
-    asked, day = ds.field("requested_at"), ds.field("date")
-    where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP))
-    return where & (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
+    day = ds.field("date")
+    return within("requested_at", since, until) & (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
 
 
 def _together(columns: Sequence[str], tables: Iterable[tuple[str | None, pa.Table]]) -> pa.Table:

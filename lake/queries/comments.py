@@ -9,13 +9,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.spec.schemas import USER_SIGNALS
-from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import Signal
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, within
 from lake.tables.lake import Lake
 
 _READ = ("signal_id", "signaled_at", "response_id", "details")
@@ -40,9 +38,8 @@ def newest_comments(
 def _comments(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> Iterator[Comment]:
     # Partitions are of the days of the signals, so the latest day has the newest ones.
     reader = DayReader(lake.table(USER_SIGNALS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
-    at = ds.field("signaled_at")
-    is_within = (at >= pa.scalar(since, TIMESTAMP)) & (at < pa.scalar(until, TIMESTAMP))
-    where = is_within & (ds.field("signal") == Signal.DISLIKE) & ds.field("details").is_valid()
+    where = within("signaled_at", since, until)
+    where &= (ds.field("signal") == Signal.DISLIKE) & ds.field("details").is_valid()
     for day in reader.days():
         rows = reader.read(_READ, where, [day])
         seen: set[str] = set()

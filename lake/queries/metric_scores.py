@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.spec.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, Period, within
 from lake.tables.lake import Lake
 
 _PLACE = ("date", "event_id", "response_id", "requested_at")
@@ -35,12 +35,8 @@ def metric_scores(
     """
     period = Period(since, until)
     reader = DayReader(lake.table(SCORES, deployment), since.astimezone(UTC).date(), _last_day(until))
-    asked = ds.field("requested_at")
     where = (
-        (ds.field("metric") == metric)
-        & (ds.field("metric_version") == version)
-        & (asked >= pa.scalar(since, TIMESTAMP))
-        & (asked < pa.scalar(until, TIMESTAMP))
+        (ds.field("metric") == metric) & (ds.field("metric_version") == version) & within("requested_at", since, until)
     )
     parts, found = [_SCORED.empty_table()], 0
     for day in reader.days():

@@ -17,8 +17,7 @@ from lake.queries.answer_rows import IS_ENTRY
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS, SCORES
-from lake.spec.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader, Period, map_at_once
+from lake.tables.day_reading import DayReader, Period, map_at_once, within
 from lake.tables.lake import Lake
 
 _FOUND = ("event_id", "requested_at", "ingested_at", "chat_id")
@@ -51,7 +50,7 @@ def callers(
     lake: Lake, deployments: Sequence[str | None], since: datetime, until: datetime
 ) -> dict[str | None, frozenset[str]]:
     """Give for each of these deployments the other ones that called it within a period, where there are any."""
-    where = ds.field("parent_deployment").is_valid() & _within(since, until)
+    where = ds.field("parent_deployment").is_valid() & within("requested_at", since, until)
     period = Period(since, until)
 
     def of_one(name: str | None) -> frozenset[str]:
@@ -76,7 +75,7 @@ def sampled_answers(
     logs = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
     scores = DayReader(lake.table(SCORES, deployment), first, last)
     called = {name: DayReader(lake.table(PARSED_LOGS, name), first, last + _DAY) for name in callees}
-    where = IS_ENTRY & _within(since, until)
+    where = IS_ENTRY & within("requested_at", since, until)
     for day in sorted(logs.days()):
         found = each_once(logs.read(_FOUND, where, [day], Period(since, until)))
         ids = _sampled(found, most)
@@ -107,11 +106,6 @@ def request_of_answer(lake: Lake, deployment: str, day: date, event_id: str, cal
     calls = each_once(called.read_rows(["trace_id"], [rows[0]["trace_id"]], _REQUEST, period=period)).to_pylist()
     last = max(calls, key=lambda one: (one["requested_at"], one["event_id"]), default=None)
     return None if last is None else last["request_body"]
-
-
-def _within(since: datetime, until: datetime) -> ds.Expression:
-    asked = ds.field("requested_at")
-    return (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP))
 
 
 def _sampled(rows: pa.Table, most: int) -> list[str]:

@@ -7,7 +7,6 @@ decide; where these do not, the signal is joined with none.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import IS_RATABLE, RATABLE_COLUMNS
+from lake.queries.comments import members_of
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import Signal, SignalOrigin
@@ -356,11 +356,7 @@ def _agrees(answer: _Answer, signal: Mapping[str, Any]) -> bool:
 
 def _named(signal: Mapping[str, Any]) -> str | None:
     """Give the row that a signal names; what a client sent with a rating is not asked."""
-    if signal["origin"] not in (SignalOrigin.IMPLICIT, SignalOrigin.LABEL) or not signal["details"]:
+    if signal["origin"] not in (SignalOrigin.IMPLICIT, SignalOrigin.LABEL):
         return None
-    try:
-        details = json.loads(signal["details"])
-    except (ValueError, RecursionError):
-        return None
-    named = details.get("event_id") if isinstance(details, dict) else None
+    named = (members_of(signal["details"]) or {}).get("event_id")
     return named if isinstance(named, str) and named else None

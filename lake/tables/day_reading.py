@@ -49,6 +49,12 @@ class Period:
     until: datetime
 
 
+def within(column: str, since: datetime, until: datetime) -> ds.Expression:
+    """Say which rows have a time in `column` from `since` on and before `until`."""
+    at = ds.field(column)
+    return (at >= pa.scalar(since, TIMESTAMP)) & (at < pa.scalar(until, TIMESTAMP))
+
+
 class DayReader:
     """Rows of a table with `date` from `first` to `last`, both included, as the table is when it is first read.
 

@@ -16,6 +16,7 @@ from dialwatch.commands.ground_truth.cases import JsonOption, NamedDeploymentOpt
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time, past_moment
+from lake.queries.comments import comment_of, members_of
 from lake.spec.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -154,10 +155,6 @@ def _why(answer: BadAnswer) -> Iterable[str]:
 
 def _comments(signals: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     for signal in signals:
-        try:
-            details = json.loads(signal["details"] or "{}")
-        except (ValueError, RecursionError):
-            continue
-        comment = details.get("comment") if isinstance(details, dict) else None
-        if isinstance(comment, str) and comment.strip():
+        comment = comment_of(members_of(signal["details"]))
+        if comment and comment.strip():
             yield f'{in_one_line(signal["user_id"] or "somebody")}: "{in_one_line(comment, _COMMENT)}"'

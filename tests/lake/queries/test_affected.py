@@ -51,6 +51,8 @@ def test_only_what_people_asked_counts(lake_of_each_kind: Lake) -> None:
 def test_projects_with_the_most_requests_come_first(lake_of_each_kind: Lake) -> None:
     projects = [name for number, name in enumerate("abcdefg", 1) for _ in range(number)]
     _write(lake_of_each_kind, {}, *({"project_id": name} for name in projects))
+    # A line that was written twice is one request.
+    _write(lake_of_each_kind, {"event_id": "28", "project_id": "g"})
     found = affected(lake_of_each_kind, "hr", SINCE, UNTIL).projects
     assert found[0] == ProjectRequests("g", 7)
     assert [one.requests for one in found] == [7, 6, 5, 4, 3]

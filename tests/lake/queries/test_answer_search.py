@@ -320,8 +320,7 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
 def test_a_row_says_what_a_list_needs(lake: Lake) -> None:
     """Texts are cut; the address is the date and event id within the deployment."""
     said = {"question": "Why? " * 100, "answer": "Short.", "model": "gpt", "chat_id": "c"}
-    said |= {"duration_ms": 5, "price": 0.5}
-    write(lake, [log_row("e", error="broken", **said)])
+    write(lake, [log_row("e", error="broken", duration_ms=5, price=0.5, **said)])
     (row,) = find_answers(lake, AnswerFilter("rag", START, START + HOUR)).rows
     assert (row.deployment, row.date, row.event_id, row.response_id) == ("rag", START.date(), "e", "r-e")
     assert row.question == ("Why? " * 40)[:199] + "…"
