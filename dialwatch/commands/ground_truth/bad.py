@@ -16,7 +16,6 @@ from dialwatch.commands.ground_truth.cases import JsonOption, NamedDeploymentOpt
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time, past_moment
-from lake.queries.comments import comment_of, members_of
 from lake.spec.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -154,6 +153,8 @@ def _why(answer: BadAnswer) -> Iterable[str]:
 
 
 def _comments(signals: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    from lake.queries.comments import comment_of, members_of
+
     for signal in signals:
         comment = comment_of(members_of(signal["details"]))
         if comment and comment.strip():
