@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from annotated_types import Ge, Gt
 from pydantic import BeforeValidator, model_validator
 
+from lake.spec.families import Families
 from monitor.access.settings import AccessSettings
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.limits import FloorSettings
@@ -30,6 +32,11 @@ def _zone(value: Any) -> ZoneInfo:
         raise ValueError(f"{value!r} is no time zone: give a name like Europe/Berlin, Asia/Kathmandu or UTC") from None
 
 
+def _versions(value: Any) -> Any:
+    # YAML reads `off` as false.
+    return {False: "off", True: "auto"}[value] if isinstance(value, bool) else value
+
+
 class MonitorSettings(Section):
     """How often to read the lake, what a regression is, where alerts go. Times are in seconds; `5m` is one too."""
 
@@ -46,6 +53,12 @@ class MonitorSettings(Section):
     most_label_values: Annotated[int, Ge(1)] = 100
     """Words of signals, and status codes, with series of their own in `/metrics`; `dialwatch_other_label_values` counts
     how many are in `other`."""
+    versions: Annotated[Literal["auto", "off"] | dict[str, tuple[str, ...]], BeforeValidator(_versions), COMMON] = (
+        "auto"
+    )
+    """Which deployments are [versions of one application](detector.md#new-versions): `auto`, those whose ids differ in
+    the version at their end (`help__1.0.0`, `help__1.1.0`); `off`, none; or families by name, each with its
+    deployments, the oldest first (`{help: [help-v1, help-v2]}`), beside those by their ids."""
     regression: RegressionSettings = RegressionSettings()
     floors: FloorSettings = FloorSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
@@ -59,6 +72,20 @@ class MonitorSettings(Section):
     silences: tuple[Silence, ...] = ()
     access: AccessSettings | Literal["none"] | None = None
     """Who may see the pages. None: everybody, and then the pages are for loopback alone; `none`: everybody."""
+
+    @model_validator(mode="after")
+    def _each_is_of_one_family(self) -> Self:
+        named = self.versions if isinstance(self.versions, dict) else {}
+        each = Counter(deployment for deployments in named.values() for deployment in deployments)
+        twice = [deployment for deployment, count in each.items() if count > 1]
+        if twice:
+            raise ValueError(f"monitor.versions names the deployment {twice[0]!r} twice: name it once, in one family")
+        return self
+
+    @property
+    def families(self) -> Families:
+        """Which deployments are versions of one application."""
+        return Families(self.versions if isinstance(self.versions, dict) else {}, by_id=self.versions != "off")
 
     @model_validator(mode="after")
     def _sends_nothing_in_the_clear(self) -> Self:

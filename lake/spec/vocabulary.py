@@ -340,11 +340,15 @@ class Tier(StrEnum):
 
 
 class OnsetKind(StrEnum):
-    """`onset` in `alerts.details`: how a regression began, at once, gradually, or in the same hours of each day."""
+    """`onset` in `alerts.details`: how a regression began.
+
+    At once, gradually, in the same hours of each day, or with the first answer of a new version.
+    """
 
     SUDDEN = "sudden"
     GRADUAL = "gradual"
     RECURRING = "recurring"
+    RELEASE = "release"
 
 
 class AlertVerdict(StrEnum):

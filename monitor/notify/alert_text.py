@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
+from lake.spec.families import Families
 from lake.spec.metric_names import metric_name
-from lake.spec.vocabulary import DISLIKES, AlertEvent, AlertVerdict, Tier
+from lake.spec.vocabulary import DISLIKES, AlertEvent, AlertVerdict, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import told
 from monitor.detect.regression import NewClass, SegmentChange
@@ -44,6 +45,7 @@ def _summary(change: AlertChange) -> str:
         )
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
+    what = f"{change.key.deployment}{_worse_version(change)}: {metric_name(change.key.metric)}"
     judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
     part = _part_that_fell(change)
     if part is None:
@@ -52,6 +54,14 @@ def _summary(change: AlertChange) -> str:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
     failed = "" if judge else _failed_most(change.details.failed_parts)
     return f"{what} {_moved(change)} {moved} {brief_onset(change)}{judge}{failed}"
+
+
+def _worse_version(change: AlertChange) -> str:
+    """Say that a version answers worse than the one before it; nothing of a fall that did not come with a release."""
+    older = change.details.older_version
+    if older is None or change.details.onset != OnsetKind.RELEASE:
+        return ""
+    return f" answers worse than {Families.short_name(older, change.key.deployment)}"
 
 
 def _failed_most(failed: Mapping[FailedPart, int]) -> str:
@@ -97,6 +107,8 @@ def _firing(change: AlertChange) -> list[str]:
         f"Where: deployment {key.deployment}, all of its {which} answers; metric {key.metric}, version "
         f"{key.metric_version}.",
     ]
+    if details.older_version is not None:
+        lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
     if change.changed_at > change.fired_at:
         lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
     lines += _segments(details)

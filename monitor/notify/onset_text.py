@@ -40,6 +40,8 @@ class OnsetWords:
         if kind == OnsetKind.RECURRING and hours is not None:
             day = f"{'about ' if width >= _DAY else ''}{self._day(at)}"
             return f"each day between {hours[0]} and {hours[1]} UTC, since {day}"
+        if kind == OnsetKind.RELEASE:
+            return f"since its first answer, {self._moment(at)}"
         begin = f"since {about}{self._rounded(_nearest_hour(at) if width >= _HOUR else at, width)}"
         return f"gradually, {begin}" if kind == OnsetKind.GRADUAL else begin
 

@@ -182,7 +182,7 @@ class Monitor:
     def _begin(self, without: Sequence[str | None] = ()) -> None:
         """Begin with what was saved, but not of the deployments in `without`."""
         self._ingest = Ingest(self._tables, self.settings, self._failures, self._clock())
-        self._keeper = StateKeeper(self._ingest, self._lake, self.settings.regression, self._failures, without)
+        self._keeper = StateKeeper(self._ingest, self._lake, self.settings, self._failures, without)
         self._recorder = AlertRecorder(
             self._lake,
             self._ingest,

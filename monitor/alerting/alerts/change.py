@@ -44,6 +44,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     onset: OnsetKind | None = None
     onset_hours: tuple[int, int] | None = None
     """How it began; of a recurring one, from and until which hour of the day (UTC, 1 to 24). None in older rows."""
+    older_version: str | None = None
+    """Of a new version: the deployment, an older one, whose reference it began with."""
     drop: float | None = None
     drop_lower: float | None = None
     drop_upper: float | None = None

@@ -119,6 +119,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             since_latest=reading.since_latest,
             onset=reading.onset,
             onset_hours=reading.onset_hours,
+            older_version=reading.older_version,
             drop=reading.drop,
             drop_lower=reading.drop_lower,
             drop_upper=reading.drop_upper,

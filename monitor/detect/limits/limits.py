@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.spec.answer_kinds import answer_kind_of
+from lake.spec.families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, Floor, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.judge_drift import changes_of_judges
 from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
-from monitor.detect.limits.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
+from monitor.detect.limits.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes, replaced_by_newer
 from monitor.detect.limits.replays import changes_of_replays
 from monitor.detect.limits.results import FloorChange, FloorReading
 from monitor.detect.limits.settings import FloorSettings
@@ -77,8 +78,9 @@ class Floors:
     its rows are left out until all of them come again. An alert that is open stays so.
     """
 
-    def __init__(self, settings: FloorSettings) -> None:
+    def __init__(self, settings: FloorSettings, families: Families | None = None) -> None:
         self._settings = settings
+        self._families = families or Families()
         self._counts: dict[str, Counts] = defaultdict(Counts)
         self._no_data = NoDataDetector()
         self.stopped = StoppedStreams("is a limit that is not checked")
@@ -226,7 +228,8 @@ class Floors:
     def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
         answered = {name: one.request_times for name, one in self._counts.items() if one.answered_since is not None}
-        found = self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now)
+        replaced = replaced_by_newer(answered, self._families)
+        found = self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now, replaced)
         for name, error in self._no_data.errors.items():
             self._stop(name, Floor.NO_DATA, error)
         return found

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lake.spec.families import Families
 from lake.spec.vocabulary import AlertEvent, Floor
 from monitor.detect.limits.minute_counts import Numbers
 from monitor.detect.limits.results import FloorChange, FloorDetails
@@ -82,7 +83,7 @@ class NoDataDetector:
     (`RequestTimes.usual_pause`). It is measured up to the newest request of any deployment, so that a collector that
     is behind or down silences none of them. Where all are silent it is measured up to now, and one alert stands for
     all. It is over with the next request, or after four weeks. What should have fired more than three days ago does not
-    fire any more.
+    fire any more. A version of an application is not silent where a newer one has later requests.
     """
 
     def __init__(self) -> None:
@@ -96,14 +97,18 @@ class NoDataDetector:
         factor_of: Callable[[str], float | None],
         opened: Mapping[str, datetime],
         now: datetime,
+        replaced: Mapping[str, str] | None = None,
     ) -> list[FloorChange]:
-        """Give what begins or ends; `opened` says when the alerts fired that are open."""
+        """Give what begins or ends; `opened` says when the alerts fired that are open, `replaced` by which version."""
+        newer = replaced or {}
         self.errors = {}
         lasts = self._of_each(request_times, lambda name: request_times[name].until)
         newest = max(lasts.values(), default=now)
-        over = [change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now))]
+        over = [
+            change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now, newer.get(name)))
+        ]
         due = self._of_each(
-            (name for name in lasts if name not in opened),
+            (name for name in lasts if name not in opened and name not in newer),
             lambda name: _due(name, request_times[name], factor_of(name), lasts[name], newest, now),
         )
         firing = _one_for_all_silent(due, opened, newest)
@@ -123,6 +128,20 @@ class NoDataDetector:
             if value is not None:
                 found[name] = value
         return found
+
+
+def replaced_by_newer(request_times: Mapping[str, RequestTimes], families: Families) -> dict[str, str]:
+    """Return the deployments that had their last request before a newer version had one, with that version."""
+    found: dict[str, str] = {}
+    for members in families.of(request_times):
+        latest: tuple[datetime, str] | None = None
+        for name in reversed(members):
+            until = request_times[name].until
+            if until is not None and latest is not None and latest[0] > until:
+                found[name] = latest[1]
+            if until is not None and (latest is None or until > latest[0]):
+                latest = until, name
+    return found
 
 
 def _due(
@@ -159,9 +178,12 @@ def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newes
     return FloorChange(name, Floor.NO_DATA, AlertEvent.FIRING, last + limit, reason, since=last, details=details)
 
 
-def _over(name: str, fired: datetime, last: datetime | None, now: datetime) -> FloorChange | None:
+def _over(name: str, fired: datetime, last: datetime | None, now: datetime, newer: str | None) -> FloorChange | None:
     if last is not None and last > fired:
         return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again")
+    if newer is not None:
+        reason = f"requests go to {newer}, a newer version"
+        return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, now, reason)
     if now - fired > HISTORY:
         return FloorChange(
             name, Floor.NO_DATA, AlertEvent.RESOLVED, fired + HISTORY, "no request for four weeks: none is expected"

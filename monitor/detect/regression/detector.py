@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -10,25 +11,22 @@ from typing import Literal
 import numpy as np
 
 from lake.spec.vocabulary import Tier
-from monitor.detect.regression.arrays import Floats, Integers, Times, moment
+from monitor.detect.regression.arrays import Floats, Integers, moment
 from monitor.detect.regression.baselines import Baselines, bets_of
 from monitor.detect.regression.e_detector.alarm import Alarm
 from monitor.detect.regression.e_detector.bets import ALL
 from monitor.detect.regression.e_detector.betting import Interval, mean_interval, weighted_mean
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
-from monitor.detect.regression.e_detector.power import DetectionPower
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning
 from monitor.detect.regression.observations import Observation, Observations
 from monitor.detect.regression.reading import Reading, Status
+from monitor.detect.regression.recent import Recent, Sensitivity
 from monitor.detect.regression.recovery import Recovery
 from monitor.detect.regression.segments.classes import TrafficClasses
 from monitor.detect.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
 from monitor.detect.regression.segments.others import is_of, names_with_worst_class
 from monitor.detect.regression.settings import RegressionSettings
 
-_DROP, _SMALL_DROP = 0.1, 0.05
-_SOON = timedelta(days=7)
-_LONGEST = timedelta(days=36_525)
 _AT_ONCE = 1 << 14
 """Conversations."""
 _TOLD_FOR = timedelta(days=7) // timedelta(microseconds=1)
@@ -60,9 +58,7 @@ class Detector:
     _may_page: bool
     _baselines: Baselines
     _classes: TrafficClasses
-    _window: Observations
-    _batch_starts: Times
-    _batch_sizes: Integers
+    _recent: Recent
     _worse: Alarm
     _better: Alarm
     _log_page_threshold: float
@@ -80,8 +76,7 @@ class Detector:
         self._may_page = may_page
         self._baselines = Baselines(settings)
         self._classes = TrafficClasses()
-        self._window = Observations.of([])
-        self._batch_starts, self._batch_sizes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.intp)
+        self._recent = Recent(settings)
         self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
         self._log_page_threshold = settings.log_page_threshold
         self._history = BatchHistory()
@@ -91,6 +86,19 @@ class Detector:
         self._new_class = None
         self._recovery = None
         self._reading = None
+
+    @classmethod
+    def of_new_version(cls, older: Detector) -> Detector:
+        """Return one that begins with the reference of an older version, and without evidence.
+
+        The batches of the older version stay in its history, so that a fall may have begun between the two.
+        """
+        settings = older._settings
+        made = cls(settings, may_page=older._may_page)
+        parts = older._baselines, older._classes, older._history
+        # There are no copies of the settings: they are those of all detectors.
+        made._baselines, made._classes, made._history = deepcopy(parts, {id(settings): settings})
+        return made
 
     @property
     def status(self) -> Status:
@@ -140,7 +148,7 @@ class Detector:
 
         That is so where the 95 % interval of their mean is below the baseline, of the segment that fell or of all.
         """
-        since, level = self._window.since(at), self._baselines.baseline
+        since, level = self._recent.conversations.since(at), self._baselines.baseline
         mine = np.ones(len(since), dtype=np.bool_)
         if self._fallen != ALL:
             mine, level = self._baselines.numbers(since) == self._fallen, float(self._baselines.levels[self._fallen])
@@ -150,7 +158,7 @@ class Detector:
 
     def mean_below(self, quality: float, at: datetime) -> Interval | None:
         """Give the mean of the latest conversations from then on, where its 95 % interval is below a quality."""
-        since = self._window.since(at)
+        since = self._recent.conversations.since(at)
         found = mean_interval(since.values[-_LATEST:], since.weights[-_LATEST:]) if since else None
         return found if found is not None and found.upper < quality else None
 
@@ -194,17 +202,11 @@ class Detector:
                 done += self._better.take(rises.between(done, taken), baselines.segments)[0]
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
-        self._remember(run)
+        self._recent.add(run)
         reading = self._reading_after(changed, run.starts[-1])
         if self._worse.is_on and self._recovery is None and self._change is not None:
             self._recovery = self._recovery_from(self._change)
         return taken, reading
-
-    def _remember(self, run: Observations) -> None:
-        kept = self._settings.reference_observations
-        self._window = self._window.joined(run, kept)
-        self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:].copy()
-        self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:].copy()
 
     def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
         if changed == "off":
@@ -229,7 +231,7 @@ class Detector:
 
     def _recovery_from(self, change: ChangePoint) -> Recovery | None:
         """Begin to look for a recovery, once the mean of what fell is known from enough conversations; None before."""
-        baselines, since = self._baselines, self._window.since(change.level_from)
+        baselines, since = self._baselines, self._recent.conversations.since(change.level_from)
         mine = np.ones(len(since), dtype=np.bool_)
         mean = baselines.mean
         if self._fallen != ALL:
@@ -261,18 +263,23 @@ class Detector:
         if told is None or baselines.mean is None:
             return None
         number = told.number + baselines.segments
-        mine = baselines.numbers(self._window) == number
+        mine = baselines.numbers(self._recent.conversations) == number
         mean = baselines.references[number].mean or 0.0
         return NewClass(baselines.names[number], float(mine.mean()), mean, baselines.mean)
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
         baselines = self._baselines
-        window = mean_interval(self._window.values, self._window.weights) if self._window else None
-        since = None if mean_from is None else self._window.since(mean_from.level_from)
+        window = (
+            mean_interval(self._recent.conversations.values, self._recent.conversations.weights)
+            if self._recent.conversations
+            else None
+        )
+        since = None if mean_from is None else self._recent.conversations.since(mean_from.level_from)
         changed = mean_interval(since.values, since.weights) if since else None
         known = baselines.interval if changed else None
-        sight = self._sight()
-        parts = self._split(since or self._window)
+        is_learning, is_watching = self.status is Status.LEARNING, self.status is Status.WATCHING
+        sensitivity = self._recent.sensitivity(baselines) if is_watching else Sensitivity()
+        parts = self._split(since or self._recent.conversations)
         shown = parts if parts and len(parts.segments) > 1 else Decomposition(())
         settings = self._settings
         return Reading(
@@ -280,11 +287,11 @@ class Detector:
             tier=self._tier,
             reference_observations=baselines.whole.observations,
             reference_needed=self._settings.reference_observations,
-            learning_left=self._learning_left(),
+            learning_left=self._recent.learning_left(baselines) if is_learning else None,
             reference_mean=baselines.mean,
             baseline=baselines.baseline,
             can_fire=bool((baselines.levels > 0.0).any()),
-            observations=len(self._window),
+            observations=len(self._recent.conversations),
             mean=window.mean if window else None,
             mean_lower=window.lower if window else None,
             mean_upper=window.upper if window else None,
@@ -292,7 +299,7 @@ class Detector:
             log_threshold=self._settings.log_threshold,
             log_page_threshold=self._log_page_threshold,
             false_alarm_every=settings.page_every if self._tier == Tier.PAGE else settings.false_alarm_every,
-            latest=moment(int(self._window.at[-1])) if self._window else None,
+            latest=self._recent.latest,
             since=began.at if began else None,
             since_earliest=began.earliest if began else None,
             since_latest=began.latest if began else None,
@@ -307,10 +314,10 @@ class Detector:
             drop_upper=known.upper - changed.lower if known and changed else None,
             recovering_since=self._recovery.since if self._recovery else None,
             improved=self._better.is_on,
-            smallest_drop=sight.smallest_drop,
-            delay=sight.delay,
-            small_delay=sight.small_delay,
-            small_conversations=sight.small_conversations,
+            smallest_drop=sensitivity.smallest_drop,
+            delay=sensitivity.delay,
+            small_delay=sensitivity.small_delay,
+            small_conversations=sensitivity.small_conversations,
             within=parts.within if parts else None,
             mix=parts.mix if parts else None,
             segments=shown.segments,
@@ -342,58 +349,4 @@ class Detector:
     def _not_learned(self) -> int:
         if self.status is Status.LEARNING:
             return 0
-        return int(np.isnan(self._levels).sum())
-
-    @property
-    def _levels(self) -> Floats:
-        """Baseline of each observation of the window."""
-        return np.asarray(self._baselines.levels[self._baselines.numbers(self._window)])
-
-    @property
-    def _watched_for(self) -> timedelta:
-        """From the first remembered batch to the last."""
-        return moment(int(self._batch_starts[-1])) - moment(int(self._batch_starts[0]))
-
-    def _learning_left(self) -> timedelta | None:
-        if self.status is not Status.LEARNING or len(self._batch_sizes) < 2:
-            return None
-        observed = self._baselines.whole.observations
-        missing = max(0, self._settings.reference_observations - observed)
-        by_count = _repeated(self._watched_for + self._settings.batch, missing / observed)
-        return max(by_count, self._settings.reference_time - self._watched_for)
-
-    def _sight(self) -> _Sight:
-        mean = self._baselines.mean
-        if self.status is not Status.WATCHING or mean is None:
-            return _Sight()
-        watched = self._levels > 0.0
-        if not watched.any():
-            return _Sight()
-        # Hours without a conversation are no batches, but they pass.
-        batch = max(self._watched_for / max(1, len(self._batch_sizes) - 1), self._settings.batch)
-        threshold = self._settings.log_threshold + (np.log(2.0) if self._baselines.segments > 1 else 0.0)
-        per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
-        values, weights = self._window.values[watched], self._window.weights[watched]
-        power = DetectionPower(values, weights, self._levels[watched], per_batch, threshold)
-        delay, small_delay = power.delay(mean - _DROP), power.delay(mean - _SMALL_DROP)
-        return _Sight(
-            power.smallest_drop(mean, _SOON / batch),
-            _repeated(batch, delay) if np.isfinite(delay) else None,
-            _repeated(batch, small_delay) if np.isfinite(small_delay) else None,
-            small_delay * float(np.mean(self._batch_sizes)) if np.isfinite(small_delay) else None,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sight:
-    """What of a `Reading` says how soon a drop would be found."""
-
-    smallest_drop: float | None = None
-    delay: timedelta | None = None
-    small_delay: timedelta | None = None
-    small_conversations: float | None = None
-
-
-def _repeated(span: timedelta, times: float) -> timedelta:
-    """Give it so many times, a century at most: after a first score of the year 1 batches seem centuries apart."""
-    return span * min(times, _LONGEST / span)
+        return int(np.isnan(self._recent.levels(self._baselines)).sum())

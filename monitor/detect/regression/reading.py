@@ -126,6 +126,8 @@ class Reading:
     kept: bool = False
     """Whether its alert alone says that it is regressed: computed anew, as with other settings, it is not."""
 
+    older_version: str | None = None
+    """The deployment, an older version, whose reference it began with; None where it learned its own alone."""
     new_class: NewClass | None = None
     """The new class of traffic that alone is worse than what the reference has: a warning, no regression."""
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import numpy as np
+
+from lake.spec.vocabulary import OnsetKind
+from monitor.detect.regression.arrays import Integers, Times, begins_of, sizes_of
 from monitor.detect.regression.batches.batches import Batches
 from monitor.detect.regression.batches.worst_answers import WorstByBatch
 from monitor.detect.regression.detector import Detector
-from monitor.detect.regression.reading import StreamKey
+from monitor.detect.regression.observations import Observations
+from monitor.detect.regression.reading import Reading, Status, StreamKey
 from monitor.detect.regression.scale import Scale
+from monitor.detect.regression.settings import RegressionSettings
 
 
 @dataclass
 class Stream:
     """What is known of the scores of one key and scale, by proposed cases or not."""
 
+    settings: RegressionSettings
     by_proposed: bool
     batches: Batches
     detector: Detector
@@ -29,7 +37,69 @@ class Stream:
     """Times of the marked ones that it has passed, in microseconds since 1970."""
     last_start: int | None = None
     """Start of the last batch that was closed, in microseconds since 1970."""
+    older_version: str | None = None
+    """The deployment, an older version, whose reference it began with."""
     worst: WorstByBatch = field(default_factory=WorstByBatch.empty)
+
+    @classmethod
+    def new(cls, settings: RegressionSettings, by_proposed: bool, first: datetime, now: datetime) -> Stream:
+        """Return one without scores; what is found by proposed cases is never a page."""
+        batches, detector = Batches(settings.batch, settings.grace), Detector(settings, may_page=not by_proposed)
+        return cls(settings, by_proposed, batches, detector, first, first, now)
+
+    def take(
+        self, found: Observations, starts: Times, marks: Times, streams: Integers
+    ) -> Iterator[tuple[int, Reading]]:
+        """Take in batches, with when each starts and the number of streams of the fleet; see `Detector.changes`.
+
+        After each of the `marks` of releases a new detector learns the reference anew.
+        """
+        passed = np.searchsorted(marks, starts, side="right")
+        begins = begins_of(passed)
+        self.last_start = int(starts[-1])
+        for first, size in zip(begins.tolist(), sizes_of(begins, len(passed)).tolist(), strict=True):
+            if passed[first] > len(self.releases):
+                self.detector = Detector(self.settings, may_page=not self.by_proposed)
+                self.older_version, self.releases = None, tuple(marks[: passed[first]].tolist())
+            run = found.between(first, first + size)
+            for place, reading in self.detector.changes(run, streams[first : first + size]):
+                yield first + place, reading
+
+    def still_worse(self, mean: float, tolerance: float, since: datetime) -> Reading | None:
+        """Return the reading, regressed, where the latest conversations since then are worse than a mean of before.
+
+        That is so where the 95 % interval of their mean is lower by more than the tolerance. None where it is not.
+        """
+        found = None if self.first > since else self.detector.mean_below(mean - tolerance, since)
+        if found is None:
+            return None
+        return replace(
+            self.detector.reading,
+            status=Status.REGRESSED,
+            since_mean=found.mean,
+            since_lower=found.lower,
+            since_upper=found.upper,
+            reference_mean=mean,
+            baseline=mean - tolerance,
+            drop=mean - found.mean,
+            drop_lower=None,
+            drop_upper=None,
+            kept=True,
+        )
+
+    def reading_on(self, scale: Scale, reading: Reading) -> Reading:
+        """Return a reading of its detector in the metric's own values, with what the stream alone knows.
+
+        A fall that may have begun with the first answer of a new version began then: most falls come with a release.
+        """
+        shown = replace(reading, by_proposed=self.by_proposed, older_version=self.older_version).on(scale)
+        ends = shown.since, shown.since_earliest, shown.since_latest
+        if self.older_version is None or None in ends or shown.onset is OnsetKind.RECURRING:
+            return shown
+        first, (since, earliest, latest) = self.first, (max(end, self.first) for end in ends if end is not None)
+        if earliest == first:
+            return replace(shown, since=first, since_earliest=first, since_latest=first, onset=OnsetKind.RELEASE)
+        return replace(shown, since=since, since_earliest=earliest, since_latest=latest)
 
 
 @dataclass

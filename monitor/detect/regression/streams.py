@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
+from lake.spec.families import Families
 from lake.spec.vocabulary import AlertEvent, Tier
-from monitor.detect.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
-from monitor.detect.regression.batches.batches import Batches, ClosedBatches
+from monitor.detect.regression.arrays import Times, microseconds, moment
+from monitor.detect.regression.batches.batches import ClosedBatches
 from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows
 from monitor.detect.regression.detector import Detector
 from monitor.detect.regression.reading import Reading, Status, StreamKey, Transition
@@ -24,6 +25,7 @@ from monitor.detect.regression.stopped import StoppedStreams, StreamName, by_met
 from monitor.detect.regression.stream import Stream, StreamsState
 
 logger = logging.getLogger(__name__)
+_Place = tuple[StreamKey, Scale, bool]
 _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
 """Of two readings the one that says more is the stream's."""
 
@@ -55,17 +57,24 @@ class Streams:
     - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
       and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
+    - A new version of an application (`Families`) begins with the reference of its newest older version that has one by
+      then, so that its first answer is watched.
     - A metric in which an error arises stops, and the others go on: what its detectors know may be the half of a batch,
       so it is dropped. What was found before stays found. New rows are left out (`stopped`) until all rows come again.
 
     Not safe for use by several threads at once.
     """
 
-    def __init__(self, settings: RegressionSettings, releases: Releases | None = None) -> None:
+    def __init__(
+        self, settings: RegressionSettings, releases: Releases | None = None, families: Families | None = None
+    ) -> None:
         self._settings = settings
         self._releases = releases or Releases()
-        self._streams: dict[tuple[StreamKey, Scale, bool], Stream] = {}
+        self._families = families or Families()
+        self._streams: dict[_Place, Stream] = {}
         """By key, scale, and whether the scores rest on proposed cases."""
+        self._versions: dict[str, set[str]] = {}
+        """Deployments by family."""
         self._grouper = ScoreGrouper(settings.segment_by)
         self._firing: dict[StreamKey, set[bool]] = {}
         """In which scores of a stream there is a regression: those by proposed cases, the others."""
@@ -123,12 +132,17 @@ class Streams:
             now = self._dropped.get(place[0].of_metric, (now, now))[1]
         stream = self._streams.get(place)
         if stream is None:
-            batches, detector = Batches(self._settings.batch, self._settings.grace), self._detector(place[2])
-            stream = Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
+            stream = Stream.new(self._settings, place[2], stream_rows.first, now)
             self._streams[place] = stream
+            self._know_version(place[0].deployment)
         stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
         stream.last_added_at = now
         stream.batches.add(stream_rows.rows)
+
+    def _know_version(self, deployment: str) -> None:
+        version = self._families.version_of(deployment)
+        if version is not None:
+            self._versions.setdefault(version.family, set()).add(deployment)
 
     def advance(self, now: datetime) -> list[Transition]:
         """Close batches; returns what began or ended since the last call, in order of time.
@@ -156,13 +170,36 @@ class Streams:
             try:
                 closed = stream.batches.close(self._watermark(key, scale, now))
                 if closed is not None:
-                    self._closed.add(key.deployment)
+                    if stream.last_start is None:
+                        found.extend(self._begin_with_older(place, stream, begun))
                     # One by one: what was found before an error stays.
-                    found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
-                    self._log_beyond(key, stream.detector)
+                    found.extend(self._advance(key, scale, stream, closed, begun))
             except Exception as error:
                 self._stop(key.of_metric, error)
         self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
+
+    def _begin_with_older(self, place: _Place, stream: Stream, begun: Times) -> Iterator[tuple[Transition, bool]]:
+        """Have the stream of a new version begin with the reference of the newest older one that has a reference.
+
+        That of when its first batch begins: the batches of the older ones before that are closed first.
+        """
+        key, scale, by_proposed = place
+        version = self._families.version_of(key.deployment)
+        for name in self._families.older(key.deployment, self._versions[version.family] if version else ()):
+            older_place = replace(key, deployment=name), scale, by_proposed
+            older = self._streams.get(older_place)
+            if older is None or older.first >= stream.first:
+                continue
+            try:
+                closed = older.batches.close(stream.first + self._settings.grace)
+                if closed is not None:
+                    yield from self._advance(older_place[0], scale, older, closed, begun)
+            except Exception as error:
+                self._stop(older_place[0].of_metric, error)
+                continue
+            if older.detector.status is not Status.LEARNING:
+                stream.detector, stream.older_version = Detector.of_new_version(older.detector), name
+                return
 
     def take_closed(self) -> set[str]:
         """Give, once, the deployments of which batches were closed."""
@@ -178,6 +215,8 @@ class Streams:
     def restore(self, state: StreamsState) -> None:
         """Go on with what was kept of a deployment's streams."""
         self._streams |= state.streams
+        for key, _, _ in state.streams:
+            self._know_version(key.deployment)
         self._firing |= state.firing
 
     def forget(self, deployment: str) -> None:
@@ -221,7 +260,7 @@ class Streams:
             readings: list[Reading] = []
             for stream in streams:
                 try:
-                    readings.append(self._reading(stream, scale))
+                    readings.append(stream.reading_on(scale, stream.detector.reading))
                 except Exception as error:
                     self._stop(key.of_metric, error)
             if readings and self.stopped.takes_rows(key.of_metric):
@@ -253,56 +292,21 @@ class Streams:
         where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
         `known_at`, by the clock: then the reference of before says nothing.
         """
-        if (newest := self._newest().get(key)) is None:
+        newest = self._newest().get(key)
+        if newest is None or self.has_release_after(key, known_at):
             return None
         scale, streams = newest
-        found = (self._still_worse(key, scale, one, reference_mean, since, known_at) for one in streams)
+        mean, tolerance = scale.quality(reference_mean), self._settings.tolerance
         try:
-            return next((one for one in found if one is not None), None)
+            found = (one.still_worse(mean, tolerance, since) for one in streams)
+            return next((one.on(scale) for one in found if one is not None), None)
         except Exception as error:
             self._stop(key.of_metric, error)
             return None
 
-    def _still_worse(
-        self,
-        key: StreamKey,
-        scale: Scale,
-        stream: Stream,
-        reference_mean: float,
-        since: datetime,
-        known_at: datetime,
-    ) -> Reading | None:
-        if stream.first > since or self.has_release_after(key, known_at):
-            return None
-        level = scale.quality(reference_mean) - self._settings.tolerance
-        found = stream.detector.mean_below(level, since)
-        if found is None:
-            return None
-        here, drop = stream.detector.reading, level + self._settings.tolerance - found.mean
-        kept = replace(
-            here,
-            status=Status.REGRESSED,
-            since_mean=found.mean,
-            since_lower=found.lower,
-            since_upper=found.upper,
-            reference_mean=scale.quality(reference_mean),
-            baseline=level,
-            drop=drop,
-            drop_lower=None,
-            drop_upper=None,
-            kept=True,
-        )
-        return kept.on(scale)
-
     def _stop(self, metric: StreamName, error: Exception) -> None:
         self.forget_metrics(metric[0], {metric[1]})
         self.stopped.stop(metric, error)
-
-    def _detector(self, by_proposed: bool) -> Detector:
-        return Detector(self._settings, may_page=not by_proposed)
-
-    def _reading(self, stream: Stream, scale: Scale) -> Reading:
-        return replace(stream.detector.reading, by_proposed=stream.by_proposed).on(scale)
 
     def _of_scale(self, key: StreamKey, scale: Scale) -> list[Stream]:
         """Give the streams of one range, that of proposed cases last, without one that is long silent."""
@@ -334,33 +338,22 @@ class Streams:
 
     def _advance(
         self, key: StreamKey, scale: Scale, stream: Stream, closed: ClosedBatches, begun: Times
-    ) -> Iterator[Transition]:
+    ) -> Iterator[tuple[Transition, bool]]:
+        """Take in batches; gives what begins or ends, and whether the scale is reversed."""
+        self._closed.add(key.deployment)
         worst = stream.worst.followed_by(closed.worst)
         stream.worst = worst.of_latest()
-        for place, reading in self._take(key, stream, closed, np.maximum(np.searchsorted(begun, closed.ends), 1)):
+        starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
+        marks, streams = self._releases.of(key.deployment, key.metric), np.searchsorted(begun, closed.ends)
+        for place, reading in stream.take(closed.observations, starts, marks, np.maximum(streams, 1)):
             change: AlertEvent = AlertEvent.FIRING if reading.status is Status.REGRESSED else AlertEvent.RESOLVED
             end = closed.ends[place]
             known = worst.where(worst.ends <= end).of_latest()
             since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))
             answers = tuple((answer, scale.value(quality)) for answer, quality in since.worst())
-            shown = replace(reading, by_proposed=stream.by_proposed).on(scale)
-            yield Transition(key, change, moment(int(end)), shown, answers)
-
-    def _take(
-        self, key: StreamKey, stream: Stream, closed: ClosedBatches, streams: Integers
-    ) -> Iterator[tuple[int, Reading]]:
-        starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
-        marks = self._releases.of(key.deployment, key.metric)
-        passed = np.searchsorted(marks, starts, side="right")
-        begins = begins_of(passed)
-        stream.last_start = int(starts[-1])
-        for first, size in zip(begins.tolist(), sizes_of(begins, len(passed)).tolist(), strict=True):
-            if passed[first] > len(stream.releases):
-                stream.detector = self._detector(stream.by_proposed)
-                stream.releases = tuple(marks[: passed[first]].tolist())
-            run = closed.observations.between(first, first + size)
-            for place, reading in stream.detector.changes(run, streams[first : first + size]):
-                yield first + place, reading
+            shown = stream.reading_on(scale, reading)
+            yield Transition(key, change, moment(int(end)), shown, answers), scale.is_reversed
+        self._log_beyond(key, stream.detector)
 
     def _log_beyond(self, key: StreamKey, detector: Detector) -> None:
         for name in sorted(detector.beyond.keys() - self._logged):

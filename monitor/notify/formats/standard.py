@@ -59,6 +59,8 @@ class WebhookData(msgspec.Struct, frozen=True):
     onset: OnsetKind | None
     onset_hours: tuple[int, int] | None
     """How it began; of a recurring one, from and until which hour of the day (UTC)."""
+    older_version: str | None
+    """Of a new version: the deployment, an older one, whose reference it began with."""
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
@@ -209,6 +211,7 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         since_latest=details.since_latest,
         onset=details.onset,
         onset_hours=details.onset_hours,
+        older_version=details.older_version,
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,

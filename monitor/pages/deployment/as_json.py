@@ -47,6 +47,7 @@ class LatestConversations:
     """What the detector has in its window; `since` is when a drop began, `since_mean` the mean as it is then.
 
     `onset` is how it began; if it recurs, `onset_hours` are from and until which hour of the day (UTC).
+    `older_version` is the deployment, an older version, whose reference it began with.
     """
 
     conversations: int
@@ -58,6 +59,7 @@ class LatestConversations:
     since_latest: datetime | None
     onset: OnsetKind | None
     onset_hours: tuple[int, int] | None
+    older_version: str | None
     since_mean: float | None
     segments: Sequence[SegmentChange]
 
@@ -225,6 +227,7 @@ def _latest(reading: Reading) -> LatestConversations:
         since_latest=reading.since_latest,
         onset=reading.onset,
         onset_hours=reading.onset_hours,
+        older_version=reading.older_version,
         since_mean=reading.since_mean,
         segments=reading.segments,
     )

@@ -18,9 +18,9 @@ from lake.spec.table_spec import TableSpec
 from lake.store.store_errors import TableError
 from lake.tables.lake import Lake
 from lake.tables.single_row import SingleRow, UnreadableTableError
-from monitor.detect.regression import RegressionSettings
 from monitor.service.ingest.codec import StateError, decode, encode
 from monitor.service.ingest.state_classes import FORMAT, state_classes
+from monitor.settings import MonitorSettings
 
 _OF_NO_STATE = frozenset({"page_every"})
 """Settings that nothing of the state depends on."""
@@ -46,10 +46,10 @@ class Checkpoints:
     Not safe for use by several threads at once.
     """
 
-    def __init__(self, lake: Lake, settings: RegressionSettings) -> None:
+    def __init__(self, lake: Lake, settings: MonitorSettings) -> None:
         self._lake = lake
         self._settings = _digest(settings)
-        self._classes = state_classes(settings)
+        self._classes = state_classes(settings.regression)
         self._rows: dict[tuple[str, str | None], SingleRow] = {}
 
     def load(self, spec: TableSpec, deployment: str | None) -> Checkpoint | None:
@@ -129,6 +129,6 @@ class Checkpoints:
         return self._rows[place]
 
 
-def _digest(settings: RegressionSettings) -> str:
-    text = settings.model_dump_json(exclude=set(_OF_NO_STATE))
+def _digest(settings: MonitorSettings) -> str:
+    text = settings.regression.model_dump_json(exclude=set(_OF_NO_STATE)) + json.dumps(settings.versions)
     return hashlib.sha256(text.encode()).hexdigest()

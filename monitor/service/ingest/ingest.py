@@ -62,7 +62,7 @@ class Ingest:
         self._kept_since = (now - KEPT).date()
         self.new_answers = NewRows(lake, ds.field("date") >= self._kept_since, self._kept_since)
         self.ratings = Ratings(settings.regression.batch, settings.regression.grace)
-        self._regression = settings.regression
+        self._settings = settings
         self._releases = Releases()
         self._has_scores = False
         self._relearning = Relearning("relearn_streams")
@@ -70,8 +70,8 @@ class Ingest:
         self._relearning_floors = Relearning("relearn_floors")
         self.relearned_at: dict[tuple[str, str], datetime] = {}
         """When the streams of a deployment's metric, alone, last began to learn anew after an error."""
-        self.streams = Streams(settings.regression)
-        self.floors = Floors(settings.floors)
+        self.streams = self._new_streams()
+        self.floors = Floors(settings.floors, settings.families)
         self.judges = JudgeDriftDetectors(settings.regression.tolerance)
         self.silences = Silences(settings.silences)
         self.incidents = IncidentLog(lake)
@@ -81,6 +81,9 @@ class Ingest:
         """Deployments one of whose tables was replaced; None is of the root."""
         self.has_new_releases = False
         """Then only an `Ingest` that begins anew comes to the right readings."""
+
+    def _new_streams(self) -> Streams:
+        return Streams(self._settings.regression, self._releases, self._settings.families)
 
     def open(self, deployments: Sequence[str | None]) -> None:
         """Open the tables of deployments, so that all of them can be looked at together."""
@@ -188,7 +191,7 @@ class Ingest:
             self._releases = self._releases.with_rows(rows)
             self.has_new_releases = self._has_scores
             if not self._has_scores:
-                self.streams = Streams(self._regression, self._releases)
+                self.streams = self._new_streams()
 
         self._read_one(RELEASES, None, RELEASE_COLUMNS, releases, now)
 

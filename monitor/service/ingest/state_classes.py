@@ -34,6 +34,7 @@ from monitor.detect.regression.judgement import Shift
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reading import Reading, Status, StreamKey
+from monitor.detect.regression.recent import Recent
 from monitor.detect.regression.recovery import Recovery
 from monitor.detect.regression.reference import Reference
 from monitor.detect.regression.scale import Scale
@@ -90,6 +91,7 @@ _CLASSES = (
     OnsetKind,
     PeriodSums,
     Reading,
+    Recent,
     Recovery,
     Reference,
     ReplayStats,

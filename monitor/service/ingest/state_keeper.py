@@ -17,7 +17,6 @@ from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.alert_stats import AlertStats
-from monitor.detect.regression import RegressionSettings
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.service.health.failures import RESTORED, SAVED, Failures
 from monitor.service.ingest.checkpoints import Checkpoint, Checkpoints
@@ -26,6 +25,7 @@ from monitor.service.ingest.ingest import Ingest
 from monitor.service.ingest.kept_state import KeptState
 from monitor.service.ingest.relearning import stopped_of
 from monitor.service.snapshot import DeploymentState
+from monitor.settings import MonitorSettings
 from runtime.clocks import SKEW
 
 _OF_DEPLOYMENT = (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, REPLAYS)
@@ -56,7 +56,7 @@ class StateKeeper:
         self,
         ingest: Ingest,
         lake: Lake,
-        settings: RegressionSettings,
+        settings: MonitorSettings,
         failures: Failures,
         without: Sequence[str | None],
     ) -> None:
@@ -64,7 +64,7 @@ class StateKeeper:
         self._ingest = ingest
         self._failures = failures
         self._checkpoints = Checkpoints(lake, settings)
-        self._every: timedelta = settings.batch
+        self._every: timedelta = settings.regression.batch
         self._without = set(without)
         self._known: set[str | None] = set()
         self._has_root = False
