@@ -33,8 +33,11 @@ _YEAR, _CHANGE = timedelta(days=365), timedelta(days=30)
 _LONGEST_FALL = timedelta(days=60)
 
 
-def rows_of(traffic: Traffic) -> pa.Table:
-    """Rows of `scores`, those of the same question with the same `question_key` where the table has one."""
+def rows_of(traffic: Traffic, releases: Sequence[float] = ()) -> pa.Table:
+    """Rows of `scores`, those of the same question with the same `question_key` where the table has one.
+
+    With each of the `releases`, in hours, they are of a new version of the application.
+    """
     number = len(traffic.at)
     at = pa.array(int(BEGIN.timestamp() * 1e6) + (traffic.at * 3.6e9).astype(np.int64))
     moments = at.cast(pa.timestamp("us", "UTC"))
@@ -45,7 +48,7 @@ def rows_of(traffic: Traffic) -> pa.Table:
         "response_id": pa.array(ids),
         "chat_id": pa.array(traffic.chats.astype(str)),
         "question_key": pa.array(traffic.questions.astype(str)),
-        "deployment": _always("app", number),
+        "deployment": _versions(traffic, releases),
         "date": moments.cast(pa.date32()),
         "requested_at": moments,
         "scored_at": moments,
@@ -68,15 +71,20 @@ def _always(value: str | float, times: int) -> pa.Array:
     return pa.array([value]).take(pa.array(np.zeros(times, dtype=np.int32)))
 
 
-def alarms_of(traffic: Traffic, settings: RegressionSettings) -> list[Transition]:
-    """Read all of a stream and give what its detector found."""
+def _versions(traffic: Traffic, releases: Sequence[float]) -> pa.Array:
+    names = pa.array([f"app__1.{number}.0" for number in range(len(releases) + 1)])
+    return names.take(pa.array(np.searchsorted(releases, traffic.at, side="right")))
+
+
+def alarms_of(traffic: Traffic, settings: RegressionSettings, releases: Sequence[float] = ()) -> list[Transition]:
+    """Read all of a stream, or of the versions of an application, and give what was found."""
     streams = Streams(settings)
-    table = rows_of(traffic)
+    table = rows_of(traffic, releases)
     end = BEGIN + timedelta(hours=math.ceil(float(traffic.at.max())) + 2)
     streams.add(table, end)
     found = streams.advance(end)
-    if streams.stopped:
-        raise RuntimeError(f"a stream has stopped: {streams.stopped}")
+    if streams.stopped.errors:
+        raise RuntimeError(f"a stream has stopped: {streams.stopped.errors}")
     return found
 
 
@@ -111,7 +119,12 @@ def count(found: Sequence[Sequence[Transition]], length: timedelta) -> Count:
     for stream in found:
         since: datetime | None = None
         has_paged = 0
+        version = ""
         for one in stream:
+            if since is not None and one.key.deployment != version:
+                # What is open of a version that is over ends with it.
+                in_alarm, since = in_alarm + (one.at - since), None
+            version = one.key.deployment
             if one.change == AlertEvent.FIRING:
                 warnings += since is None
                 has_paged += one.reading.tier == Tier.PAGE
@@ -140,8 +153,11 @@ def delay(found: Sequence[Transition], tier: Tier) -> float:
     return math.inf
 
 
-def laws(first: int, streams: int, days: int, only: Sequence[str], settings: RegressionSettings) -> Iterator[list[str]]:
-    """Give the row of each law."""
+def laws(
+    first: int, streams: int, days: int, only: Sequence[str], settings: RegressionSettings, releases: int = 0
+) -> Iterator[list[str]]:
+    """Give the row of each law, with so many releases at equal distances."""
+    released = [days * 24.0 * (number + 1) / (releases + 1) for number in range(releases)]
     for number, law in enumerate(LAWS):
         if only and law.name not in only:
             continue
@@ -149,7 +165,7 @@ def laws(first: int, streams: int, days: int, only: Sequence[str], settings: Reg
         found = []
         for stream in range(streams):
             generator = np.random.default_rng([first, number, stream])
-            found.append(alarms_of(law.traffic(generator, days), settings))
+            found.append(alarms_of(law.traffic(generator, days), settings, released))
         counted = count(found, length)
         seconds = f"{time.perf_counter() - begin:.0f} s"
         print(law.name, *counted.cells, seconds, sep="; ", file=sys.stderr, flush=True)
@@ -183,6 +199,7 @@ def main() -> None:
     parser.add_argument("--falls", type=int, default=40, help="streams of each fall")
     parser.add_argument("--only", nargs="*", default=(), help="names of laws and falls")
     parser.add_argument("--segment-by", nargs="*", help="attributes, others than by default")
+    parser.add_argument("--releases", type=int, default=0, help="releases of each stream, each a new deployment")
     given = parser.parse_args()
     settings = RegressionSettings()
     if given.segment_by is not None:
@@ -190,8 +207,12 @@ def main() -> None:
     first = SEEDS[given.seeds]
     if given.streams:
         head = ["law", "warnings a stream-year", "pages a stream-year", "streams that paged", "time in alarm"]
-        title = f"Alarms without a fall ({given.streams} streams of {given.days} days each; promised: 12 and 1)"
-        print_table(title, head, list(laws(first, given.streams, given.days, given.only, settings)))
+        released = f", {given.releases} releases" if given.releases else ""
+        title = (
+            f"Alarms without a fall{released} ({given.streams} streams of {given.days} days each; promised: 12 and 1)"
+        )
+        rows = laws(first, given.streams, given.days, given.only, settings, given.releases)
+        print_table(title, head, list(rows))
     if given.falls:
         title = f"Hours to the alarm, median / 90 % ({given.falls} streams, the fall after 30 days)"
         print_table(title, ["fall", "warning", "page"], list(falls(first, given.falls, given.only, settings)))

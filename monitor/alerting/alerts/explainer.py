@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.causes import AroundOnset, CallersOfDays, Onset, around_onset
@@ -56,4 +56,5 @@ class Explainer:
         self._looked.add(name)
         self._left -= 1
         onset = Onset(reading.since, reading.since_earliest or reading.since, reading.since_latest or reading.since)
-        return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments))
+        older = reading.older_version if reading.onset is OnsetKind.RELEASE else None
+        return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)

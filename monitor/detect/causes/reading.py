@@ -54,23 +54,41 @@ def read_answers(
     until: datetime,
     called_by: CalledBy,
     most: tuple[int, int] = (MOST_A_DAY, MOST_NEAR),
+    older_version: str | None = None,
 ) -> list[LoggedAnswer]:
     """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
 
     `called_by` is what `CallersOfDays` gives; `most` answers are read of a day before, and of each near the onset.
+    Those before the onset are of the `older_version` where one is given: then the onset is a release.
     """
     end = min(until, onset.latest + LONGEST_AFTER)
-    called = [name for name, names in called_by.items() if deployment in names]
     begin, near = onset.earliest - timedelta(days=DAYS_BEFORE), onset.earliest - _NEAR
-    parts = ((begin, near, most[0]), (near, end, most[1]))
+    parts = [(deployment, begin, near, most[0]), (deployment, near, end, most[1])]
+    if older_version is not None:
+        parts = [
+            (older_version, begin, near, most[0]),
+            (older_version, near, onset.earliest, most[1]),
+            (deployment, onset.earliest, end, most[1]),
+        ]
     return [
-        logged_answer(one, deployment)
-        for since, to, most in parts
-        for one in sampled_answers(lake, deployment, since, to, most, called)
+        logged_answer(one, name)
+        for name, since, to, most in parts
+        for one in sampled_answers(lake, name, since, to, most, _called_by(name, called_by))
     ]
 
 
-def around_onset(lake: Lake, deployment: str, onset: Onset, until: datetime, called_by: CalledBy) -> AroundOnset:
-    """Read the answers around an onset and give what changed; see `read_answers` and `changes_around`."""
-    answers = read_answers(lake, deployment, onset, until, called_by)
+def _called_by(deployment: str, called_by: CalledBy) -> list[str | None]:
+    return [name for name, callers in called_by.items() if deployment in callers]
+
+
+def around_onset(
+    lake: Lake,
+    deployment: str,
+    onset: Onset,
+    until: datetime,
+    called_by: CalledBy,
+    older_version: str | None = None,
+) -> AroundOnset:
+    """Read the answers around an onset and return what changed; see `read_answers` and `changes_around`."""
+    answers = read_answers(lake, deployment, onset, until, called_by, older_version=older_version)
     return AroundOnset(len(answers), changes_around(answers, onset, until))

@@ -162,7 +162,7 @@ class Streams:
 
     def _close(self, now: datetime | None) -> None:
         begun = self._begun()
-        found: list[tuple[Transition, bool]] = []
+        found = list(self._begin_new_versions(now, begun))
         for place, stream in list(self._streams.items()):
             key, scale, _ = place
             if place not in self._streams:
@@ -170,13 +170,23 @@ class Streams:
             try:
                 closed = stream.batches.close(self._watermark(key, scale, now))
                 if closed is not None:
-                    if stream.last_start is None:
-                        found.extend(self._begin_with_older(place, stream, begun))
                     # One by one: what was found before an error stays.
                     found.extend(self._advance(key, scale, stream, closed, begun))
             except Exception as error:
                 self._stop(key.of_metric, error)
         self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
+
+    def _begin_new_versions(self, now: datetime | None, begun: Times) -> Iterator[tuple[Transition, bool]]:
+        """Begin the streams of new versions whose first batch is over, before later batches of older ones close."""
+        due = [
+            (place, stream)
+            for place, stream in self._streams.items()
+            if stream.last_start is None
+            and self._families.version_of(place[0].deployment) is not None
+            and stream.batches.has_ended(self._watermark(place[0], place[1], now))
+        ]
+        for place, stream in sorted(due, key=lambda one: one[1].first):
+            yield from self._begin_with_older(place, stream, begun)
 
     def _begin_with_older(self, place: _Place, stream: Stream, begun: Times) -> Iterator[tuple[Transition, bool]]:
         """Have the stream of a new version begin with the reference of the newest older one that has a reference.
@@ -190,6 +200,8 @@ class Streams:
             older = self._streams.get(older_place)
             if older is None or older.first >= stream.first:
                 continue
+            if older.last_start is None:
+                yield from self._begin_with_older(older_place, older, begun)
             try:
                 closed = older.batches.close(stream.first + self._settings.grace)
                 if closed is not None:

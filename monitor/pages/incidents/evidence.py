@@ -80,20 +80,26 @@ class Evidence:
     """Good earlier answers whose questions were compared."""
 
 
-def read_evidence(lake: Lake, alert: AlertView, found: Found, *, with_texts: bool) -> Evidence | None:
-    """Read it; None for a floor, and for people's ratings, which are no scores of answers."""
+def read_evidence(
+    lake: Lake, alert: AlertView, found: Found, older_version: str | None, *, with_texts: bool
+) -> Evidence | None:
+    """Read it; None for a floor, and for people's ratings, which are no scores of answers.
+
+    What was before the onset is read of the `older_version` where one is given.
+    """
     onset, stats = alert.onset, found.state.watched.get(alert.metric)
     if alert.fired.is_floor or onset is None or alert.metric == DISLIKES:
         return None
     earliest = alert.fired.details.since_earliest or onset
     ended = alert.ended.changed_at if alert.ended else None
     end = min(ended or found.now + _UNTIL_NOW, found.now + _UNTIL_NOW)
-    key, name = alert.fired.key, deployment_of(found.name)
+    key, name_before = alert.fired.key, older_version or found.name
 
-    def scores(since: datetime, until: datetime) -> pa.Table:
-        return metric_scores(lake, name, key.metric, key.metric_version, since, until, ENOUGH)
+    def scores(name: str, since: datetime, until: datetime) -> pa.Table:
+        return metric_scores(lake, deployment_of(name), key.metric, key.metric_version, since, until, ENOUGH)
 
-    before, after = scores(earliest - DAYS, earliest), scores(max(onset, end - DAYS), end)
+    before = scores(name_before, earliest - DAYS, earliest)
+    after = scores(found.name, max(onset, end - DAYS), end)
     scale = stats.scale if stats and stats.version == key.metric_version else None
     is_reversed = bool(alert.fired.details.lower_is_better)
     worst = _first(after, WORST, lowest=not is_reversed)
@@ -103,7 +109,9 @@ def read_evidence(lake: Lake, alert: AlertView, found: Found, *, with_texts: boo
         before=_sample(before),
         after=_sample(after),
         histogram=_histogram(alert.metric, before, after, scale),
-        pairs=_pairs(lake, found.name, worst, good) if with_texts else tuple(map(Pair, _excerpts(found.name, worst))),
+        pairs=_pairs(lake, (found.name, worst), (name_before, good))
+        if with_texts
+        else tuple(map(Pair, _excerpts(found.name, worst))),
         with_texts=with_texts,
         candidates=good.num_rows,
     )
@@ -123,15 +131,18 @@ def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa
     return _first(before, CANDIDATES, lowest=is_reversed)
 
 
-def _pairs(lake: Lake, name: str, worst: pa.Table, good: pa.Table) -> tuple[Pair, ...]:
-    deployment = deployment_of(name)
-    asked = _excerpts(name, worst, texts_of_answers(lake, deployment, worst, ("question", "answer"), EXCERPT))
+def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
+    """Pair rows; the tables come with the names of their deployments."""
+    (name, worst), (name_before, good) = named_worst, named_good
+    texts_of_worst = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), EXCERPT)
+    asked = _excerpts(name, worst, texts_of_worst)
+    deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)
     known = [questions.get(one, {}).get("question") for one in good["event_id"].to_pylist()]
     found = most_alike([one.question for one in asked], known)
     chosen = good.take(pa.array([like.place for like in found if like], pa.int64()))
     texts = texts_of_answers(lake, deployment, chosen, ("question", "answer"), EXCERPT)
-    earlier = iter(_excerpts(name, chosen, texts))
+    earlier = iter(_excerpts(name_before, chosen, texts))
     return tuple(
         Pair(one, next(earlier), like.percent) if like else Pair(one) for one, like in zip(asked, found, strict=True)
     )

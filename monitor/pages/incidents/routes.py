@@ -28,7 +28,15 @@ from monitor.pages.incidents.finding import (
     other_open_incidents,
 )
 from monitor.pages.incidents.log_rows import MOST
-from monitor.pages.incidents.view import MOST_COMMENTS, IncidentView, Read, chosen_of, read_for, view_of
+from monitor.pages.incidents.view import (
+    MOST_COMMENTS,
+    IncidentView,
+    Read,
+    chosen_of,
+    older_version_of,
+    read_for,
+    view_of,
+)
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
@@ -174,10 +182,13 @@ class _IncidentPages:
         metric, batch = request.query_params.get("metric", ""), self._monitor.settings.regression.batch
         chosen = chosen_of(alerts_of(found, batch), metric)
         with_texts = seen.may_read_texts(found.name)
+        older = older_version_of(chosen)
+        if older is not None and (older not in seen.states or (with_texts and not seen.may_read_texts(older))):
+            older = None
         read: Read | None = None
         problem = ""
         try:
-            read = self._reads.run(lambda: read_for(self._monitor, found, chosen, with_texts=with_texts))
+            read = self._reads.run(lambda: read_for(self._monitor, found, chosen, older, with_texts=with_texts))
         except HTTPException as error:
             # Who was woken sees what the snapshot knows.
             problem = str(error.detail)
@@ -191,7 +202,11 @@ class _IncidentPages:
         if shown or read.comments:
             detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
             detail += f"; comments: {len(read.comments)}" if read.comments else ""
-            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, found.name, detail=detail)
+            names = (
+                {pair.earlier.deployment for pair in read.evidence.pairs if pair.earlier} if read.evidence else set()
+            )
+            for name in sorted({found.name, *names}):
+                self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
 
     def _seen(self, request: Request) -> Visible:
         return Visible.to(request, self._monitor.snapshot)

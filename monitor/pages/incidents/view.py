@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence, read_silences
@@ -91,12 +91,18 @@ def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
     return next((one for one in alerts if one.metric == metric), alerts[0])
 
 
-def read_for(monitor: Monitor, found: Found, chosen: AlertView, *, with_texts: bool) -> Read:
-    """Read what the page shows beside the snapshot."""
+def older_version_of(chosen: AlertView) -> str | None:
+    """Return the older version with which the first answers of a new one are compared; None of any other onset."""
+    details = chosen.fired.details
+    return details.older_version if details.onset == OnsetKind.RELEASE else None
+
+
+def read_for(monitor: Monitor, found: Found, chosen: AlertView, older_version: str | None, *, with_texts: bool) -> Read:
+    """Read what the page shows beside the snapshot; `older_version` is one that the reader may see, or None."""
     lake, name = monitor.lake, deployment_of(found.name)
     since, until = _period(chosen, found)
     return Read(
-        evidence=read_evidence(lake, chosen, found, with_texts=with_texts),
+        evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
         affected=affected(lake, name, since, until),
         comments=newest_comments(lake, name, since, until, MOST_COMMENTS) if with_texts else (),
         differences=_differences(lake, found) if with_texts else (),

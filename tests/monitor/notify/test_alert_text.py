@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import structs
 
 from lake.spec.case_vocabulary import FailedPart
+from lake.spec.vocabulary import OnsetKind
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
 from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.alert_text import description, summary
@@ -31,6 +32,25 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
     ]
+
+
+def test_a_version_that_answers_worse_than_the_one_before_is_told_as_that(firing: AlertChange) -> None:
+    """A fall of the version that came later than with its first answer is one like any other."""
+    newer, older = "applications/public/help__1.1.0", "applications/public/help__1.0.0"
+    details = structs.replace(firing.details, onset=OnsetKind.RELEASE, older_version=older)
+    change = replace(firing, key=replace(firing.key, deployment=newer), details=details)
+    assert summary(change) == (
+        f"{newer} answers worse than 1.0.0: words that stand in the documents fell from 0.80 to 0.41 "
+        "since its first answer, 2026-11-20 09:30 UTC"
+    )
+    lines = description(change, "").splitlines()
+    assert lines[1].startswith("Since: its first answer, 2026-11-20 09:30 UTC; ")
+    assert f"Compared with: {older}, an older version, whose reference this one began with." in lines
+    (data,) = json.loads(webhook_body([change], "team", ""))["data"]
+    assert (data["onset"], data["older_version"]) == ("release", older)
+    assert from_row(to_row(change)) == change
+    later = replace(change, details=structs.replace(details, onset=OnsetKind.SUDDEN))
+    assert summary(later).startswith(f"{newer}: words that stand in the documents fell")
 
 
 def test_a_page_and_a_metric_that_is_better_when_low_are_described_as_what_they_are(firing: AlertChange) -> None:

@@ -124,13 +124,18 @@ class Batches:
         self._oldest = oldest if self._oldest is None else min(self._oldest, oldest)
         self._open.append(rows)
 
+    def has_ended(self, watermark: datetime) -> bool:
+        """Whether there is a batch with a score that ended at least `grace` before `watermark`."""
+        if self._oldest is None:
+            return False
+        first = self._oldest if self._first_open is None else max(self._oldest, self._first_open)
+        return first < self._until(watermark)
+
     def close(self, watermark: datetime) -> ClosedBatches | None:
         """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
-        until = (microseconds(watermark) - self._grace) // self._length
-        if self._oldest is None or self._oldest >= until:
+        if not self.has_ended(watermark):
             return None
-        if self._first_open is not None and self._first_open >= until:
-            return None
+        until = self._until(watermark)
         rows = self._take(until * self._length)
         numbers = rows.at // self._length
         if self._first_open is not None:
@@ -139,6 +144,9 @@ class Batches:
         worst = worst_of_each((numbers + 1) * self._length, rows.at, rows.values, rows.responses)
         self._first_open = int(numbers.max()) + 1
         return ClosedBatches(found, worst.ends[begins_of(worst.ends)], worst)
+
+    def _until(self, watermark: datetime) -> int:
+        return (microseconds(watermark) - self._grace) // self._length
 
     def _take(self, limit: int) -> ScoreColumns:
         closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lake.spec.schemas import ALERTS
+from lake.spec.vocabulary import OnsetKind
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import from_row
@@ -22,10 +23,20 @@ OLD, NEW = "Answer from the contexts.\nSay where it stands.", "Answer from the c
 
 
 def _log(
-    rows: ScoreColumns, prompt: str, changed: str, chunks: tuple[int, int] = (8, 8), worse: float = 0.6, more: int = 0
+    rows: ScoreColumns,
+    prompt: str,
+    changed: str,
+    chunks: tuple[int, int] = (8, 8),
+    worse: float = 0.6,
+    more: int = 0,
+    names: tuple[str, str] = ("rag-search", "rag-search"),
 ) -> None:
-    """A week of rag-search, which calls gpt, and its scores; it changes 10 hours ago, and goes on for `more` hours."""
-    scored, logs, calls = [], [], []
+    """A week of rag-search, which calls gpt, and its scores; it changes 10 hours ago, and goes on for `more` hours.
+
+    `names` are those of the deployment before and after the change.
+    """
+    scored, logs = ({name: list[dict[str, Any]]() for name in names} for _ in range(2))
+    calls = []
     for left in range(8 * 24, -more, -1):
         for number in range(6):
             at = NOW - timedelta(hours=left) + timedelta(minutes=10 * number)
@@ -33,16 +44,19 @@ def _log(
             name = f"{left}-{number}"
             place: dict[str, Any] = {"requested_at": at, "date": at.date(), "trace_id": f"trace-{name}"}
             value = (0.9 - worse if is_after else 0.9) + 0.01 * number
-            scored.append({k: v for k, v in place.items() if k != "trace_id"} | {"event_id": name, "value": value})
-            scored[-1] |= {"score_id": name, "response_id": name}
+            of = names[is_after]
+            score = {k: v for k, v in place.items() if k != "trace_id"} | {"event_id": name, "value": value}
+            scored[of].append(score | {"score_id": name, "response_id": name})
             count = chunks[int(is_after)] - (left + number) % 2
+            place |= {"response_id": name} | dict.fromkeys(("question", "answer"), "How many days of leave are there?")
             texts = [{"text": "x" * 100, "url": f"files/{n}.pdf"} for n in range(count)]
-            logs.append(place | {"event_id": name, "contexts": texts, "contexts_origin": "retrieval_response"})
+            logs[of].append(place | {"event_id": name, "contexts": texts, "contexts_origin": "retrieval_response"})
             body = {"messages": [{"role": "system", "content": changed if is_after else prompt}], "temperature": 0}
-            call = {"event_id": f"call-{name}", "is_entry": False, "parent_deployment": "rag-search", "model": "gpt-4o"}
+            call = {"event_id": f"call-{name}", "is_entry": False, "parent_deployment": of, "model": "gpt-4o"}
             calls.append(place | call | {"request_body": json.dumps(body)})
-    rows.scores("rag-search", *scored)
-    rows.logs("rag-search", *logs)
+    for of in scored:
+        rows.scores(of, *scored[of])
+        rows.logs(of, *logs[of])
     rows.logs("gpt", *calls)
 
 
@@ -72,6 +86,24 @@ def test_a_changed_system_prompt_is_named_in_row_message_page_and_json(
     assert "-Say where it stands." in page
     assert "+Be &lt;b&gt;brief&lt;/b&gt;." in page
     assert [line["feature"] for line in data["changes"]["lines"]] == ["system_prompt"]
+
+
+def test_what_changed_with_a_new_version_is_named_by_the_answers_of_the_version_before(
+    rows: ScoreColumns, lake: Lake, monitor: Monitor
+) -> None:
+    """Good earlier answers are those of the older version, too."""
+    older, newer = "applications/public/help__1.0.0", "applications/public/help__1.1.0"
+    _log(rows, OLD, NEW, names=(older, newer))
+    monitor.refresh()
+    change = from_row(lake.table(ALERTS, newer).read().to_pylist()[0])
+    assert (change.details.onset, change.details.older_version) == (OnsetKind.RELEASE, older)
+    (found,) = change.details.around_onset.changes
+    assert (found.feature, found.subject) == ("system_prompt", "gpt")
+    assert change.details.around_onset.answers > 800
+    with TestClient(create_app(monitor)) as client:
+        data = client.get(f"/incident.json?id={change.incident_id}").json()
+    assert data["evidence"]["before"]["scores"] > 500
+    assert {pair["earlier"]["deployment"] for pair in data["evidence"]["worst"]} == {older}
 
 
 def test_fewer_chunks_are_named_with_their_numbers(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> None:

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from monitor.detect.limits.no_data import PENDING, NoDataDetector, RequestTimes
+from lake.spec.families import Families
+from monitor.detect.limits.no_data import PENDING, NoDataDetector, RequestTimes, replaced_by_newer
 from monitor.detect.limits.results import FloorChange
 
 FRIDAY = datetime(2026, 11, 20, tzinfo=UTC)
@@ -42,6 +43,24 @@ def test_nights_and_weekends_of_an_app_at_work_are_no_silence() -> None:
     known = {"hr": at_work(FRIDAY + 18 * HOUR), "all day": always(FRIDAY + 5 * DAY)}
     for hours in range(18, 24 * 4):
         assert looked(NoDataDetector(), known, FRIDAY + hours * HOUR) == []
+
+
+def test_a_version_whose_requests_go_to_a_newer_one_is_not_silent() -> None:
+    """Nor does its alert stay open; one whose newer version is silent too, or was silent before it, is."""
+    older, newer, newest = (f"help__1.{number}.0" for number in range(3))
+    stopped, now = always(FRIDAY), FRIDAY + DAY
+    known = {older: stopped, newer: always(now), newest: stopped}
+    replaced = replaced_by_newer(known, Families())
+    assert replaced == {older: newer}
+    assert replaced_by_newer({older: stopped, newer: stopped}, Families()) == {}
+    assert replaced_by_newer(known, Families(by_id=False)) == {}
+    silences = NoDataDetector()
+    for at in (now - PENDING, now):
+        found = silences.look(known, lambda name: 3.0, {}, at, replaced)
+    assert [change.deployment for change in found] == [newest]
+    (over,) = silences.look(known, lambda name: 3.0, {older: FRIDAY + HOUR}, now, replaced)[:1]
+    assert (over.deployment, over.change, over.at) == (older, "resolved", now)
+    assert over.reason == f"requests go to {newer}, a newer version"
 
 
 def every_ten_minutes(day: datetime, first: float, last: float) -> list[datetime]:

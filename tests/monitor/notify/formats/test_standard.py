@@ -58,6 +58,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "since_latest": None,
                 "onset": None,
                 "onset_hours": None,
+                "older_version": None,
                 "changed_at": "2026-11-20T12:00:00Z",
                 "log_evidence": 7.1,
                 "log_threshold": 6.6,

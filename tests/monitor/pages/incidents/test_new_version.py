@@ -1,0 +1,59 @@
+"""The page of an incident of a new version: earlier answers are of the older one, for who may see it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake.spec.root_tables import AUDIT
+from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.conftest import NOW, ScoreColumns
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
+
+OLDER, NEWER = "applications/public/help__1.0.0", "applications/public/help__1.1.0"
+GROUPS = {
+    "both": {"deployments": ["*"], "rights": ["texts"]},
+    "newer": {"deployments": [NEWER], "rights": ["texts"]},
+    "scores": {"deployments": ["*"]},
+}
+ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
+
+
+@pytest.fixture
+def client(monitor: Monitor, rows: ScoreColumns) -> TestClient:
+    """Pages of three days of an older version and ten hours of a newer one, which answers worse."""
+    for name, hours, value, answer in ((OLDER, range(72, 10, -1), 0.9, GOOD), (NEWER, range(10, 0, -1), 0.3, BAD)):
+        scored, logs = [], []
+        for left in hours:
+            for number in range(10):
+                at = NOW - timedelta(hours=left) + timedelta(minutes=6 * number)
+                event = f"event-{left}-{number}"
+                place = {"event_id": event, "response_id": event, "requested_at": at, "date": at.date()}
+                scored.append(place | {"value": value + 0.01 * number, "score_id": event})
+                logs.append(place | {"question": f"How many days of leave has team {number}?", "answer": answer})
+        rows.scores(name, *scored)
+        rows.logs(name, *logs)
+    monitor.refresh()
+    app = create_app(monitor, MonitorSettings.model_validate({"access": ACCESS}))
+    return TestClient(app, client=("10.0.0.7", 5000))
+
+
+@pytest.mark.parametrize(
+    ("group", "earlier", "before"),
+    [("both", {(OLDER, GOOD)}, 620), ("newer", set(), 0), ("scores", set(), 620)],
+)
+def test_earlier_answers_are_of_the_older_version_for_who_may_see_it(
+    client: TestClient, monitor: Monitor, group: str, earlier: set[Any], before: int
+) -> None:
+    headers = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": group}
+    found = client.get(f"/incident.json?id={incident_id(monitor, NEWER)}", headers=headers).json()["evidence"]
+    pairs = [pair["earlier"] for pair in found["worst"]]
+    assert {(one["deployment"], one["answer"]) for one in pairs if one} == earlier
+    assert found["before"]["scores"] == before
+    assert (GOOD in str(found)) is (group == "both")
+    monitor.audit.write()
+    noted = {row["deployment"] for row in monitor.lake.table(AUDIT).read().to_pylist()}
+    assert noted == {"both": {OLDER, NEWER}, "newer": {NEWER}, "scores": set()}[group]
