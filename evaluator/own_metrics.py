@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
-from evaluator.metrics.llm.aspects import AspectCritique
+from evaluator.metrics.llm.aspects import aspect_critique
 from lake.spec.vocabulary import DISLIKES
 from runtime.setting import Section
 
@@ -48,7 +48,7 @@ class CombinationSettings(Section):
 def aspects_of(settings: Mapping[str, AspectSettings]) -> dict[str, Metric]:
     """Give the metrics of aspects by their names, `aspect_` and the aspect's."""
     made = (
-        AspectCritique(name, one.definition, direction=one.direction, strictness=one.strictness)
+        aspect_critique(name, one.definition, direction=one.direction, strictness=one.strictness)
         for name, one in settings.items()
     )
     return {aspect.name: aspect for aspect in made}

@@ -1,9 +1,10 @@
-"""Files of tables and of their metadata, local or S3: opened, read, and written whole or not at all."""
+"""Files of tables and of their metadata, local or S3: opened, read ahead, and written whole or not at all."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -156,3 +157,37 @@ def size_of(path: str, storage: Storage | None = None) -> int:
     """Give the size of a file in bytes."""
     filesystem, at = (storage or Storage()).filesystem(path)
     return int(filesystem.size(at))
+
+
+def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give batches, and read the next one meanwhile."""
+    with ThreadPoolExecutor(1, "table reader") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
+
+
+@contextmanager
+def writing_batches(
+    path: str, schema: pa.Schema, storage: Storage | None = None
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Give a function that has a batch compressed and written and returns at once, or when the one before is written.
+
+    The table appears at its path when the block ends, and not at all where it raises.
+    """
+    written: Future[None] = Future()
+    written.set_result(None)
+    with (
+        writing(path, storage) as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as writer,
+        ThreadPoolExecutor(1, "table writer") as thread,
+    ):
+
+        def write(batch: pa.RecordBatch) -> None:
+            nonlocal written
+            written.result()
+            written = thread.submit(writer.write_batch, batch)
+
+        yield write
+        written.result()

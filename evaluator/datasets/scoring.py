@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,17 +16,93 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 
-from evaluator.datasets.batches import ahead, writing_batches
-from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, own_names, require
-from evaluator.datasets.files import open_dataset, paths_of, reading, size_of, writing
+from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, DatasetError, own_names, require
+from evaluator.datasets.files import ahead, open_dataset, paths_of, reading, size_of, writing, writing_batches
 from evaluator.datasets.joining import KEYS, WHY, GroundTruth
 from evaluator.datasets.layout import Layout
 from evaluator.datasets.metadata import Dataset, Metadata
-from evaluator.datasets.pool import Joined, scored
-from evaluator.datasets.totals import ScoringTotals
-from evaluator.metrics import Metric, Models
+from evaluator.datasets.retrieval import MEANS
+from evaluator.engines import ClusterError
+from evaluator.metrics import UNREADABLE, Aggregation, Metric, Models
 from lake.tables.storage import Storage
-from runtime.worker_pool import Engine, SameProcess
+from runtime.worker_pool import Engine, SameProcess, WorkerDiedError
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A batch of answers: how many they are, how many of them have ground truth, and the rows to score by table."""
+
+    answers: int
+    joined: int
+    rows: Mapping[str, pa.RecordBatch | pa.Table]
+
+
+Scored = tuple[pa.RecordBatch, pd.DataFrame]
+
+
+def scored(layout: Layout, batches: Iterable[Joined], engine: Engine) -> Iterator[tuple[Joined, Scored]]:
+    """Score batches by an engine, which is closed at the end; each worker loads the models that it needs.
+
+    Raises DatasetError where a process dies, or a cluster cannot be used. A script that asks for more than one process
+    and defines metrics of its own must be importable: `if __name__ == "__main__":` stands before what it does.
+    """
+    waiting: deque[Joined] = deque()
+
+    def rows() -> Iterator[Mapping[str, pa.RecordBatch | pa.Table]]:
+        for batch in batches:
+            waiting.append(batch)
+            yield batch.rows
+
+    with closing(engine):
+        try:
+            for result in engine.map(Layout.scored, layout, rows()):
+                yield waiting.popleft(), result
+        except (WorkerDiedError, ClusterError) as error:
+            raise DatasetError(str(error)) from None
+
+
+class ScoringTotals:
+    """Counts of rows and means of columns, of batches that are added one by one.
+
+    `answers` are read, `joined` of them have ground truth, `rows` are written. `unreadable` has for each column of
+    which a metric could not read a cell how many such rows there are, and the number of the first, from 1.
+    """
+
+    def __init__(self) -> None:
+        self.answers = self.joined = self.rows = 0
+        self.aggregation = Aggregation()
+        self.unreadable: dict[str, tuple[int, int]] = {}
+        self._sums: dict[str, float] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, answers: int, joined: int, rows: pa.RecordBatch, scores: pd.DataFrame) -> None:
+        """Count one more batch."""
+        self.answers += answers
+        self.joined += joined
+        self._count_unreadable(scores)
+        self.rows += len(rows)
+        self.aggregation.add(scores)
+        for name in MEANS:
+            if name in rows.schema.names:
+                values = rows.column(name).drop_null().to_pylist()
+                self._sums[name] = self._sums.get(name, 0.0) + math.fsum(values)
+                self._counts[name] += len(values)
+
+    def _count_unreadable(self, scores: pd.DataFrame) -> None:
+        reasons = scores[[name for name in scores.columns if name.endswith("_reason")]]
+        for reason in pd.unique(reasons.to_numpy().ravel()):
+            if isinstance(reason, str) and reason.startswith(UNREADABLE):
+                (places,) = (reasons == reason).any(axis=1).to_numpy().nonzero()
+                column = reason.removeprefix(UNREADABLE)
+                count, first = self.unreadable.get(column, (0, self.rows + int(places[0]) + 1))
+                self.unreadable[column] = count + len(places), first
+
+    def means(self) -> dict[str, float]:
+        """Give the mean of each column that has one, as the metadata holds them: those without a value are left out."""
+        package = {name: self._sums[name] / count for name, count in self._counts.items() if count}
+        own = self.aggregation.frame()["mean"].dropna()
+        return package | {str(name): float(mean) for name, mean in own.items()}
+
 
 BATCH_ROWS = 256
 """Rows that are read, scored and written together where nothing else is asked for."""

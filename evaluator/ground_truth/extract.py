@@ -1,7 +1,8 @@
-"""Facts of cases that a judge names in the place of those that the words of the answer gave."""
+"""Facts of cases that a judge names in the place of those that words gave, and questions that it makes stand alone."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +15,10 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.ground_truth.judged_facts import Good, JudgedFacts, extractor_of, judged_facts
-from evaluator.ground_truth.standalone import standalone_questions
-from evaluator.judges.exchange import TRANSIENT, Spend
+from evaluator.judges.exchange import TRANSIENT, JudgeError, Spend
+from evaluator.judges.fence import fenced
+from evaluator.judges.prompts import TEXT, Prompt, object_of
+from evaluator.metrics.language.numbers import missing_numbers, numbers_in
 from lake.queries.answer_rows import IS_ANSWER
 from lake.queries.case_sources import source_rows
 from lake.queries.case_versions import EVALUATOR, next_version, read_cases
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_STANDALONE = Prompt.read("standalone_question", object_of(question=TEXT))
+_MOST_MESSAGES, _MOST_CHARACTERS, _LONGEST_QUESTION = 10, 2_000, 500
 _STANDS = "its question was a follow-up: the judge wrote it so that it stands by itself"
 _UNSUPPORTED = (
     "judge {judge} finds nothing in the contexts that supports the answer; accept the case if it is right all the same"
@@ -207,3 +212,39 @@ def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> di
         for answer in with_late_contexts(tables, some)
     }
     return {case_id: found[row["event_id"]] for case_id, row in rows.items() if row["event_id"] in found}
+
+
+def standalone_questions(
+    tables: DeploymentTables, judge: BoundJudge, cases: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, str], Spend]:
+    """Ask a judge for the questions of these cases, and give them by `case_id`, with what it took.
+
+    The judge sees the last ten messages before the question. A question with a number that nobody said is dropped; so
+    is one of more than 500 characters.
+    """
+    sources = source_rows(tables.logs, cases, ["request_body"])
+    bodies = {case_id: row["request_body"] for case_id, row in sources.items()}
+    asked = [(case, earlier) for case in cases if (earlier := _messages_before(bodies.get(case["case_id"])))]
+    requests = (
+        _STANDALONE.request(fenced("message", *earlier), fenced("question", case["question"]))
+        for case, earlier in asked
+    )
+    found, spend = dict[str, str](), Spend()
+    for (case, earlier), reply in zip(asked, judge.ask_all(requests) if asked else (), strict=True):
+        spend += reply.spend
+        question = "" if isinstance(reply, JudgeError) else " ".join(reply.parsed["question"].split())
+        said = [number for text in (*earlier, case["question"]) for number in numbers_in(text)]
+        if question and len(question) <= _LONGEST_QUESTION and not missing_numbers(numbers_in(question), said):
+            found[case["case_id"]] = question
+    return found, spend
+
+
+def _messages_before(body: str | None) -> list[str]:
+    """Give the texts of the messages before the last one; none where they cannot be read."""
+    try:
+        messages = json.loads(body or "{}").get("messages") or []
+        texts = [(one["role"], one["content"]) for one in messages[:-1]]
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return []
+    said = [f"{role}: {text[:_MOST_CHARACTERS]}" for role, text in texts if isinstance(text, str) and text.strip()]
+    return said[-_MOST_MESSAGES:]

@@ -14,7 +14,6 @@ import pyarrow.dataset as ds
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from evaluator.ground_truth.changed_documents import CASE_COLUMNS, WATCHED_COLUMNS, CaseWatch, telling_ids
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
-from evaluator.ground_truth.later_signals import changes_by_signals
 from evaluator.ground_truth.ratings import (
     IDENTITY_COLUMNS,
     IS_OPINION,
@@ -41,6 +40,9 @@ FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
 
 _DEFAULT = GroundTruthSettings()
+_DOUBTED = "signals speak against this answer: they now come to {folded:.2f}"
+_WITHDRAWN = "withdrawn: the signals of its answer now come to {folded:.2f}, and {least:g} is needed"
+_BACK = "proposed again: the signals of its answer now come to {folded:.2f}"
 
 
 def propose_cases(
@@ -208,3 +210,30 @@ def _with_changed_documents(
         for case_id, columns in changes.items()
         if newest[case_id]["status"] != CaseStatus.REJECTED
     ]
+
+
+def changes_by_signals(
+    cases: Iterable[Mapping[str, Any]], folded: Mapping[str, float], least: float
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give by case_id the columns that change for what the signals of the cases' answers now come to.
+
+    `folded` is that by case_id, `least` what a proposed case needs. A proposed case with less is rejected, and proposed
+    again where its signals come to enough again. What a person accepted stays, and gets a note where its signals come
+    to less than 0; what a person rejected stays as it is.
+    """
+    for case in cases:
+        now = folded.get(case["case_id"])
+        if now is not None and (columns := _change_by_signals(case, now, least)):
+            yield case["case_id"], columns
+
+
+def _change_by_signals(case: Mapping[str, Any], folded: float, least: float) -> dict[str, Any]:
+    is_withdrawn = case["status"] == CaseStatus.REJECTED and case["status_by"] == EVALUATOR
+    if case["status"] == CaseStatus.PROPOSED and folded < least:
+        return {"status": CaseStatus.REJECTED, "note": _WITHDRAWN.format(folded=folded, least=least)}
+    if is_withdrawn and folded >= least:
+        return {"status": CaseStatus.PROPOSED, "note": _BACK.format(folded=folded)}
+    # Its last version is the evaluator's where this has been said, and the person's again once they have decided.
+    if case["status"] == CaseStatus.ACCEPTED and folded < 0 and case["updated_by"] != EVALUATOR:
+        return {"note": _DOUBTED.format(folded=folded)}
+    return {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,10 +17,41 @@ from evaluator.judges.budget_ledger import BudgetLedger
 from evaluator.judges.calls import Calls
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.judges.judge import Judge
-from evaluator.judges.memo import Memo
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.throttle import Sleep
+
+_MOST_KEPT = 2_048
+_FAILURE_SECONDS = 600.0
+"""Metrics of the same rows come one after the other: the next one shall not try, and pay, again at once."""
+
+
+class Memo:
+    """The last 2,048 things by their keys, for any number of threads; a failure is forgotten after ten minutes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Any, float]] = OrderedDict()
+
+    def find(self, key: Hashable) -> Any | None:
+        """Give what was kept, None where there is nothing."""
+        with self._lock:
+            found, until = self._kept.get(key, (None, 0.0))
+            if found is None or until < self._clock():
+                return None
+            self._kept.move_to_end(key)
+            return found
+
+    def keep(self, key: Hashable, found: Any, *, is_failure: bool) -> None:
+        """Keep something, and forget what was not asked for longest."""
+        until = self._clock() + _FAILURE_SECONDS if is_failure else float("inf")
+        with self._lock:
+            self._kept[key] = (found, until)
+            self._kept.move_to_end(key)
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+
 
 _WAITING_EACH = 2
 """Requests that wait for each that is under way: enough to keep the judge busy, few enough to bound the memory."""

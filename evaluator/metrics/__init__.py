@@ -9,7 +9,7 @@ The class of each metric of the registry can be imported from here: `from evalua
 
 from typing import Any
 
-from evaluator.metrics.aggregation import Aggregation, aggregate
+from evaluator.metrics.aggregation import Aggregation, aggregate, left_out, ragas_score
 from evaluator.metrics.cells import UNREADABLE
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.compute import compute
@@ -27,7 +27,6 @@ from evaluator.metrics.matchers.matcher import ABSENT, FactMatcher, FactsFound
 from evaluator.metrics.matchers.statement import STATEMENT, StatementMatcher
 from evaluator.metrics.options import option
 from evaluator.metrics.plugins import problem_of
-from evaluator.metrics.ragas_score import left_out, ragas_score
 from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named, metrics_named
 from evaluator.metrics.retrieval.facts_longest_run import CommonRun, longest_common_run
 from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, highlights, retrieval_columns

@@ -28,7 +28,7 @@ def option(
     default: Value,
     meaning: str,
     *forms: Form,
-    check: Callable[[Value], None] | None = None,
+    check: Callable[[Value], object] | None = None,
     is_in_version: bool = False,
 ) -> Value:
     """Give a field that is an option: what its values do, and the forms that names can ask for.

@@ -1,8 +1,7 @@
 """Registry of all metrics by name, collected from the modules of the families.
 
-A decorated function in a module of `retrieval`, `text`, `form` or `llm` is a metric; a module whose metrics are made
-otherwise lists them in its `METRICS`. Nothing else is needed for a metric to have its name here, its class in
-`evaluator.metrics`, and its section in docs/metrics.md.
+A decorated function in a module of `retrieval`, `text`, `form` or `llm` is a metric. Nothing else is needed for it to
+have its name here, its class in `evaluator.metrics`, and its section in docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def _metrics_of(family: ModuleType) -> Iterator[Metric]:
         if _is_made_in(module, one)
         for options in one.variants
     ]
-    made += [(module.__name__.rpartition(".")[2], one) for module in modules for one in getattr(module, "METRICS", ())]
     return (one for _, one in sorted(made, key=itemgetter(0)))
 
 

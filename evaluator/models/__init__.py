@@ -3,11 +3,10 @@
 Importing this package does not import torch.
 """
 
-from evaluator.models.classifier import TextClassifier
-from evaluator.models.encoder import SentenceEncoder, unit_vectors
+from evaluator.models.classifier import TextClassifier, text_classifier
+from evaluator.models.encoder import SentenceEncoder, sentence_encoder, unit_vectors
 from evaluator.models.loading import ModelUnavailableError
-from evaluator.models.roles import sentence_encoder, target_likelihood, text_classifier
-from evaluator.models.seq2seq import TargetLikelihood
+from evaluator.models.seq2seq import TargetLikelihood, target_likelihood
 from evaluator.models.settings import DEFAULT_MODELS, Models, Role
 
 __all__ = [

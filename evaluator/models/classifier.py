@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evaluator.models.batching import batches, portions
-from evaluator.models.loading import LoadedModel
+from evaluator.models.loading import LoadedModel, load
+from evaluator.models.settings import Models, Role
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -104,6 +105,11 @@ class TextClassifier:
                 inputs = self.loaded.padded([rows[index] for index in batch])
                 found[batch] = self.loaded.model(**inputs).logits.float().cpu().numpy()
         return found
+
+
+def text_classifier(models: Models, role: Role) -> TextClassifier:
+    """Give the model of a role that classifies texts or pairs of texts; raises ModelUnavailableError."""
+    return TextClassifier(load(models, role))
 
 
 def _sides(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:

@@ -7,13 +7,15 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from evaluator.models.batching import batches, portions
-from evaluator.models.loading import LoadedModel, ModelUnavailableError
+from evaluator.models.loading import LoadedModel, ModelUnavailableError, load
+from evaluator.models.settings import Models
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,6 +88,17 @@ class SentenceEncoder:
             return hidden[:, 0]
         weights = mask[:, :, None].float()
         return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def sentence_encoder(models: Models) -> SentenceEncoder:
+    """Give the model of role `sentence_encoder`; raises ModelUnavailableError."""
+    return _encoder_of(load(models, "sentence_encoder"))
+
+
+@cache
+def _encoder_of(loaded: LoadedModel) -> SentenceEncoder:
+    # One a loaded model, so that what it keeps of texts is shared by all that ask.
+    return SentenceEncoder.of(loaded)
 
 
 def unit_vectors(vectors: npt.NDArray[FloatT]) -> npt.NDArray[FloatT]:

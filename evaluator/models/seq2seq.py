@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evaluator.models.batching import batches, portions
-from evaluator.models.loading import MOST_TOKENS, LoadedModel
+from evaluator.models.loading import MOST_TOKENS, LoadedModel, load
+from evaluator.models.settings import Models
 
 if TYPE_CHECKING:
     import torch
@@ -113,6 +115,15 @@ class TargetLikelihood:
         means = (logs * counts).sum(1) / counts.sum(1)
         exponentials: list[float] = means.exp().tolist()
         return exponentials
+
+
+def target_likelihood(models: Models) -> TargetLikelihood:
+    """Give the model of role `question_likelihood`; raises ModelUnavailableError."""
+    return _likelihood_of(load(models, "question_likelihood"))
+
+
+# One a loaded model, so that what it keeps of texts is shared by all that ask.
+_likelihood_of = cache(TargetLikelihood)
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -9,15 +9,15 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 
+import orjson
 import pyarrow as pa
 
 from evaluator.answers import DeploymentTables, LoggedAnswer
 from evaluator.judge_binding import split
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, language_of
 from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.chunks import Chunk, Problem, ScoredChunk, score_chunk
 from evaluator.scoring.counts import ScoreCounts
-from evaluator.scoring.segments import segment_of
 from evaluator.scoring.work import pending_id, references, score_id
 from lake.queries.cases import CaseBook
 from lake.queries.question_keys import QuestionKeys
@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 _NAMED_AT_MOST = 5
 _FLAG_COLUMNS = ["event_id", "value", "low", "high", "direction"]
+_LANGUAGE_CHARACTERS = 500
+_SHORT, _MEDIUM = 80, 400
+"""Characters of the longest question of that length."""
 
 
 class Scorer:
@@ -208,3 +211,27 @@ def _warn_failed(deployment: str, problem: Problem) -> None:
     where = f"event_id {some}{f' and {more} more' if more > 0 else ''}"
     fields = {"deployment": deployment, "metric": metric}
     logger.warning(text, metric, len(failed), problem.answers, deployment, where, extra=fields)
+
+
+def segment_of(answer: LoggedAnswer) -> str:
+    """Give `scores.segment`: a JSON object of what kind of traffic an answer is, null for what is not known.
+
+    - `language`: that of the question's first 500 characters (`language_of`), an ISO 639-1 code or else a script.
+    - `model`: the model that the log names.
+    - `contexts`: whether anything was retrieved.
+    - `question_length`: `short` up to 80 characters, `medium` up to 400, `long` beyond.
+    """
+    found = None if answer.question is None else language_of(answer.question[:_LANGUAGE_CHARACTERS])
+    parts = {
+        "language": found and (found.code or found.script),
+        "model": answer.model,
+        "contexts": None if answer.contexts is None else bool(answer.contexts),
+        "question_length": None if answer.question is None else _question_length(answer.question),
+    }
+    return orjson.dumps(parts).decode()
+
+
+def _question_length(question: str) -> str:
+    if len(question) <= _SHORT:
+        return "short"
+    return "medium" if len(question) <= _MEDIUM else "long"

@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import chain, islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.judges.schema import READING
+from evaluator.metrics.decorator import FunctionMetric
 from evaluator.metrics.description import Description
-from evaluator.metrics.options import option
+from evaluator.metrics.llm.verdicts import Judged
+from evaluator.metrics.options import option, version_of
 from evaluator.metrics.scores import Score, ScoredBy, Scores, score_together
-from evaluator.models import ModelUnavailableError
+from evaluator.models import Models, ModelUnavailableError
+from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,6 +119,30 @@ class LlmMetric(ABC, Generic[Task]):
         return score_together(self, frame, self.read_row, lambda tasks: self.score_all(judge, tasks))
 
 
-def bounds(low: float | None, high: float | None) -> dict[str, Any]:
-    """Give the bounds of a null value as its details have them."""
-    return {} if low is None or high is None else {"low": low, "high": high}
+@dataclass(frozen=True)
+class JudgedMetric(LlmMetric[Task], FunctionMetric):  # type: ignore[misc, override]  # plain attributes
+    """A metric of a judge that is made of a function."""
+
+    name = FunctionMetric.name
+
+    @property
+    def version(self) -> str:
+        """The version of a judged metric, the sentence encoder of one that has `models`, and options that change it."""
+        models: Models | None = getattr(self, "models", None)
+        encoder = "" if models is None else f"-{models.version('sentence_encoder')}"
+        return version_of(self, f"{super().version}{encoder}")
+
+
+def ask_rows(judge: BoundJudge, asked: Sequence[Sequence[JudgeRequest]]) -> Iterator[Sequence[JudgeReply | JudgeError]]:
+    """Ask a judge about rows together, and give the answers to the requests of each."""
+    answers = iter(judge.ask_all(chain.from_iterable(asked)))
+    return (list(islice(answers, len(requests))) for requests in asked)
+
+
+def judged_score(judged: Judged, details: Mapping[str, Any], error: Reason | None, spend: Spend) -> Score:
+    """Give the score of a row, which has its bounds where it is null; `error` is why the judge gave no answer."""
+    if judged.value is not None:
+        return Score(judged.value, judged.reason, details, spend)
+    reason = (judged.reason == UnscoredReason.JUDGE_FAILED and error) or judged.reason
+    limits = {} if judged.low is None or judged.high is None else {"low": judged.low, "high": judged.high}
+    return Score(None, reason, {**limits, **details}, spend)

@@ -1,50 +1,58 @@
-"""Base of the metrics that ask a judge with a prompt of their own."""
+"""Decorator of the metrics that ask a judge with a prompt of their own."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
-from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
-from evaluator.metrics.llm.verdicts import Judged
+from evaluator.judges.exchange import JudgeError, Spend
+from evaluator.judges.prompts import Prompt
+from evaluator.metrics.decorator import Asking, Decorator, made_metric
+from evaluator.metrics.description import Description
+from evaluator.metrics.llm.llm_metric import JudgedMetric, ask_rows, judged_score
 from evaluator.metrics.scores import Score
-from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
-Task = TypeVar("Task")
+Row = tuple[Sequence[object], Asking]
+"""The cells of a row, and its function, which waits for the replies."""
 
 
 @dataclass(frozen=True)
-class PromptMetric(LlmMetric[Task]):
-    """A metric with a prompt of its own."""
+class PromptMetric(JudgedMetric[Row]):
+    """A metric whose function yields what a judge is asked about a row, one request at least, and gets the replies.
 
-    @abstractmethod
-    def requests(self, task: Task) -> Sequence[JudgeRequest]:
-        """Give what is asked about a row, one request at least."""
+    A reply that did not come is None. The function gives a `Judged` and the details; before it asks, it may give a
+    `Score` in the place of both.
+    """
 
-    @abstractmethod
-    def read_replies(self, task: Task, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
-        """Give the value and the details from the replies to the requests, None for one that did not come."""
+    def read_row(self, *cells: object) -> Row | Score:
+        """Let the function begin."""
+        begun = Asking.of(self.of_cells(*cells))
+        return (cells, begun) if isinstance(begun, Asking) else begun
 
-    def score_all(self, judge: BoundJudge, tasks: Sequence[Task]) -> Iterator[Score]:
+    def score_all(self, judge: BoundJudge, tasks: Sequence[Row]) -> Iterator[Score]:
         """Ask about rows, together."""
-        asked = [self.requests(task) for task in tasks]
-        answers = iter(judge.ask_all(chain.from_iterable(asked)))
-        for task, requests in zip(tasks, asked, strict=True):
-            yield self._row_score(task, list(islice(answers, len(requests))))
+        for (_, row), answers in zip(tasks, ask_rows(judge, [row.asked for _, row in tasks]), strict=True):
+            replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
+            error = next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
+            judged, details = row.answered(replies)
+            yield judged_score(judged, details, error, sum((answer.spend for answer in answers), Spend()))
 
-    def _row_score(self, task: Task, answers: Sequence[JudgeReply | JudgeError]) -> Score:
-        replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
-        spend = sum((answer.spend for answer in answers), Spend())
-        judged, details = self.read_replies(task, replies)
-        if judged.value is None and judged.reason == UnscoredReason.JUDGE_FAILED:
-            errors = [answer.reason for answer in answers if isinstance(answer, JudgeError)]
-            judged = replace(judged, reason=errors[0] if errors else UnscoredReason.JUDGE_FAILED)
-        limits = bounds(judged.low, judged.high) if judged.value is None else {}
-        return Score(judged.value, judged.reason, limits | details, spend)
+
+def prompt_metric(
+    about: Description | Callable[[Any], Description],
+    *,
+    needs: tuple[str, ...],
+    prompts: Sequence[Prompt] | Callable[[Any], tuple[str, ...]],
+    kind: type[Any] = PromptMetric,
+    **more: Any,
+) -> Decorator:
+    """Make a metric of a function that asks a judge about a row; see `PromptMetric`, and `made_metric` for the rest.
+
+    `prompts` are those that it asks with, or give for a metric their versions and what else the values depend on.
+    """
+    versions = property(prompts) if callable(prompts) else tuple(prompt.version for prompt in prompts)
+    return made_metric(kind, about, needs=needs, prompts=versions, **more)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.datasets.batches import ahead, writing_batches
 from evaluator.datasets.columns import written, written_type
+from evaluator.datasets.files import ahead, writing_batches
 
 TEXT = pa.string()
 KINDS = [pa.list_(text) for text in (TEXT, pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), TEXT))]

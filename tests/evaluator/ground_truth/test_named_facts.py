@@ -15,12 +15,11 @@ import pytest
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import similar_sentences
 from evaluator.ground_truth.citations import checked_facts, numbered_sentences
-from evaluator.ground_truth.extract import NewFacts, extract_facts, lacking
+from evaluator.ground_truth.extract import NewFacts, extract_facts, lacking, standalone_questions
 from evaluator.ground_truth.facts import supporting_sentences
 from evaluator.ground_truth.judged_facts import Good, extractor_of, judged_facts
-from evaluator.ground_truth.later_signals import changes_by_signals
+from evaluator.ground_truth.propose import changes_by_signals
 from evaluator.ground_truth.similar_sentences import SimilarSentences
-from evaluator.ground_truth.standalone import standalone_questions
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.models import Models
 from lake.queries.case_versions import read_cases

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evaluator.answers import answers
-from evaluator.scoring.segments import segment_of
+from evaluator.scoring.scorer import segment_of
 from lake.spec.schemas import PARSED_LOGS
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
@@ -23,6 +22,7 @@ from evaluator.metrics.llm.claims.answer_claims import (
 )
 from evaluator.metrics.llm.claims.row_claims import RowClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions, usual_claims
+from evaluator.metrics.llm.llm_metric import ask_rows
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -49,17 +49,12 @@ def ask_claim_by_claim(judge: BoundJudge, rows: Sequence[RowTexts]) -> list[RowC
     That is one call a row and one a claim. What only joint calls show, which contexts are useful and which sentences
     address the question, is missing.
     """
-    first = _asked(judge, [_for_claims(row) for row in rows])
+    first = list(ask_rows(judge, [_for_claims(row) for row in rows]))
     claims = [list(_claims(row, replies)) for row, replies in zip(rows, first, strict=True)]
     reasons = judge.settings.reasons
     about = [[_about(row, text, reasons=reasons) for _, text in given] for row, given in zip(rows, claims, strict=True)]
-    second = _asked(judge, about)
+    second = ask_rows(judge, about)
     return [_row_claims(*each) for each in zip(rows, first, claims, second, strict=True)]
-
-
-def _asked(judge: BoundJudge, requests: Sequence[Sequence[JudgeRequest]]) -> list[Replies]:
-    answers = iter(judge.ask_all(chain.from_iterable(requests)))
-    return [list(islice(answers, len(of_row))) for of_row in requests]
 
 
 def _for_claims(row: RowTexts) -> list[JudgeRequest]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
@@ -13,6 +12,7 @@ from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from evaluator.metrics.llm.claims.answer_claims import AnswerClaims
 from evaluator.metrics.llm.claims.reference_claims import ReferenceClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts
+from evaluator.metrics.llm.llm_metric import ask_rows
 from evaluator.metrics.llm.verdicts import (
     UNDECIDED,
     ClaimMatrix,
@@ -184,9 +184,8 @@ def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) ->
             found[question.key] = kept
         else:
             open_questions[question.key] = question, question.requests()
-    answers = iter(judge.ask_all(chain.from_iterable(requests for _, requests in open_questions.values())))
-    for key, (question, requests) in open_questions.items():
-        given = list(islice(answers, len(requests)))
+    answers = ask_rows(judge, [requests for _, requests in open_questions.values()])
+    for (key, (question, _)), given in zip(open_questions.items(), answers, strict=True):
         found[key] = question.read(given)
         spends[key] = sum((answer.spend for answer in given), Spend())
         memo.keep((judge.name, judge.draw, key), found[key], is_failure=found[key].error is not None)

@@ -4,8 +4,7 @@ A verdict is True, False, `UNDECIDED` or None where it is missing, and the resul
 a reason and the bounds that hold whatever the missing verdicts are.
 """
 
-from evaluator.metrics.llm.verdicts.answer_relevancy import answer_relevancy
-from evaluator.metrics.llm.verdicts.aspect_critique import aspect_critique, odd_strictness
+from evaluator.metrics.llm.verdicts.answers import answer_relevancy, aspect_critique, odd_strictness
 from evaluator.metrics.llm.verdicts.claim_matrix import (
     ClaimMatrix,
     ClaimNumbers,
@@ -13,19 +12,24 @@ from evaluator.metrics.llm.verdicts.claim_matrix import (
     claim_numbers,
     noise_sensitivity,
 )
-from evaluator.metrics.llm.verdicts.context_entity_recall import context_entity_recall
-from evaluator.metrics.llm.verdicts.context_precision import context_precision
-from evaluator.metrics.llm.verdicts.context_relevance_sentences import context_relevance_sentences
-from evaluator.metrics.llm.verdicts.factual_f_beta import answer_correctness, factual_f_beta, factual_f_beta_of_verdicts
-from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
-from evaluator.metrics.llm.verdicts.segment_inference import Segment, segment_inference
-from evaluator.metrics.llm.verdicts.supported_share import (
+from evaluator.metrics.llm.verdicts.claim_shares import (
+    Segment,
     all_supported,
+    answer_correctness,
     contradicted_share,
+    factual_f_beta,
+    factual_f_beta_of_verdicts,
     macro_share,
     right_share,
+    segment_inference,
     supported_share,
 )
+from evaluator.metrics.llm.verdicts.contexts import (
+    context_entity_recall,
+    context_precision,
+    context_relevance_sentences,
+)
+from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
 
 __all__ = [
     "UNDECIDED",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.metrics.llm.answer_relevancy import AnswerRelevancy
+from evaluator.metrics import AnswerRelevancy
 from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
 

@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 
 from evaluator.judges import JudgeClient
-from evaluator.metrics import REGISTRY, JudgeUnavailableError, combination, compute, metric_named
+from evaluator.metrics import (
+    REGISTRY,
+    FaithfulnessClaimsApart,
+    JudgeUnavailableError,
+    combination,
+    compute,
+    metric_named,
+)
 from evaluator.metrics.llm.claim_metric import ClaimMetric
-from evaluator.metrics.llm.faithfulness_claims_apart import FaithfulnessClaimsApart
 from evaluator.metrics.options import options_of
 from evaluator.models import Models
 from tests.evaluator.judges.conftest import Bench
@@ -262,7 +268,7 @@ def test_what_is_missing_is_null_without_a_call(
     assert len(server.requests) == calls
     for name in CLAIMS:
         metric: Any = REGISTRY[name]
-        reads = metric.specification.reads
+        reads = metric.reads
         is_about = (
             ("answer" in change and "answer" in reads)
             or ("contexts" in change and "contexts" in reads)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator.judges import JudgeClient
-from evaluator.metrics import metric_named
-from evaluator.metrics.llm.aspects import AspectCritique
+from evaluator.metrics import AspectCritique, metric_named
 from evaluator.models import Models
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.metrics import metric_named
-from evaluator.metrics.llm.aspects import AspectCritique
+from evaluator.metrics import AspectCritique, metric_named
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer
 from tests.evaluator.metrics.llm.judging import answered, compared, frame, judging, prompt, row, scored
