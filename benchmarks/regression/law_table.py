@@ -185,6 +185,30 @@ def _one_class(generator: np.random.Generator, days: int) -> Traffic:
     return traffic(generator, at, np.where(there, 0.15, 0.0), replace(classes, languages=np.where(there, "uk", "en")))
 
 
+def _failing_hours(share: float, failing: float, hours: int, mean: float = 1.0) -> Draw:
+    """In a share of times, of so many hours each, a part of the answers is wrong beyond the mean of the others."""
+
+    def draw(generator: np.random.Generator, days: int) -> Traffic:
+        at = hours_of(generator, days)
+        failed = np.repeat(generator.uniform(size=days * 24 // hours + 1) < share, hours)[at.astype(np.intp)]
+        right = generator.uniform(size=len(at)) < np.where(failed, mean * (1.0 - failing), mean)
+        return traffic(generator, at, np.zeros(len(at)), values=right.astype(np.float64))
+
+    return draw
+
+
+def _long_chats(generator: np.random.Generator, days: int) -> Traffic:
+    at = hours_of(generator, days, 0.6 * HOURLY)
+    made = traffic(generator, at, np.zeros(len(at)))
+    chats = generator.poisson(days * 24 * 0.4 * HOURLY / 48)
+    begins, right = generator.uniform(0, days * 24 - 48, chats), generator.uniform(size=chats) < 0.8
+    of_each = np.repeat(np.arange(chats), 48)
+    later = begins[of_each] + generator.uniform(0, 48, len(of_each))
+    values = right[of_each].astype(np.float64)
+    questions = np.arange(len(of_each))
+    return made.and_more(later, values, chats=of_each, questions=questions, name=made.classes[0])
+
+
 LAWS = (
     Law("steady", _steady),
     Law("mood of sd 0.03, from hour to hour AR(1) 0.95", _moody(0.03)),
@@ -206,6 +230,11 @@ LAWS = (
     Law("a judge's scores, in three heaps", _judge),
     Law("mean of 0.994", _ceiling),
     Law("ten holidays, 0.05 harder", _holidays),
+    Law("one hour in 20 fails by 40 %, the others never", _failing_hours(0.05, 0.4, 1)),
+    Law("two hours in 160 fail by 40 %, the others never", _failing_hours(0.0125, 0.4, 2)),
+    Law("two hours in ten fail by 10 %, the others never", _failing_hours(0.2, 0.1, 2)),
+    Law("one hour in 100 fails", _failing_hours(0.01, 1.0, 1, mean=0.8)),
+    Law("40 % of answers are of agents' chats of two days, each right or wrong", _long_chats),
 )
 
 

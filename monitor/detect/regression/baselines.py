@@ -11,6 +11,7 @@ from monitor.detect.regression.arrays import Floats, Integers
 from monitor.detect.regression.day_spread import DaySpread
 from monitor.detect.regression.e_detector.bets import Bets, slack_of
 from monitor.detect.regression.e_detector.betting import Interval
+from monitor.detect.regression.e_detector.design_effect import BatchCorrelation, Dependence
 from monitor.detect.regression.new_classes import KNOWN, MOST_NEW, NewValues
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reference import CONFIDENCE, Reference, rounded_down
@@ -21,7 +22,7 @@ from monitor.detect.regression.settings import RegressionSettings
 _LARGE = 4
 """Times `reference_observations`, and from the first try to the second."""
 _TRIES = 2
-_SPREADS = 2.0
+_SPREADS = 1.0
 """By how many times the spread between days the tolerance is raised."""
 _NEW_LOOKS = 3
 """Looks at a new class, after which it is new no longer."""
@@ -45,6 +46,7 @@ class Baselines:
 
     Where days differ by more than chance (`DaySpread`), the tolerance is raised by that, and the bound of few days is
     less sure. A fall within the reference adds to one difference of many, so that little of it is learned as normal.
+    Where conversations of a batch or of a day are alike, they count as fewer (`Dependence`).
 
     Conversations with a value that the first reference has not seen (`NewValues`) are of segments of their own. These
     have a baseline once there are as many of them as are needed for a stream; until then nothing is bet on them.
@@ -62,6 +64,8 @@ class Baselines:
     _told: tuple[int, ...]
     _days: DaySpread
     _spread: float | None
+    _correlation: BatchCorrelation
+    _day_effect: float
     whole: Reference
     partition: SegmentPartition
     shares: Floats
@@ -84,6 +88,8 @@ class Baselines:
         """Places of the new classes that were given by `new_and_worse`."""
         self._days = DaySpread()
         self._spread = None
+        self._correlation = BatchCorrelation()
+        self._day_effect = 1.0
         self.whole = Reference(settings)
         for one in (self.whole, *self._new):
             one.spread = UNKNOWN_SPREAD
@@ -166,6 +172,37 @@ class Baselines:
         interval = self.interval
         return None if interval is None else interval.lower - self.tolerance
 
+    def falls(self, run: Observations, numbers: Integers) -> Bets | None:
+        """Return the bets that the mean of a segment is below its baseline; None while there is none.
+
+        `numbers` are those of the segments of a run's conversations.
+        """
+        if (level := self.level) is None:
+            return None
+        return self._bets(run, 1.0 - run.values, numbers, 1.0 - self.levels, 1.0 - level)
+
+    def rises(self, run: Observations, numbers: Integers) -> Bets | None:
+        """Return the bets that the mean of a segment is above the better end of its reference; see `falls`."""
+        if (ceiling := self.ceiling) is None:
+            return None
+        return self._bets(run, run.values, numbers, self.ceilings, ceiling)
+
+    def _bets(self, run: Observations, values: Floats, numbers: Integers, levels: Floats, level: float) -> Bets:
+        of_each, shares = levels[numbers], self.whole_shares
+        # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
+        bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
+        slack = slack_of(bets, levels, shares, level) if (shares > 0.0).sum() > 1 else None
+        return replace(bets, slack=slack, dependence=self._dependence(run, numbers))
+
+    def _dependence(self, run: Observations, numbers: Integers) -> Dependence:
+        values = self.without_mix(run.values, numbers) if self._parts else run.values
+        known = self._correlation.before_each(values, run.weights, run.numbers)
+        return Dependence(known, self._day_effect)
+
+    def design_effect(self, conversations: float) -> float:
+        """Return the design effect of a batch of so many conversations, as it is known now."""
+        return max(1.0 + self._correlation.latest * (conversations - 1.0), self._day_effect)
+
     def new_and_worse(self) -> int | None:
         """Number of a segment of a new class that was just learned and is surely below the baseline of what is known.
 
@@ -212,8 +249,9 @@ class Baselines:
         numbers = self.numbers(found)
         before, looks = self.whole.interval, self.whole.looks
         of_it = numbers < self.segments
-        values = self.without_mix(found.values, numbers)[of_it] if self._parts else found.values[of_it]
-        self._days.add(values, found.weights[of_it], found.numbers[of_it], found.starts)
+        values = self.without_mix(found.values, numbers) if self._parts else found.values
+        self._correlation.add(values, found.weights, found.numbers)
+        self._days.add(values[of_it], found.weights[of_it], found.numbers[of_it], found.starts)
         self.whole.add(found.values[of_it], found.weights[of_it], found.numbers[of_it], found.starts)
         if self._parts:
             for weights in self._by_batch(found, found.weights):
@@ -252,6 +290,8 @@ class Baselines:
     def _find_spread(self) -> None:
         spread = self._days.spread(within_week=WEEKEND in self.partition.by)
         self._spread = self._spread if spread is None else spread
+        effect = self._days.design_effect(within_week=WEEKEND in self.partition.by)
+        self._day_effect = self._day_effect if effect is None else effect
         for one in (self.whole, *self.references):
             one.spread = UNKNOWN_SPREAD if self._spread is None else self._spread
 
@@ -272,7 +312,7 @@ class Baselines:
             self._parts[number].add(values[of_it], weights[of_it], np.zeros(int(of_it.sum()), dtype=np.intp), at)
         # What follows is without mix, and not to be compared with these days.
         self._find_spread()
-        self._days = DaySpread()
+        self._days, self._correlation = DaySpread(), BatchCorrelation()
 
     def _references(self, chosen: PartitionChoice, sizes: Integers) -> tuple[Reference, ...]:
         confidence = 1.0 - (1.0 - CONFIDENCE) / (_TRIES * chosen.out_of * len(sizes))
@@ -300,10 +340,3 @@ class Baselines:
 
     def _over_segments(self, values: Sequence[float | None]) -> float:
         return float(sum(share * value for share, value in zip(self.shares, values, strict=False) if value is not None))
-
-
-def bets_of(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:
-    """Give the bets that the mean of a segment is above its level, on those where it can be."""
-    of_each = levels[numbers]
-    bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
-    return replace(bets, slack=slack_of(bets, levels, shares, level)) if (shares > 0.0).sum() > 1 else bets

@@ -52,6 +52,17 @@ class DaySpread:
 
         `within_week` compares working days with working days and weekends with weekends.
         """
+        found = self._variances(within_week=within_week)
+        return None if found is None else math.sqrt(max(0.0, found.seen - found.chance - _ERRORS * found.error))
+
+    def design_effect(self, *, within_week: bool = False) -> float | None:
+        """By how much the variance of daily means is more than chance explains, 1 at least; see `spread`."""
+        found = self._variances(within_week=within_week)
+        if found is None:
+            return None
+        return max(1.0, (found.seen - _ERRORS * found.error) / found.chance) if found.chance > 0.0 else 1.0
+
+    def _variances(self, *, within_week: bool) -> _Variances | None:
         there = self._sums[:, 0] >= _LEAST
         if there.sum() < _LEAST_DAYS:
             return None
@@ -68,4 +79,13 @@ class DaySpread:
         chance, seen = float(chances.mean()), float((differences**2).mean()) / 2
         # The variance of a mean of squared differences of which two share a day, for normal values.
         error = chance * math.sqrt(3.0 / len(differences))
-        return math.sqrt(max(0.0, seen - chance - _ERRORS * error))
+        return _Variances(seen, chance, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variances:
+    """Variances of daily means: as it was seen, as chance explains it, and the standard error of it by chance."""
+
+    seen: float
+    chance: float
+    error: float

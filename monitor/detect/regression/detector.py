@@ -12,7 +12,7 @@ import numpy as np
 
 from lake.spec.vocabulary import Tier
 from monitor.detect.regression.arrays import Floats, Integers, moment
-from monitor.detect.regression.baselines import Baselines, bets_of
+from monitor.detect.regression.baselines import Baselines
 from monitor.detect.regression.e_detector.alarm import Alarm
 from monitor.detect.regression.e_detector.bets import ALL
 from monitor.detect.regression.e_detector.betting import Interval, mean_interval, weighted_mean
@@ -177,11 +177,10 @@ class Detector:
     def _take_run(self, run: Observations, log_page_thresholds: Floats) -> tuple[int, Reading | None]:
         """Take in batches up to the first after which a reading is due; gives how many these were."""
         was_on, baselines = self._worse.is_on, self._baselines
-        numbers, levels, shares = baselines.numbers(run), baselines.levels, baselines.whole_shares
-        level, ceiling, ceilings = baselines.level, baselines.ceiling, baselines.ceilings
+        numbers = baselines.numbers(run)
+        falls, rises = baselines.falls(run, numbers), baselines.rises(run, numbers)
         taken, changed = run.batches, None
-        if level is not None:
-            falls = bets_of(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
+        if falls is not None:
             looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
             taken, changed = self._worse.take(falls, baselines.segments, looks)
             run = run.between(0, taken)
@@ -194,9 +193,7 @@ class Detector:
         # The reference may learn from a batch only after the bet on it is settled.
         if not was_on:
             baselines.add(run)
-        if ceiling is not None:
-            # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
-            rises = bets_of(run, run.values, numbers, ceilings, shares, ceiling)
+        if rises is not None:
             done = 0
             while done < taken:
                 done += self._better.take(rises.between(done, taken), baselines.segments)[0]

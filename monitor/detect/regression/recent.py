@@ -77,6 +77,7 @@ class Recent:
         batch = max(self._watched_for / max(1, len(self._batch_sizes) - 1), self._settings.batch)
         threshold = self._settings.log_threshold + (np.log(2.0) if baselines.segments > 1 else 0.0)
         per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
+        threshold *= baselines.design_effect(float(np.mean(self._batch_sizes)))
         values, weights = self.conversations.values[watched], self.conversations.weights[watched]
         power = DetectionPower(values, weights, levels[watched], per_batch, threshold)
         delay, small_delay = power.delay(mean - _DROP), power.delay(mean - _SMALL_DROP)

@@ -27,6 +27,7 @@ from monitor.detect.regression.detector import Detector
 from monitor.detect.regression.e_detector.alarm import Alarm, Mixture
 from monitor.detect.regression.e_detector.betting import Interval
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
+from monitor.detect.regression.e_detector.design_effect import BatchCorrelation
 from monitor.detect.regression.e_detector.evidence import Evidence
 from monitor.detect.regression.judge_drift.anchors import Judge
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
@@ -61,6 +62,7 @@ _CLASSES = (
     Alarm,
     AlertStats,
     Baselines,
+    BatchCorrelation,
     BatchHistory,
     Batches,
     Bins,

@@ -136,7 +136,9 @@ class Alarm:
 
 
 def _trajectories(parts: Mapping[int, Evidence], bets: Bets, shares: Mapping[int, float]) -> dict[int, Trajectory]:
-    return {part: one.trajectory(*bets.on(part), bets.batches, shares[part]) for part, one in parts.items()}
+    return {
+        part: one.trajectory(*bets.on(part), bets.batches, shares[part], bets.dependence) for part, one in parts.items()
+    }
 
 
 def _advance_to(parts: Mapping[int, Evidence], trajectories: Mapping[int, Trajectory], batch: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.detect.regression.arrays import Floats, Integers
+from monitor.detect.regression.e_detector.design_effect import Dependence
 
 ALL = -1
 """Number that stands for all segments together."""
@@ -19,7 +20,8 @@ class Bets:
     """Bets in a run of so many `batches`: values in [0, 1], weights in (0, 1], and of each its segment's number, its
     level and its batch, these in order.
 
-    `slack` is how much lower the levels of each batch are where all segments are bet on together, see `slack_of`.
+    `slack` is how much lower the levels of each batch are where all segments are bet on together, see `slack_of`, and
+    `dependence` how the conversations of a batch depend on each other; None where they are independent.
     """
 
     values: Floats
@@ -29,6 +31,7 @@ class Bets:
     numbers: Integers
     batches: int = 1
     slack: Floats | None = None
+    dependence: Dependence | None = None
 
     @property
     def mirrored(self) -> Self:
@@ -47,7 +50,8 @@ class Bets:
         begin, end = np.searchsorted(self.numbers, [first, after])
         found = self._of(slice(begin, end))
         slack = None if self.slack is None else self.slack[first:after]
-        return replace(found, numbers=found.numbers - first, batches=after - first, slack=slack)
+        dependence = self.dependence and self.dependence.between(first, after)
+        return replace(found, numbers=found.numbers - first, batches=after - first, slack=slack, dependence=dependence)
 
     def on(self, part: int) -> tuple[Floats, Floats, Floats, Integers]:
         """Give values, weights, levels and batches of those on one segment, or on `ALL`."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from monitor.detect.regression.arrays import Floats, Integers, begins_of
 from monitor.detect.regression.e_detector.betting import BETS, log_pay_offs
+from monitor.detect.regression.e_detector.design_effect import Dependence
 
 _SUMMED = 512
 """Batches, after which sums begin anew: a year of them would lose digits."""
@@ -57,6 +58,10 @@ class Evidence:
     of `1 - x`: with `level = 1 - m0` the factors are those of the paper, `1 + lambda * w * (m0 - x)`,
     lambda = c / (1 - m0).
 
+    Conversations of one batch that depend on each other (`Dependence`) are taken for fewer: the logarithm of their
+    product is divided by the design effect of their batch, which is known before. As it is 1 at least, the root of a
+    factor that is at most 1 on average is that too.
+
     With `S_b`, the sum of the logarithms of the products up to batch b, `R_b = e^(S_b) * sum_(j <= b) e^(-S_(j-1))`:
     so the batches of a year are two running sums, and in any portions they give the same to the last bit.
     """
@@ -77,6 +82,7 @@ class Evidence:
         numbers: Integers,
         batches: int,
         share: float = 1.0,
+        dependence: Dependence | None = None,
     ) -> Trajectory:
         """Give how it would go on with so many batches; `numbers` are those of the values' batches, in order.
 
@@ -88,6 +94,8 @@ class Evidence:
         begins = begins_of(numbers)
         steps = np.searchsorted(numbers[begins], np.arange(batches), side="right")
         gains = np.add.reduceat(log_pay_offs(values, weights, level), begins, axis=1) if len(begins) else _NOTHING
+        if dependence is not None and len(begins):
+            gains = gains / dependence.effects(weights, numbers)
         sums = np.concatenate([self._sums[:, None], gains], axis=1)
         logs = np.concatenate([self._logs[:, None], np.empty_like(gains)], axis=1)
         for begin, end in pairwise([0, *range(_SUMMED - self._steps % _SUMMED, len(begins), _SUMMED), len(begins)]):
