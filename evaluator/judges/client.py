@@ -35,7 +35,7 @@ class Memo:
         self._kept: OrderedDict[Hashable, tuple[Any, float]] = OrderedDict()
 
     def find(self, key: Hashable) -> Any | None:
-        """Give what was kept, None where there is nothing."""
+        """Return what was kept, None where there is nothing."""
         with self._lock:
             found, until = self._kept.get(key, (None, 0.0))
             if found is None or until < self._clock():
@@ -105,7 +105,7 @@ class JudgeClient:
         self.close()
 
     def judge(self, name: str) -> BoundJudge:
-        """Give a judge by its name. Raises LookupError, which lists the known ones."""
+        """Return a judge by its name. Raises LookupError, which lists the known ones."""
         if name not in self.judges:
             known = ", ".join(sorted(self.judges)) or "none"
             raise LookupError(f"there is no judge {name!r}; known: {known}. Configure it under evaluator.judges.{name}")
@@ -134,7 +134,7 @@ class JudgeClient:
         return replies
 
     def spent(self, name: str) -> Spend:
-        """Give what this client's replies from a judge took so far."""
+        """Return what this client's replies from a judge took so far."""
         with self._lock:
             return self._spent[name]
 

@@ -39,7 +39,7 @@ Replies = Sequence[JudgeReply | JudgeError]
 
 
 def prompts_claim_by_claim(*, reasons: bool) -> tuple[str, str]:
-    """Give the versions of both prompts, the second with or without reasons."""
+    """Return the versions of both prompts, the second with or without reasons."""
     return _FACTS.version, _FACT[reasons].version
 
 

@@ -131,7 +131,7 @@ class _Question(Generic[_Claims]):
 
 
 def prompts(*, reasons: bool) -> tuple[str, str]:
-    """Give the versions of what both calls ask, with or without reasons."""
+    """Return the versions of what both calls ask, with or without reasons."""
     return answer_claims.version(reasons=reasons), reference_claims.version(reasons=reasons)
 
 
@@ -172,7 +172,7 @@ def _of_reference(row: RowTexts, found: AnswerClaims, *, reasons: bool) -> _Ques
 
 
 def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) -> list[tuple[_Claims | None, Spend]]:
-    """Give the claims, and what they took, for each question; nothing for none."""
+    """Return the claims, and what they took, for each question; nothing for none."""
     memo = judge.client.memo
     found: dict[Any, _Claims] = {}
     spends: dict[Any, Spend] = {}
