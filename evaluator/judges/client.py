@@ -6,10 +6,11 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -183,6 +184,11 @@ class BoundJudge:
         if self.draw:
             requests = (replace(request, draw=request.draw + _VOTES * self.draw) for request in requests)
         return self.client.ask_all(self.name, requests)
+
+    def ask_rows(self, asked: Sequence[Sequence[JudgeRequest]]) -> list[list[JudgeReply | JudgeError]]:
+        """Ask it about several rows at once, and return the answers to the requests of each."""
+        answers = iter(self.ask_all(chain.from_iterable(asked)))
+        return [list(islice(answers, len(requests))) for requests in asked]
 
 
 class _JudgeLoop:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import chain, islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
+from evaluator.judges.exchange import Reason, Spend
 from evaluator.judges.schema import READING
 from evaluator.metrics.decorator import FunctionMetric
 from evaluator.metrics.description import Description
@@ -131,12 +130,6 @@ class JudgedMetric(LlmMetric[Task], FunctionMetric):  # type: ignore[misc, overr
         models: Models | None = getattr(self, "models", None)
         encoder = "" if models is None else f"-{models.version('sentence_encoder')}"
         return version_of(self, f"{super().version}{encoder}")
-
-
-def ask_rows(judge: BoundJudge, asked: Sequence[Sequence[JudgeRequest]]) -> Iterator[Sequence[JudgeReply | JudgeError]]:
-    """Ask a judge about rows together, and return the answers to the requests of each."""
-    answers = iter(judge.ask_all(chain.from_iterable(asked)))
-    return (list(islice(answers, len(requests))) for requests in asked)
 
 
 def judged_score(judged: Judged, details: Mapping[str, Any], error: Reason | None, spend: Spend) -> Score:

@@ -12,7 +12,6 @@ from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from evaluator.metrics.llm.claims.answer_claims import AnswerClaims
 from evaluator.metrics.llm.claims.reference_claims import ReferenceClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts
-from evaluator.metrics.llm.llm_metric import ask_rows
 from evaluator.metrics.llm.verdicts import (
     UNDECIDED,
     ClaimMatrix,
@@ -184,7 +183,7 @@ def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) ->
             found[question.key] = kept
         else:
             open_questions[question.key] = question, question.requests()
-    answers = ask_rows(judge, [requests for _, requests in open_questions.values()])
+    answers = judge.ask_rows([requests for _, requests in open_questions.values()])
     for (key, (question, _)), given in zip(open_questions.items(), answers, strict=True):
         found[key] = question.read(given)
         spends[key] = sum((answer.spend for answer in given), Spend())
