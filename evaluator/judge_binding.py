@@ -35,7 +35,7 @@ class Jury:
 
 
 def with_judges(metric: Metric, jury: Jury) -> Metric:
-    """Give the metric as it asks these judges; one that asks none is given back as it is."""
+    """Return the metric as it asks these judges; one that asks none is given back as it is."""
     if isinstance(metric, Combination):
         return replace(metric, parts=tuple((with_judges(part, jury), weight) for part, weight in metric.parts))
     if isinstance(metric, Ensemble):
@@ -47,7 +47,7 @@ def with_judges(metric: Metric, jury: Jury) -> Metric:
 
 
 def judges_of(metric: Metric) -> tuple[BoundJudge, ...]:
-    """Give the judges that a metric asks, each once; none where it asks none, or was given none."""
+    """Return the judges that a metric asks, each once; none where it asks none, or was given none."""
     if isinstance(metric, Combination):
         parts: Sequence[Metric] = [part for part, _ in metric.parts]
     elif isinstance(metric, Ensemble):
@@ -59,12 +59,12 @@ def judges_of(metric: Metric) -> tuple[BoundJudge, ...]:
 
 
 def judges_of_all(metrics: Sequence[Metric]) -> list[BoundJudge]:
-    """Give the judges that metrics ask, each once."""
+    """Return the judges that metrics ask, each once."""
     return list(dict.fromkeys(judge for metric in metrics for judge in judges_of(metric)))
 
 
 def judge_named(metric: Metric) -> str:
-    """Give what judges, as `scores.judge` has it: the judges' names where they are asked, such as `lexical+strict`."""
+    """Return what judges, as `scores.judge` has it: judges' names where they are asked, such as `lexical+strict`."""
     names = "+".join(judge.name for judge in judges_of(metric))
     return "+".join(names if names and kind == JudgeKind.LLM else kind for kind in metric.judge.split("+"))
 
@@ -86,7 +86,7 @@ def without_prices(judge: JudgeSettings) -> bool:
 
 
 def split(metrics: Sequence[Metric]) -> tuple[list[Metric], list[Metric]]:
-    """Give the metrics that ask no judge, and those that do."""
+    """Return the metrics that ask no judge, and those that do."""
     return [one for one in metrics if not asks_judge(one)], [one for one in metrics if asks_judge(one)]
 
 

@@ -46,7 +46,7 @@ class CombinationSettings(Section):
 
 
 def aspects_of(settings: Mapping[str, AspectSettings]) -> dict[str, Metric]:
-    """Give the metrics of aspects by their names, `aspect_` and the aspect's."""
+    """Return the metrics of aspects by their names, `aspect_` and the aspect's."""
     made = (
         aspect_critique(name, one.definition, direction=one.direction, strictness=one.strictness)
         for name, one in settings.items()
@@ -57,7 +57,7 @@ def aspects_of(settings: Mapping[str, AspectSettings]) -> dict[str, Metric]:
 def combinations_of(
     settings: Mapping[str, CombinationSettings], aspects: Mapping[str, Metric], models: Models | None = None
 ) -> dict[str, Metric]:
-    """Give combinations of metrics of the registry and of aspects, by their names.
+    """Return combinations of metrics of the registry and of aspects, by their names.
 
     Raises UnknownMetricError and CombinationError.
     """
@@ -74,7 +74,7 @@ def _named(given: Mapping[str, AspectSettings]) -> Mapping[str, AspectSettings]:
 def checked_combinations(
     given: Mapping[str, CombinationSettings], aspects: Mapping[str, AspectSettings]
 ) -> Mapping[str, CombinationSettings]:
-    """Give them back; raises ValueError for a name that cannot be one, and what `combinations_of` raises."""
+    """Return them as they are; raises ValueError for a name that cannot be one, and what `combinations_of` raises."""
     own = aspects_of(aspects)
     if DISLIKES in given:
         raise ValueError(

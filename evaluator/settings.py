@@ -137,19 +137,19 @@ class EvaluatorSettings(Section):
     replay: ReplaySettings = ReplaySettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
-        """Give the metrics that score a deployment, combinations among them."""
+        """Return the metrics that score a deployment, combinations among them."""
         own = self.deployments.get(deployment)
         return self.metrics_named(self.metrics if own is None or own.metrics is None else own.metrics)
 
     def judge_of(self, deployment: str | None) -> str | None:
-        """Give the name of the judge that metrics of a deployment ask, of no particular one for None."""
+        """Return the name of the judge that metrics of a deployment ask, of no particular one for None."""
         own = self.deployments.get(deployment or "")
         if own is not None and own.judge is not None:
             return own.judge
         return self.judge or (next(iter(self.judges)) if len(self.judges) == 1 else None)
 
     def jury_of(self, deployment: str | None) -> tuple[tuple[str, ...], Combine]:
-        """Give the names of the judges that metrics of a deployment ask, and how they are made one."""
+        """Return the names of the judges that metrics of a deployment ask, and how they are made one."""
         name = self.judge_of(deployment)
         ensemble = self.ensembles.get(name or "")
         if ensemble is not None:
@@ -157,7 +157,7 @@ class EvaluatorSettings(Section):
         return (() if name is None else (name,)), "median"
 
     def sampling_of(self, deployment: str) -> SamplingSettings:
-        """Give which answers of a deployment a judge is asked about."""
+        """Return which answers of a deployment a judge is asked about."""
         own = self.deployments.get(deployment)
         return self.sampling if own is None or own.sampling is None else own.sampling
 
@@ -179,7 +179,7 @@ class EvaluatorSettings(Section):
             )
 
     def metrics_named(self, names: Iterable[str]) -> list[Metric]:
-        """Give metrics by their names, each once, combinations among them.
+        """Return metrics by their names, each once, combinations among them.
 
         Raises UnknownMetricError for a name that no metric has, and ValueError for a metric of columns that neither
         logs nor cases hold.
@@ -187,7 +187,7 @@ class EvaluatorSettings(Section):
         return list({metric.name: metric for metric in _scorable(names, self._own, self.models)}.values())
 
     def metric(self, name: str) -> Metric:
-        """Give any metric or combination by its name, with the models that are set; raises UnknownMetricError.
+        """Return any metric or combination by its name, with the models that are set; raises UnknownMetricError.
 
         It has no judge yet: see `evaluator.judge_binding`.
         """

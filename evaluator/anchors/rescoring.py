@@ -75,7 +75,7 @@ class Rescoring:
         now: datetime,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Do what is due of one deployment, and give the number of rows that were written.
+        """Do what is due of one deployment, and return the number of rows that were written.
 
         Nothing is written once `is_stopping` says so. Raises LostRaceError where another evaluator, or an erasure, was
         there first.
@@ -142,7 +142,7 @@ class Rescoring:
         return int(rows.num_rows)
 
     def _anchors(self, tables: DeploymentTables, metric: Metric, held: AnchorRows) -> list[LoggedAnswer]:
-        """Give those that are still there, and others in the place of those that are not."""
+        """Return those that are still there, and others in the place of those that are not."""
         before = held.anchors()
         there = _answers(tables, before)
         missing = self._settings.size - len(there)
@@ -188,7 +188,7 @@ def _answers(tables: DeploymentTables, scored: Collection[ScoredAnswer]) -> list
 def _old_scores(
     tables: DeploymentTables, metric: Metric, held: AnchorRows, compared: Sequence[LoggedAnswer]
 ) -> pa.Table:
-    """Give what the version before said of the answers that both score; what that did cost stands in `scores`."""
+    """Return what the version before said of the answers that both score; what that did cost stands in `scores`."""
     version = held.version_before(metric.version)
     of_version = (ds.field("metric") == metric.name) & (ds.field("metric_version") == version)
     if version is None or not compared:

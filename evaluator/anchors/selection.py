@@ -47,7 +47,7 @@ class AnchorRows:
         return cls(anchors.read(columns, ds.field("metric") == metric).to_pylist())
 
     def anchors(self, version: str | None = None) -> list[ScoredAnswer]:
-        """Give the anchors, or those that this version has scored, each once, in a fixed order."""
+        """Return the anchors, or those that this version has scored, each once, in a fixed order."""
         some = [row for row in self.rows if row["draw"] != Draw.COMPARED and version in (None, row["metric_version"])]
         found = {row["event_id"]: ScoredAnswer(row["event_id"], row["date"], row["chat_id"]) for row in some}
         return [found[event_id] for event_id in sorted(found)]
@@ -57,7 +57,7 @@ class AnchorRows:
         return max((row["scored_at"] for row in self.rows if row["metric_version"] == version), default=None)
 
     def version_before(self, version: str) -> str | None:
-        """Give the version that scored the anchors last, where this one has not scored any yet."""
+        """Return the version that scored the anchors last, where this one has not scored any yet."""
         some = [row for row in self.rows if row["draw"] != Draw.COMPARED]
         if not some or any(row["metric_version"] == version for row in some):
             return None

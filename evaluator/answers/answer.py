@@ -70,7 +70,7 @@ class LoggedAnswer:
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:
-    """Give the answers among rows with `ANSWER_COLUMNS`, a bounded number at a time."""
+    """Yield the answers among rows with `ANSWER_COLUMNS`, a bounded number at a time."""
     found = rows.filter(IS_ANSWER)
     for start in range(0, found.num_rows, at_once):
         yield [_answer(row) for row in found.slice(start, at_once).to_pylist()]

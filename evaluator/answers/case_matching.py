@@ -33,7 +33,7 @@ class SimilarByEncoder:
     _is_off: bool = field(default=False, init=False)
 
     def similar(self, asked: Sequence[str], known: Sequence[str]) -> Sequence[Sequence[tuple[int, float]]]:
-        """Give for each asked question the known ones that ask the same: the place in `known`, and the cosine."""
+        """Return for each asked question the known ones that ask the same: the place in `known`, and the cosine."""
         if self._is_off or not asked or not known:
             return [()] * len(asked)
         try:

@@ -47,7 +47,7 @@ class GracePeriod:
 
     @classmethod
     def of(cls, now: datetime, seconds: float, before: int | None) -> GracePeriod:
-        """Give the moment of a pass; it never moves back, whatever the clock does."""
+        """Return the moment of a pass; it never moves back, whatever the clock does."""
         until = int((now - timedelta(seconds=seconds)).timestamp() * 1_000_000)
         return cls(until if before is None else max(until, before), before)
 
@@ -69,13 +69,13 @@ class GracePeriod:
         return rows.filter(written <= _moment(self.until))
 
     def ready(self, ended: pa.Table, new: pa.Table) -> pa.Table:
-        """Give the rows to score: those new ones that need not wait, and of the others each that is not new."""
+        """Return the rows to score: those new ones that need not wait, and of the others each that is not new."""
         others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
         return pa.concat_tables([others, new.filter(~may_get_contexts(self.until))])
 
 
 def wait_behind_interceptor(context_grace: float) -> timedelta:
-    """Give how old the row of a model call behind an interceptor must be before it is joined with an answer."""
+    """Return how old the row of a model call behind an interceptor must be before it is joined with an answer."""
     return timedelta(seconds=context_grace / 2)
 
 
@@ -86,7 +86,7 @@ def may_get_contexts(until: int) -> ds.Expression:
 
 
 def with_late_contexts(tables: DeploymentTables, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
-    """Give the answers with the contexts of their own model calls, where these have come and say more."""
+    """Return the answers with the contexts of their own model calls, where these have come and say more."""
     found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call}, tables.deployment)
     return [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
 

@@ -32,7 +32,7 @@ class Estimate:
 
 
 def bootstrapped(statistics: Mapping[str, Statistic], rows: LabelledRows, seed: int = 0) -> dict[str, Estimate]:
-    """Give statistics of the rows, each with its percentile interval over resamples of questions (cluster bootstrap).
+    """Return statistics of the rows, each with its percentile interval over resamples of questions (cluster bootstrap).
 
     All rows of a question are drawn together, with replacement, as often as there are questions. There is no interval
     with fewer than two questions, or where over 5 % of the resamples do not have the statistic. Source: Efron and
@@ -70,7 +70,7 @@ def _weights(rows: LabelledRows, seed: int) -> Iterator[Floats]:
 
 
 def weighted_mean(values: Floats, weights: Floats) -> Floats:
-    """Give the mean of values by weights (resamples, rows), one a resample."""
+    """Return the mean of values by weights (resamples, rows), one a resample."""
     return divided(weights @ values, weights.sum(axis=1))
 
 

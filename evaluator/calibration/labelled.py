@@ -39,7 +39,7 @@ class LabelledRows:
         return len(self.score)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> LabelledRows:
-        """Give some of them, their questions numbered anew from 0."""
+        """Return some of them, their questions numbered anew from 0."""
         question = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.int64)
         return replace(
             self,

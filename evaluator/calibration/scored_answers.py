@@ -23,7 +23,7 @@ _KEYS = ("response_id", "event_id")
 
 
 def scored_answers(lake: Lake, deployment: str, metric: str) -> pd.DataFrame:
-    """Give all scores of a metric's newest version: `event_id`, `score`, `question`, `weight`.
+    """Return all scores of a metric's newest version: `event_id`, `score`, `question`, `weight`.
 
     `question` is the conversation, since answers of one are not independent, `weight` the inverse of the probability
     with which the answer was chosen to be scored. Raises CalibrationError where there are none, and where the metric's
@@ -106,7 +106,7 @@ def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:
 
 
 def _labels(lake: Lake, deployment: str) -> pd.DataFrame:
-    """Give the labels of answers, also of those that people disagree on: these have none, whatever the ratings say."""
+    """Return the labels of answers, also of those that people disagree on: these have none, whatever ratings say."""
     labels = lake.table(USER_SIGNALS, deployment).read(LABEL_COLUMNS, IS_LABEL)
     answers = read_signaled(lake.table(PARSED_LOGS, deployment), labels)
     found = [

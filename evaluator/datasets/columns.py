@@ -84,7 +84,7 @@ def require(columns: Sequence[str], needed: Sequence[str], path: str, why: str) 
 
 
 def own_names(columns: Sequence[str]) -> list[str]:
-    """Give the columns of a table of answers under the names that they have here; one that is taken stays as it is."""
+    """Return the columns of a table of answers under the names that they have here; a taken one stays as it is."""
     names = {"context": "reference_contexts"} if not set(columns).isdisjoint(_OF_DEEPEVAL) else {}
     there = {names.get(column, column) for column in columns}
     for own, elsewhere in _ELSEWHERE.items():
@@ -95,7 +95,7 @@ def own_names(columns: Sequence[str]) -> list[str]:
 
 
 def list_in(text: str) -> list[Any] | None:
-    """Give the list that a text holds as JSON; None for no text, `null` and `NaN`. Raises ValueError for all else."""
+    """Return the list that a text holds as JSON; None for no text, `null` and `NaN`. Raises ValueError for all else."""
     if not text:
         return None
     try:
@@ -119,7 +119,7 @@ def must_hold(column: str) -> str:
 
 
 def number_in(text: str) -> float | None:
-    """Give the number that a text holds, None for no text. Raises ValueError for all else."""
+    """Return the number that a text holds, None for no text. Raises ValueError for all else."""
     try:
         return float(text) if text else None
     except ValueError:
@@ -127,14 +127,14 @@ def number_in(text: str) -> float | None:
 
 
 def written_type(name: str, kind: pa.DataType) -> pa.DataType:
-    """Give the type in which a column is written: text and lists of text plain, all else as it is."""
+    """Return the type in which a column is written: text and lists of text plain, all else as it is."""
     if name in LISTS and (_is_text(kind) or (_is_list(kind) and _is_text(kind.value_type))):
         return pa.list_(pa.string())
     return pa.string() if _is_text(kind) else kind
 
 
 def written(name: str, column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """Give a column as it is written; where a list of text is missing an empty one, and where an item is, no text.
+    """Return a column as it is written; where a list of text is missing an empty one, and where an item is, no text.
 
     A null list or a null item would end aidial-rag-eval, and it takes a text for the list of its letters: a text that
     holds no list is one of one text.
@@ -156,7 +156,7 @@ def _without_nulls(lists: pa.ListArray) -> pa.ListArray:
 
 
 def as_metrics_read(name: str, cells: Sequence[object], column: str) -> Sequence[object]:
-    """Give cells as a metric's column has them, the same for each kind of file; `column` is their name in the table.
+    """Return cells as a metric's column has them, the same for each kind of file; `column` is their name in the table.
 
     Of an answer there are no thoughts, and one that is missing is empty: CSV cannot tell the two apart, and who answers
     nothing must not lift a mean. Every other empty text is missing. Lists and numbers may stand in texts; a text that
@@ -189,7 +189,7 @@ def _texts_in(cell: str | None) -> list[str]:
 
 
 def known_contexts(contexts: Sequence[object], origins: Sequence[object], *, compared: bool) -> Sequence[object]:
-    """Give the contexts without those of which the origin says that it is not known what was retrieved.
+    """Return the contexts without those of which the origin says that it is not known what was retrieved.
 
     What an answer cited is a part of what was retrieved: too little to be `compared` with ground truth.
     """

@@ -27,7 +27,7 @@ _TEXT = {".csv": read_csv, ".jsonl": read_json_lines}
 
 
 def open_dataset(path: str, storage: Storage | None = None) -> Dataset:
-    """Give a table's paths and metadata; `path` is that of the table or of its metadata.
+    """Return a table's paths and metadata; `path` is that of the table or of its metadata.
 
     A table without metadata is one of which nothing is known. Raises DatasetError where the path ends in neither
     `.parquet`, `.csv`, `.jsonl`, in small letters or capitals, nor one of these and `.metadata.json`, and where the
@@ -63,7 +63,7 @@ def read_column(path: str, name: str, storage: Storage | None = None) -> npt.NDA
 
 
 def _paths_read(path: str) -> tuple[str, str]:
-    """Give the paths of a table that is read, and of its metadata, from either."""
+    """Return the paths of a table that is read, and of its metadata, from either."""
     data_path = path.removesuffix(_METADATA)
     if not data_path.lower().endswith((_TABLE, *_TEXT)):
         raise DatasetError(f"{path} must end in {', '.join((_TABLE, *_TEXT))}, or one of these and {_METADATA}")
@@ -71,7 +71,7 @@ def _paths_read(path: str) -> tuple[str, str]:
 
 
 def paths_of(path: str) -> tuple[str, str]:
-    """Give the paths of a table that is written, and of its metadata, from either."""
+    """Return the paths of a table that is written, and of its metadata, from either."""
     data_path = path.removesuffix(_METADATA)
     if not data_path.endswith(_TABLE):
         raise DatasetError(f"{path} must end in {_TABLE} or {_TABLE}{_METADATA}")
@@ -105,7 +105,7 @@ def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFil
 
 
 def _as_parquet(path: str, table: pa.Table) -> pa.BufferReader:
-    """Give a table in memory as a file that can be opened like others."""
+    """Return a table in memory as a file that can be opened like others."""
     sink = pa.BufferOutputStream()
     try:
         pq.write_table(table, sink, compression="none")
@@ -154,13 +154,13 @@ def _writing_beside(place: Path) -> Iterator[BinaryIO]:
 
 
 def size_of(path: str, storage: Storage | None = None) -> int:
-    """Give the size of a file in bytes."""
+    """Return the size of a file in bytes."""
     filesystem, at = (storage or Storage()).filesystem(path)
     return int(filesystem.size(at))
 
 
 def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give batches, and read the next one meanwhile."""
+    """Yield batches, and read the next one meanwhile."""
     with ThreadPoolExecutor(1, "table reader") as thread:
         coming = thread.submit(next, batches, None)
         while (batch := coming.result()) is not None:
@@ -172,7 +172,7 @@ def ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def writing_batches(
     path: str, schema: pa.Schema, storage: Storage | None = None
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Give a function that has a batch compressed and written and returns at once, or when the one before is written.
+    """Yield a function that has a batch compressed and written and returns at once, or when the one before is written.
 
     The table appears at its path when the block ends, and not at all where it raises.
     """

@@ -57,7 +57,7 @@ class GroundTruth:
         return cls(table, rows)
 
     def join(self, answers: pa.RecordBatch) -> tuple[int, dict[str, pa.RecordBatch | pa.Table]]:
-        """Give how many answers have ground truth, and both tables: a row a pair, in the order of the answers."""
+        """Return how many answers have ground truth, and both tables: a row a pair, in the order of the answers."""
         pairs = [(row, partner) for row, partners in enumerate(self._partners(answers)) for partner in partners]
         self.answered.update(partner for _, partner in pairs)
         left, right = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -106,7 +106,7 @@ class GroundTruth:
 
 
 def _taken(table: Rows, places: Sequence[int]) -> Rows:
-    """Give rows by their places; where these are neighbours, none is copied."""
+    """Return rows by their places; where these are neighbours, none is copied."""
     first = places[0] if places else 0
     if places == list(range(first, first + len(places))):
         return table.slice(first, len(places))
@@ -114,7 +114,7 @@ def _taken(table: Rows, places: Sequence[int]) -> Rows:
 
 
 def with_other_cases(table: pa.Table) -> tuple[pa.Table, Sequence[Sequence[int]]]:
-    """Give the table with each of its other cases as a row of its own at the end, and by row all of its cases."""
+    """Return the table with each of its other cases as a row of its own at the end, and by row all of its cases."""
     rows = range(len(table))
     if OTHER_CASES not in table.schema.names:
         return table, [(row,) for row in rows]
@@ -147,7 +147,7 @@ def _cells(table: pa.RecordBatch | pa.Table, name: str) -> Iterable[Any]:
 
 
 def _ids(table: pa.RecordBatch | pa.Table, name: str) -> Iterator[str | None]:
-    """Give ids as text: what is a number in one form of a table, and 1.0 beside empty cells, is text in another."""
+    """Yield ids as text: what is a number in one form of a table, and 1.0 beside empty cells, is text in another."""
     for cell in _cells(table, name):
         is_whole = isinstance(cell, float) and cell.is_integer()
         yield None if cell is None or cell == "" else str(int(cell) if is_whole else cell)
@@ -159,7 +159,7 @@ def _keys(table: pa.RecordBatch | pa.Table) -> Iterable[Key | None]:
 
 
 def _as_list(cell: object) -> list[Any]:
-    """Give a list, also one that stands in a text as JSON; a bare text is one item, not its letters."""
+    """Return a list, also one that stands in a text as JSON; a bare text is one item, not its letters."""
     if not isinstance(cell, str):
         return cell if isinstance(cell, list) else []
     try:

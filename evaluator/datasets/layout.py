@@ -131,7 +131,7 @@ class Layout:
 
 
 def frame_of(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
-    """Give columns of cells as metrics read them."""
+    """Return columns of cells as metrics read them."""
     return pd.DataFrame({name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows))
 
 

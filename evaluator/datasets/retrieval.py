@@ -26,7 +26,7 @@ _NOT_KNOWN = RetrievalColumns([], [], [], nan, nan, nan, nan)
 
 
 def retrieval_arrays(facts: Sequence[object], contexts: Sequence[object]) -> dict[str, pa.Array]:
-    """Give the package's columns; null and empty lists where facts or contexts are missing, unreadable or too long.
+    """Return the package's columns; null and empty lists where facts or contexts are missing, unreadable or too long.
 
     NaN is written as null, as pandas does it for the package.
     """

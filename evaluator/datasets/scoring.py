@@ -98,7 +98,7 @@ class ScoringTotals:
                 self.unreadable[column] = count + len(places), first
 
     def means(self) -> dict[str, float]:
-        """Give the mean of each column that has one, as the metadata holds them: those without a value are left out."""
+        """Return the mean of each column that has one, as the metadata has them: those without a value are left out."""
         package = {name: self._sums[name] / count for name, count in self._counts.items() if count}
         own = self.aggregation.frame()["mean"].dropna()
         return package | {str(name): float(mean) for name, mean in own.items()}
@@ -142,7 +142,7 @@ class DatasetReport:
     unreadable: Mapping[str, tuple[int, int]]
 
     def summaries(self) -> Iterator[Summary]:
-        """Give the aggregate line by line."""
+        """Yield the aggregate line by line."""
         for metric, line in self.aggregate.iterrows():
             reasons = {str(reason): int(count) for reason, count in line.iloc[_BEFORE_REASONS:].items() if count}
             mean = None if pd.isna(line["mean"]) else float(line["mean"])

@@ -66,7 +66,7 @@ def read_json_lines(path: str, content: bytes) -> pa.Table:
 
 
 def _of_one_kind(name: str, cells: Sequence[object]) -> Sequence[object]:
-    """Give lists and numbers as JSON in texts where a column has texts too."""
+    """Return lists and numbers as JSON in texts where a column has texts too."""
     if name not in TEXT_LISTS | NUMBERS or not any(isinstance(cell, str) for cell in cells):
         return cells
     return [cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells]

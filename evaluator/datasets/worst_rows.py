@@ -20,7 +20,7 @@ _BATCH_ROWS = 256
 
 
 def worst_places(path: str, metric: str, most: int, storage: Storage | None = None) -> list[tuple[int, float]]:
-    """Give the numbers of the rows, from 0, with the worst values of a metric, and these; the worst first.
+    """Return the numbers of the rows, from 0, with the worst values of a metric, and these; the worst first.
 
     Values as good as the metric's best are no worst ones. There are none for a metric without a better end.
     """
@@ -48,7 +48,7 @@ def read_rows(path: str, places: Iterable[int], storage: Storage | None = None) 
 
 
 def details_of(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> list[dict[str, str]]:
-    """Give for each row the details of its scores by metric, as JSON: those of the table, else made anew.
+    """Return for each row the details of its scores by metric, as JSON: those of the table, else made anew.
 
     Only what neither a model nor a judge is needed for is made anew.
     """

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def engine_of(name: EngineName, workers: int | None, ray: RaySettings) -> Engine:
-    """Give an engine; it starts nothing before its first task.
+    """Return an engine; it starts nothing before its first task.
 
     `workers` are processes of this machine, 1 where it is None, or tasks of Ray at once, as many as the cluster has
     processors for.
@@ -35,7 +35,7 @@ class _Processes:
         self._pool = WorkerPool(workers)
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
-        """Give the results in the order of the items."""
+        """Yield the results in the order of the items."""
         following = iter(items)
         first = list(itertools.islice(following, 2))
         if len(first) == 1:

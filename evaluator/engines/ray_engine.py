@@ -58,7 +58,7 @@ class RayEngine:
         self._tried = -math.inf
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
-        """Give the results in the order of the items."""
+        """Yield the results in the order of the items."""
         ray = self._connected()
         waiting: deque[Any] = deque()
         try:
@@ -119,7 +119,7 @@ class RayEngine:
         return max(1, int(ray.cluster_resources().get("CPU", 1) / self._settings.cpus))
 
     def _remote(self, ray: Any) -> Any:
-        """Give the task of the cluster. Its workers stay, with the models that they loaded, also those with a GPU."""
+        """Return the task of the cluster. Its workers stay, with the models that they loaded, also those with a GPU."""
         cpus, gpus = self._settings.cpus, self._settings.gpus
         return ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=_TRIES, max_calls=0)(_done)
 
@@ -169,6 +169,6 @@ def _own_handler_of_sigterm() -> Iterator[None]:
 
 
 def _in_short(error: Exception) -> str:
-    """Give the first line of what it says, and the last one: between them stands a trace of Ray."""
+    """Return the first line of what it says, and the last one: between them stands a trace of Ray."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return " ".join(dict.fromkeys((lines[0].strip(), lines[-1].strip())))

@@ -21,7 +21,7 @@ _PAGE = re.compile(r"#page=\d+$")
 
 
 def document_of(url: str | None) -> str | None:
-    """Give the address of a chunk's document: the chunk's without its page."""
+    """Return the address of a chunk's document: the chunk's without its page."""
     return _PAGE.sub("", url) if url else None
 
 

@@ -101,7 +101,7 @@ class CaseWatch:
                     self._by_id[chunk_id].append(fact)
 
     def changes(self, rows: pa.Table) -> dict[str, dict[str, Any]]:
-        """Give by case_id the columns that change for what new answers (columns WATCHED_COLUMNS) retrieved.
+        """Return by case_id the columns that change for what new answers (columns WATCHED_COLUMNS) retrieved.
 
         A case goes stale where the last answer that retrieved a chunk of one of its facts shows it without the fact,
         and none of these answers that has the case's question, or any chunk of that document, shows it elsewhere. It
@@ -135,7 +135,7 @@ class CaseWatch:
         return last
 
     def _elsewhere(self, lost: Mapping[tuple[str, str], _Seen], ordered: pa.Table) -> set[tuple[str, str]]:
-        """Give those facts that stand in other chunks of their documents, or of answers to their questions."""
+        """Return those facts that stand in other chunks of their documents, or of answers to their questions."""
         return {key for answer in _answers(ordered) for key, seen in lost.items() if _stands_elsewhere(seen, answer)}
 
     def _returned(self, last: Mapping[tuple[str, str], _Seen]) -> dict[str, dict[str, Any]]:
@@ -147,7 +147,7 @@ class CaseWatch:
 
 
 def telling_ids(rows: pa.Table) -> set[str]:
-    """Give the ids of the chunks that answers (columns WATCHED_COLUMNS) retrieved, if they may tell of a change."""
+    """Return the ids of the chunks that answers (columns WATCHED_COLUMNS) retrieved, if they may tell of a change."""
     return {
         chunk.id
         for answer in _answers(rows)
@@ -193,7 +193,7 @@ def _stands_elsewhere(lost: _Seen, answer: _Answer) -> bool:
 
 
 def _facts_of(case: Mapping[str, Any]) -> Iterator[_Fact]:
-    """Give the facts that stand in a chunk with an id."""
+    """Yield the facts that stand in a chunk with an id."""
     chunks = list(zip(case["context"] or (), case["context_ids"] or (), strict=False))
     asked = _Asked.of(CaseQuestion(case["question"], case["conversation_hash"]), case["documents"])
     is_lost = _is_changed(case)

@@ -48,7 +48,7 @@ class CheckedFacts:
 
 
 def numbered_sentences(contexts: Sequence[str]) -> list[Sentence]:
-    """Give the sentences of the contexts, in order; the first has the number 1 in a prompt."""
+    """Return the sentences of the contexts, in order; the first has the number 1 in a prompt."""
     found = []
     for chunk, context in enumerate(contexts):
         at = 0
@@ -60,7 +60,7 @@ def numbered_sentences(contexts: Sequence[str]) -> list[Sentence]:
 
 
 def checked_facts(given: Iterable[Mapping[str, Any]], sentences: Sequence[Sentence]) -> CheckedFacts:
-    """Give the facts whose quotes, or else whole sentences, stand where the judge says that they do, or beside it.
+    """Return the facts whose quotes, or else whole sentences, stand where the judge says that they do, or beside it.
 
     `given` are `{"statement", "sentences", "quote"}` of the reply, numbers from 1. Without a quote each of its
     sentences is a fact. A quote is looked for in its sentences, then in those before and after them; one of several
@@ -79,7 +79,7 @@ def checked_facts(given: Iterable[Mapping[str, Any]], sentences: Sequence[Senten
 
 
 def _checked(given: Mapping[str, Any], sentences: Sequence[Sentence]) -> list[CitedFact]:
-    """Give the facts of a citation; none where one of them is wrong."""
+    """Return the facts of a citation; none where one of them is wrong."""
     numbers, quote = given["sentences"], given["quote"].strip()
     if not numbers or any(not 1 <= number <= len(sentences) for number in numbers):
         return []
@@ -99,7 +99,7 @@ def _parts(quote: str, cited: Sequence[Sentence]) -> Sequence[str]:
 
 
 def _quoted(quote: str, cited: Iterable[Sentence]) -> tuple[Sentence, int, int] | None:
-    """Give the first sentence that holds a quote, with the place; the whole sentence for a quote that says little."""
+    """Return the first sentence that holds a quote, with the place; the whole sentence for a quote that says little."""
     for sentence in cited:
         found = place_of(quote, sentence.text)
         if found is not None:

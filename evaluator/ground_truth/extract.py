@@ -95,7 +95,7 @@ class NewFacts:
 
 
 def lacking(cases: Iterable[Mapping[str, Any]], judge: BoundJudge) -> list[Mapping[str, Any]]:
-    """Give the proposed cases made of answers whose facts this judge, by this prompt, has not named."""
+    """Return the proposed cases made of answers whose facts this judge, by this prompt, has not named."""
     extractor = extractor_of(judge)
     return [
         case
@@ -166,7 +166,7 @@ def _extracted(
 
 
 def _standing(case: Mapping[str, Any], alone: Mapping[str, str]) -> Mapping[str, Any]:
-    """Give a case with its question as the judge wrote it, if it did."""
+    """Return a case with its question as the judge wrote it, if it did."""
     question = alone.get(case["case_id"])
     return case if question is None else {**case, "question": question, "conversation_hash": None}
 
@@ -177,7 +177,7 @@ def _note_of(case: Mapping[str, Any], alone: Mapping[str, str], columns: Mapping
 
 
 def _columns(source: LoggedAnswer, found: JudgedFacts, judge: BoundJudge) -> dict[str, Any]:
-    """Give the columns that change: the facts, or that there are none; no column where the judge did not say."""
+    """Return the columns that change: the facts, or that there are none; no column where the judge did not say."""
     if found.is_unsupported:
         return {"status": CaseStatus.STALE, "note": _UNSUPPORTED.format(judge=judge.name)}
     if not found.facts:
@@ -217,7 +217,7 @@ def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> di
 def standalone_questions(
     tables: DeploymentTables, judge: BoundJudge, cases: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, str], Spend]:
-    """Ask a judge for the questions of these cases, and give them by `case_id`, with what it took.
+    """Ask a judge for the questions of these cases, and return them by `case_id`, with what it took.
 
     The judge sees the last ten messages before the question. A question with a number that nobody said is dropped; so
     is one of more than 500 characters.
@@ -240,7 +240,7 @@ def standalone_questions(
 
 
 def _messages_before(body: str | None) -> list[str]:
-    """Give the texts of the messages before the last one; none where they cannot be read."""
+    """Return the texts of the messages before the last one; none where they cannot be read."""
     try:
         messages = json.loads(body or "{}").get("messages") or []
         texts = [(one["role"], one["content"]) for one in messages[:-1]]

@@ -22,7 +22,7 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:
-    """Give the sentences of `contexts` that hold at least half of the content words of a sentence of `answer`.
+    """Return the sentences of `contexts` that hold at least half of the content words of a sentence of `answer`.
 
     Content words are the distinct tokens of `evaluator.metrics.tokens` without English function words and without
     citation marks such as [1]. Sentences come in the order of the contexts, each once, without punctuation around

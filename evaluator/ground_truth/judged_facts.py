@@ -52,7 +52,7 @@ class JudgedFacts:
 
 
 def extractor_of(judge: BoundJudge) -> str:
-    """Give `ground_truth.extractor` of facts that a judge named: the model's last name, and the prompt's version."""
+    """Return `ground_truth.extractor` of facts that a judge named: the model's last name, and the prompt's version."""
     return f"{_VERSION}-{PurePosixPath(judge.settings.model_name).name}-{_PROMPT.version[:8]}"
 
 
@@ -97,7 +97,7 @@ class _Part:
         return checked_facts(reply.parsed["facts"], self._sentences())
 
     def halves(self) -> list[_Part]:
-        """Give the part in two; nothing where it is one context."""
+        """Return the part in two; nothing where it is one context."""
         middle = len(self.places) // 2
         both = (self.places[:middle], self.places[middle:]) if middle else ()
         return [_Part(self.number, self.good, some) for some in both]

@@ -27,7 +27,7 @@ _CHECKED = "its question stands by itself"
 
 
 def renew_old_cases(tables: DeploymentTables, now: datetime) -> int:
-    """Write a new version of each usable case of the first version, in one commit; give how many are stale now.
+    """Write a new version of each usable case of the first version, in one commit; return how many are stale now.
 
     A case keeps its id and its facts. Raises LostRaceError where another evaluator has just changed the table.
     """

@@ -54,9 +54,9 @@ def propose_cases(
     """Make cases of good answers that have none yet, and withdraw those whose answers turn out not to be good.
 
     A case whose documents new answers show to be changed goes stale, and comes back with them. All of it is one commit;
-    gives the number of new cases. A question that is not the first of its conversation makes a case with its standalone
-    question, or with a hash of its conversation, in which alone it is compared then. `similar` finds facts where the
-    words of an answer find none.
+    returns the number of new cases. A question that is not the first of its conversation makes a case with its
+    standalone question, or with a hash of its conversation, in which alone it is compared then. `similar` finds facts
+    where the words of an answer find none.
 
     New signals are tried on all answers and new answers on all signals, so it does not matter which came first.
 
@@ -168,7 +168,7 @@ def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None)
 
 
 def _source_id(candidate: Candidate) -> str:
-    """Give the id of the answer, or of its row where other answers have that id."""
+    """Return the id of the answer, or of its row where other answers have that id."""
     answer, named = candidate.answer, candidate.rating.response_id
     return named if named == answer.event_id or answer.response_id is None else answer.response_id
 
@@ -180,7 +180,7 @@ def _changed_cases(
     now: datetime,
     settings: GroundTruthSettings,
 ) -> list[dict[str, Any]]:
-    """Give the next versions of the cases that new signals speak against, or for again."""
+    """Return the next versions of the cases that new signals speak against, or for again."""
     folded = {case_id_of(tables.deployment, one.event_id): one.confidence for one in rated}
     changes = dict(changes_by_signals(known, folded, settings.least_confidence))
     if not changes:
@@ -197,7 +197,7 @@ def _has_chunks(tables: DeploymentTables) -> bool:
 def _with_changed_documents(
     tables: DeploymentTables, new: pa.Table, changed: Sequence[Mapping[str, Any]], now: datetime
 ) -> list[dict[str, Any]]:
-    """Give the next versions of the cases whose documents new answers show to be changed, or as they were again."""
+    """Return the next versions of the cases whose documents new answers show to be changed, or as they were again."""
     ids = telling_ids(new)
     changes = CaseWatch(tables.truth.read(CASE_COLUMNS), ids).changes(new) if ids else {}
     if not changes:
@@ -215,7 +215,7 @@ def _with_changed_documents(
 def changes_by_signals(
     cases: Iterable[Mapping[str, Any]], folded: Mapping[str, float], least: float
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give by case_id the columns that change for what the signals of the cases' answers now come to.
+    """Yield by case_id the columns that change for what the signals of the cases' answers now come to.
 
     `folded` is that by case_id, `least` what a proposed case needs. A proposed case with less is rejected, and proposed
     again where its signals come to enough again. What a person accepted stays, and gets a note where its signals come

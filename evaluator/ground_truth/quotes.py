@@ -37,7 +37,7 @@ class _Token:
 
 
 def place_of(quote: str, sentence: str) -> tuple[int, int] | None:
-    """Give from where to where a sentence holds a quote; None where it does not.
+    """Return from where to where a sentence holds a quote; None where it does not.
 
     An omission (`...`) in the quote stands for any words: what it leaves out is in the place.
     """

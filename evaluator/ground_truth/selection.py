@@ -110,7 +110,7 @@ class Selection:
 
 
 def _in_turns(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-    """Give the best candidate of each set of documents, then the second best of each, and so on."""
+    """Yield the best candidate of each set of documents, then the second best of each, and so on."""
     by_documents: dict[frozenset[str], list[Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=_best_first):
         by_documents[frozenset(one.answer.documents)].append(one)

@@ -37,11 +37,11 @@ class GroundTruthSettings(Section):
     """Cosine from which such questions count as one; measured for all-MiniLM-L6-v2, another encoder needs another."""
 
     def matching(self, models: Models) -> CaseMatching:
-        """Give what finds the case that an answer is compared with."""
+        """Return what finds the case that an answer is compared with."""
         status = USABLE_STATUS if self.use_proposed else (CaseStatus.ACCEPTED,)
         similar = SimilarByEncoder(models, self.least_similarity) if self.match_by_embedding else None
         return CaseMatching(status, similar)
 
     def similar_sentences(self, models: Models) -> SimilarSentences | None:
-        """Give what finds the facts of answers in other words, if anything."""
+        """Return what finds the facts of answers in other words, if anything."""
         return SimilarSentences(models, self.least_fact_similarity) if self.facts_by_embedding else None

@@ -29,7 +29,7 @@ class SimilarSentences:
     _is_off: bool = field(default=False, init=False)
 
     def facts(self, answer: str, contexts: Sequence[str]) -> list[str]:
-        """Give sentences of the contexts in their order, each once; each stands in one by the citation matcher.
+        """Return sentences of the contexts in their order, each once; each stands in one by the citation matcher.
 
         A sentence that lacks a number of the answer's is none, however near it is: encoders hardly see numbers.
         """

@@ -61,7 +61,7 @@ class BudgetLedger:
         budgets: Mapping[str, float],
         unused: Mapping[datetime, float] | None = None,
     ) -> float:
-        """Reserve at least `amount` for the hour of `at`, and give how much.
+        """Reserve at least `amount` for the hour of `at`, and return how much.
 
         `budgets` are those of the judge, by `hour` and `day`. `unused` is given back with it: what was reserved for
         earlier hours of the day, by hour. Raises BudgetSpentError where that much is not left, and what the store
@@ -87,7 +87,7 @@ class BudgetLedger:
             self._table.append(JUDGE_BUDGETS.rows([self._row(judge, hour, -left) for hour, left in unused.items()]))
 
     def reserved(self, judge: str, at: datetime) -> tuple[float, float]:
-        """Give what all evaluators have reserved in the hour and the day of `at`. Raises what the store raises."""
+        """Return what all evaluators have reserved in the hour and the day of `at`. Raises what the store raises."""
         with self._lock:
             self._read(at)
             return self._reserved(judge, at)

@@ -111,7 +111,7 @@ class Calls:
         return bytes(self._database.execute("SELECT value FROM secrets WHERE name = ?", (name,)).fetchone()[0])
 
     def find(self, key: str) -> str | None:
-        """Give the first reply to a request, None where there is none."""
+        """Return the first reply to a request, None where there is none."""
         row = self._database.execute(
             "SELECT reply FROM calls WHERE key = ? AND reply IS NOT NULL ORDER BY id LIMIT 1", (key,)
         ).fetchone()
@@ -127,7 +127,7 @@ class Calls:
         *,
         by_slices: bool = False,
     ) -> int:
-        """Note that a call is about to be made that costs at most `bound`, and give its number.
+        """Note that a call is about to be made that costs at most `bound`, and return its number.
 
         Raises BudgetSpentError, and notes nothing, where that is more than is left of a budget; UnreservedError
         `by_slices`, where it is more than is left of what was reserved.
@@ -162,7 +162,7 @@ class Calls:
             self._charge(judge, began, -bound)
 
     def spent(self, judge: str) -> tuple[float, float]:
-        """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
+        """Return what a judge's calls of this hour and of this day did cost, or may have where they are unfinished."""
         return self._spent(judge, self._clock())
 
     def add_slice(self, judge: str, at: float, amount: float) -> None:
@@ -171,7 +171,7 @@ class Calls:
             self._add_slice(judge, int(at // _HOUR), amount)
 
     def take_unused(self, judge: str, *, by_hour: bool, before: float | None = None) -> dict[float, float]:
-        """Take what is reserved of today and not spent, and give it by the time that its hour begins.
+        """Take what is reserved of today and not spent, and return it by the time that its hour begins.
 
         `by_hour` what each hour has left; else the day as a whole, with the present hour. With `before` only hours that
         ended before that time. Whoever takes it gives it back to the ledger, or it is lost.
@@ -195,7 +195,7 @@ class Calls:
         return ForgottenReplies(gone, not is_busy)
 
     def averages(self, judge: str) -> tuple[float | None, float | None]:
-        """Give a judge's average cost of a call, and tokens of a reply; None where that is known of none."""
+        """Return a judge's average cost of a call, and tokens of a reply; None where that is known of none."""
         row = self._database.execute(
             "SELECT avg(cost), avg(json_extract(reply, '$.completion_tokens')) FROM calls "
             "WHERE judge = ? AND reply IS NOT NULL",
@@ -204,7 +204,7 @@ class Calls:
         return row[0], row[1]
 
     def prune(self, days: float) -> int:
-        """Forget the calls that began so many days ago or earlier, and give how many; the budgets stay right."""
+        """Forget the calls that began so many days ago or earlier, and return how many; the budgets stay right."""
         now = self._clock()
         before = now - days * _DAY
         with self._transaction():
@@ -232,7 +232,7 @@ class Calls:
             raise UnreservedError(now, missing)
 
     def _reserved_left(self, judge: str, first: int, last: int) -> float:
-        """Give what is reserved for these hours and not spent; negative where more is spent."""
+        """Return what is reserved for these hours and not spent; negative where more is spent."""
         reserved, spent = (
             self._database.execute(
                 f"SELECT total({column}) FROM {table} WHERE judge = ? AND hour BETWEEN ? AND ?",  # noqa: S608

@@ -6,10 +6,11 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,7 +36,7 @@ class Memo:
         self._kept: OrderedDict[Hashable, tuple[Any, float]] = OrderedDict()
 
     def find(self, key: Hashable) -> Any | None:
-        """Give what was kept, None where there is nothing."""
+        """Return what was kept, None where there is nothing."""
         with self._lock:
             found, until = self._kept.get(key, (None, 0.0))
             if found is None or until < self._clock():
@@ -105,7 +106,7 @@ class JudgeClient:
         self.close()
 
     def judge(self, name: str) -> BoundJudge:
-        """Give a judge by its name. Raises LookupError, which lists the known ones."""
+        """Return a judge by its name. Raises LookupError, which lists the known ones."""
         if name not in self.judges:
             known = ", ".join(sorted(self.judges)) or "none"
             raise LookupError(f"there is no judge {name!r}; known: {known}. Configure it under evaluator.judges.{name}")
@@ -134,7 +135,7 @@ class JudgeClient:
         return replies
 
     def spent(self, name: str) -> Spend:
-        """Give what this client's replies from a judge took so far."""
+        """Return what this client's replies from a judge took so far."""
         with self._lock:
             return self._spent[name]
 
@@ -183,6 +184,11 @@ class BoundJudge:
         if self.draw:
             requests = (replace(request, draw=request.draw + _VOTES * self.draw) for request in requests)
         return self.client.ask_all(self.name, requests)
+
+    def ask_rows(self, asked: Sequence[Sequence[JudgeRequest]]) -> list[list[JudgeReply | JudgeError]]:
+        """Ask it about several rows at once, and return the answers to the requests of each."""
+        answers = iter(self.ask_all(chain.from_iterable(asked)))
+        return [list(islice(answers, len(requests))) for requests in asked]
 
 
 class _JudgeLoop:

@@ -37,12 +37,12 @@ class ChatCompletion:
         return self.arguments or self.content or ""
 
     def to_json(self) -> str:
-        """Give what `completion_from_json` reads; ASCII, so that any text can be stored."""
+        """Return what `completion_from_json` reads; ASCII, so that any text can be stored."""
         return json.dumps(asdict(self))
 
 
 def completion_from_json(text: str | bytes) -> ChatCompletion:
-    """Give the completion that was kept. Raises ValueError for text that is none."""
+    """Return the completion that was kept. Raises ValueError for text that is none."""
     # Not msgspec's own JSON: it refuses halves of surrogate pairs, which models write.
     return msgspec.convert(json.loads(text), ChatCompletion)
 

@@ -43,7 +43,7 @@ class DryRunClient(JudgeClient):
         self._seen: set[str] = set()
 
     def ask_all(self, name: str, requests: Iterable[JudgeRequest]) -> list[JudgeReply | JudgeError]:  # noqa: ARG002
-        """Count."""
+        """Count the requests, and reply to each as is usual."""
         return [self._counted(request) for request in requests]
 
     def _counted(self, request: JudgeRequest) -> JudgeReply:
@@ -58,7 +58,7 @@ class DryRunClient(JudgeClient):
 
 
 def seconds_for(judge: JudgeSettings, calls: float, tokens: float, cost: float) -> float:
-    """Give about how long so many calls take: by concurrency and what a minute allows, or by waits for new budgets."""
+    """Return about how long so many calls take: by concurrency and what a minute allows, or waits for new budgets."""
     minutes = [calls * CALL_SECONDS / judge.concurrency / 60]
     minutes += [calls / judge.requests_per_minute] if judge.requests_per_minute else []
     minutes += [tokens / judge.tokens_per_minute] if judge.tokens_per_minute else []
@@ -68,7 +68,7 @@ def seconds_for(judge: JudgeSettings, calls: float, tokens: float, cost: float) 
 
 
 def least(schema: Schema) -> Any:
-    """Give a small value that fits a schema."""
+    """Return a small value that fits a schema."""
     if "enum" in schema:
         return schema["enum"][0]
     kind = schema.get("type", "null")

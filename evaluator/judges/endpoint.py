@@ -81,7 +81,7 @@ class Endpoint:
         self._client = _client(settings)
 
     async def send(self, body: Mapping[str, Any]) -> ChatCompletion:
-        """Give the reply to a chat completion request. Raises EndpointError."""
+        """Return the reply to a chat completion request. Raises EndpointError."""
         import httpx2
         import openai
 
@@ -176,7 +176,7 @@ def _client(settings: JudgeSettings) -> openai.AsyncOpenAI:
 
 
 def _parameter(error: openai.APIStatusError, body: Mapping[str, Any]) -> str | None:
-    """Give the parameter of a request that an endpoint names where it refuses one; the first where it names several."""
+    """Return the parameter of a request that an endpoint names where it refuses one; the first of several."""
     if error.status_code not in (400, 404, 422) or error.code in _NEVER_FITS:
         return None
     sent = [name for name in _ADVICE if name in body]

@@ -12,7 +12,7 @@ _OPEN = re.compile("\0([0-9a-f]+)\0")
 
 
 def fenced(name: str, *texts: str) -> str:
-    """Give texts, each after a mark such as `<chunk 1 ...>`, numbered from 1, and after the last `</chunk ...>`.
+    """Return texts, each after a mark such as `<chunk 1 ...>`, numbered from 1, and after the last `</chunk ...>`.
 
     What the marks hold is left open until `with_marks`: a digest of the texts between characters that no text has, so
     that equal texts make equal prompts, which caches need. A text can still ask the judge for something; where it ends
@@ -27,7 +27,7 @@ def fenced(name: str, *texts: str) -> str:
 
 
 def with_marks(prompt: str, secret: bytes) -> str:
-    """Give a prompt as it is sent, with marks such as `<chunk 1 5f0e3a>`: digits by the digest and a secret.
+    """Return a prompt as it is sent, with marks such as `<chunk 1 5f0e3a>`: digits by the digest and a secret.
 
     None of the texts holds them, not by chance either.
     """

@@ -141,7 +141,7 @@ class Judge:
         check: Callable[[Any], None] | None = None,
         optional: Set[str] = frozenset(),
     ) -> JudgeReply:
-        """Give the reply to a prompt, as JSON that fits the schema.
+        """Return the reply to a prompt, as JSON that fits the schema.
 
         A reply that does not fit is asked for once more, with what is wrong with it and the schema as text; so is one
         about which `check` raises MisfitError, without the schema. The second need only fit the schema, and may lack
@@ -176,7 +176,7 @@ class Judge:
         raise JudgeError(Reason.FAILED, f"{self.name}: {message}", spend)
 
     async def _complete(self, prompt: _Prompt, before: Spend) -> Paid:
-        """Give the completion; an error names the judge, and has what was spent `before` too."""
+        """Return the completion; an error names the judge, and has what was spent `before` too."""
         try:
             return await self._cached_or_send(prompt)
         except JudgeError as error:
@@ -395,6 +395,6 @@ async def _shielded(running: asyncio.Task[Paid]) -> Paid:
 
 
 def token_bound(*texts: str) -> int:
-    """Give the most tokens that most texts have; for the rare one of more, the true cost is what counts in the end."""
+    """Return the most tokens that most texts have; for the rare one of more, the true cost counts in the end."""
     size = sum(len(text.encode("utf-8", "replace")) + _BYTES_AROUND_A_TEXT for text in texts)
     return -(-size // _BYTES_A_TOKEN)

@@ -68,7 +68,7 @@ class Found:
 
 
 def values_in(text: str) -> list[Found]:
-    """Give what a reply may say: the whole text as JSON, else each JSON object in it, wherever it begins.
+    """Return what a reply may say: the whole text as JSON, else each JSON object in it, wherever it begins.
 
     Thoughts before it, and what stands before the end of a block of thoughts (`</think>`), are not said. An object
     within another is none of its own. One that contradicts itself anywhere in it is a `Contradiction`. JSON may stand
@@ -89,7 +89,7 @@ def values_in(text: str) -> list[Found]:
 
 
 def _decoded(text: str) -> Any:
-    """Give a text as JSON; None where it is none."""
+    """Return a text as JSON; None where it is none."""
     try:
         return _decoder.decode(text)
     except (ValueError, RecursionError):
@@ -105,7 +105,7 @@ def _other_writings(text: str) -> Iterator[str]:
 
 
 def _said(text: str) -> list[Found]:
-    """Give the objects of a text that stand after all thoughts."""
+    """Return the objects of a text that stand after all thoughts."""
     answer = without_thoughts(text)
     if text.strip() and not answer.strip():
         return _last_of_endless_thoughts(text)
@@ -123,7 +123,7 @@ def _said(text: str) -> list[Found]:
 
 
 def _last_of_endless_thoughts(text: str) -> list[Found]:
-    """Give the object that ends a text and begins a line of it: thoughts were not ended before what they are for."""
+    """Return the object that ends a text and begins a line of it: thoughts were not ended before what they are for."""
     found = list(_objects(text))
     if not found:
         return []
@@ -138,7 +138,7 @@ def _is_inside(place: int, found: Sequence[tuple[int, int, Any]]) -> bool:
 
 
 def wrapped(value: Any, deepest: int = _DEEPEST_WRAPPER) -> Iterator[dict[str, Any]]:
-    """Give the objects within an object, also those that are written as a string: `{"answer": {...}}`."""
+    """Yield the objects within an object, also those that are written as a string: `{"answer": {...}}`."""
     for inner in value.values() if isinstance(value, dict) and deepest else ():
         inner = _decoded(inner) if isinstance(inner, str) and "{" in inner else inner
         if isinstance(inner, dict):
@@ -147,7 +147,7 @@ def wrapped(value: Any, deepest: int = _DEEPEST_WRAPPER) -> Iterator[dict[str, A
 
 
 def plain(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Give a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
+    """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
 
     A property that was not asked for is left out. Null for a list of numbers or words is an empty one; for a list of
     objects it may be that nothing was looked for. `"1"`, `1.0` and `"chunk 1"` are 1, a number for a list of them is a
@@ -234,7 +234,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Give each object with where it begins and ends."""
+    """Yield each object with where it begins and ends."""
     begin, rewritten = text.find("{"), 0
     for _ in range(_MOST_OBJECTS):
         if begin < 0:
@@ -271,7 +271,7 @@ def _rewritten(text: str, begin: int) -> tuple[dict[str, Any] | None, int]:
 
 
 def _json_token(token: re.Match[str]) -> str | None:
-    """Give a token as JSON writes it; None for a word that is no value and no name."""
+    """Return a token as JSON writes it; None for a word that is no value and no name."""
     said = token[0]
     if token.lastgroup == "word":
         return _LITERALS.get(said.lower()) or (

@@ -52,7 +52,7 @@ class PromptClaim:
         self._abandoned: str | None = None
 
     async def answered_or_sent(self, send: Callable[[], Awaitable[Paid]]) -> Paid:
-        """Give the reply of another worker, or send and share what comes.
+        """Return the reply of another worker, or send and share what comes.
 
         `send` calls `take` before each call, and passes on its ClaimedError. Raises what else `send` raises.
         """

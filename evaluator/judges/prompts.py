@@ -69,12 +69,12 @@ def _part(name: str, *, reasons: bool) -> str:
 
 
 def list_of(item: Schema) -> Schema:
-    """Give the schema of a list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": item}
 
 
 def object_of(**properties: Schema) -> Schema:
-    """Give the schema of an object that has all of the properties and no other."""
+    """Return the schema of an object that has all of the properties and no other."""
     return {
         "type": "object",
         "properties": properties,
@@ -84,7 +84,7 @@ def object_of(**properties: Schema) -> Schema:
 
 
 def because(reasons: bool) -> dict[str, Schema]:
-    """Give the property that has the words before a verdict, where `reasons` are asked for."""
+    """Return the property that has the words before a verdict, where `reasons` are asked for."""
     return {_REASON: TEXT} if reasons else {}
 
 

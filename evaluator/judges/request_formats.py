@@ -47,7 +47,7 @@ class AcceptedParameters:
 def request(
     settings: JudgeSettings, messages: Sequence[ChatMessage], schema: Schema, form: RequestFormat
 ) -> dict[str, Any]:
-    """Give the body of a chat completion request.
+    """Return the body of a chat completion request.
 
     All forms begin with the same messages, so that an endpoint's cache of prefixes serves them all. Halves of
     surrogate pairs, which UTF-8 cannot hold, become `?`.
@@ -71,7 +71,7 @@ def request(
 def asked_again(
     messages: Sequence[ChatMessage], text: str, misfit: MisfitError, schema: Schema | None = None
 ) -> list[ChatMessage]:
-    """Give the conversation that shows a judge its reply and what is wrong with it.
+    """Return the conversation that shows a judge its reply and what is wrong with it.
 
     `schema` is what the reply does not fit: it is shown as text, as the endpoint may not have heeded it elsewhere.
     """

@@ -70,7 +70,7 @@ def check_schema(schema: Schema) -> None:
 
 
 def read(text: str, schema: Schema, optional: Set[str] = frozenset()) -> Any:
-    """Give the value of a reply that is JSON and fits the schema.
+    """Return the value of a reply that is JSON and fits the schema.
 
     Text around one JSON object, such as a code fence or a block of thoughts, and an object around it are left out, and
     values that are oddly written are made plain (`lenient_json`): some endpoints take a schema and do not heed it.
@@ -96,7 +96,7 @@ def read(text: str, schema: Schema, optional: Set[str] = frozenset()) -> Any:
 
 
 def _unwrapped(found: Found, schema: Schema) -> list[Found]:
-    """Give the objects within one that has nothing of what was asked for, those that have some of it; or itself."""
+    """Return the objects within one that has nothing of what was asked for, those that have some of it; or itself."""
     names = schema.get("properties", {}).keys()
     if isinstance(found.value, dict) and not names & found.value.keys():
         return [Found(one, found.is_final) for one in wrapped(found.value) if names & one.keys()] or [found]

@@ -60,14 +60,14 @@ class SharedReplies:
 
     @classmethod
     def of(cls, lake: Lake) -> Self:
-        """Give those of a lake."""
+        """Return those of a lake."""
         return cls(f"{lake.root}/{FOLDER}", lake.storage)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.folder, self._storage)
 
     def find(self, key: str) -> ChatCompletion | Claim | None:
-        """Give the reply to a request, or who asks for it; None where there is neither, or none that can be read."""
+        """Return the reply to a request, or who asks for it; None where there is neither, or none that can be read."""
         return self._tried("read", lambda: self._read(key))
 
     def keep(self, key: str, reply: ChatCompletion) -> None:
@@ -75,7 +75,7 @@ class SharedReplies:
         self._tried("written", lambda: self._write(key, reply.to_json().encode()))
 
     def claim(self, key: str, claimed_by: str, instead_of: Collection[str] = ()) -> ChatCompletion | Claim | None:
-        """Claim a request, unless it is answered or claimed, and give what is there then: one's own claim, or theirs.
+        """Claim a request, unless it is answered or claimed, and return what is there then: one's own claim, or theirs.
 
         A claim of `instead_of` is replaced. None where the store fails: nobody else knows that this one asks.
         """
@@ -86,7 +86,7 @@ class SharedReplies:
         self._tried("claimed", lambda: self._release(key, Claim(claimed_by)))
 
     def forget(self, before: datetime | None = None) -> int:
-        """Remove the replies and claims that were kept before a time, or all, and give how many.
+        """Remove the replies and claims that were kept before a time, or all, and return how many.
 
         Raises what the store raises, and OSError where it keeps what is to be removed.
         """

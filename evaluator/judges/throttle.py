@@ -30,7 +30,7 @@ class RateLimiter:
         self._free_from = 0.0
 
     def book(self, amount: int) -> float:
-        """Give the seconds to wait before an amount may be used."""
+        """Return the seconds to wait before an amount may be used."""
         begins = max(self._free_from, self._clock())
         self._free_from = begins + amount * self._seconds_each
         return begins - self._clock()

@@ -34,7 +34,7 @@ class Aggregation:
             self._reasons.setdefault(name, Counter()).update(reasons)
 
     def frame(self) -> pd.DataFrame:
-        """Give a row a metric, in the order in which they were met first; see `aggregate`."""
+        """Return a row a metric, in the order in which they were met first; see `aggregate`."""
         import pandas as pd
 
         reasons = sorted(set().union(*self._reasons.values()))
@@ -51,7 +51,7 @@ class Aggregation:
 
 
 def aggregate(scores: pd.DataFrame) -> pd.DataFrame:
-    """Give a row a metric: `mean` of the values that there are, how many rows are `scored` and `not_scored`.
+    """Return a row a metric: `mean` of the values that there are, how many rows are `scored` and `not_scored`.
 
     `scores` is what `compute` gives, with any columns beside it. After these three comes a column for each reason that
     some row has instead of a value, such as `no_facts`, with the number of such rows; they add up to `not_scored`. The
@@ -67,7 +67,7 @@ def _scored_columns(scores: pd.DataFrame) -> Iterator[str]:
 
 
 def ragas_score(means: Mapping[str, float]) -> float:
-    """Give the harmonic mean of the data set's means of its metrics, from 0 to 1, higher is better.
+    """Return the harmonic mean of the data set's means of its metrics, from 0 to 1, higher is better.
 
     `means` has a mean a metric, over the rows that have a value. Those of `left_out` do not count; a name that is not
     in the registry, such as a judge's, does. Source: ragas 0.0.11, which adds 1e-10 to each mean, as is not done here.
@@ -87,7 +87,7 @@ def ragas_score(means: Mapping[str, float]) -> float:
 
 
 def left_out(names: Iterable[str]) -> frozenset[str]:
-    """Give those metrics that a ragas_score leaves out.
+    """Return those metrics that a ragas_score leaves out.
 
     These are the ones that are only 0 or 1, whose lower end is the better one, that have no better end, or whose
     better end is not 1.

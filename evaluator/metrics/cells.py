@@ -35,7 +35,7 @@ def checked_size(steps: int, most: int) -> None:
 
 
 def text(cell: object, column: str) -> str | None:
-    """Give the text of a cell; None where the cell is missing (None, NaN, NA).
+    """Return the text of a cell; None where the cell is missing (None, NaN, NA).
 
     Raises UnreadableCellError with `unreadable_<column>` for all else, such as a list or a number.
     """
@@ -47,7 +47,7 @@ def text(cell: object, column: str) -> str | None:
 
 
 def texts(cell: object, column: str) -> list[str] | None:
-    """Give the texts of a list, tuple or one-dimensional array; None where the cell is missing.
+    """Return the texts of a list, tuple or one-dimensional array; None where the cell is missing.
 
     A missing item becomes an empty text, so that the others keep their rank.
 
@@ -62,7 +62,7 @@ def texts(cell: object, column: str) -> list[str] | None:
 
 
 def context_texts(cell: object) -> list[str] | None:
-    """Give the texts of the contexts, as `texts` does; those of images are empty.
+    """Return the texts of the contexts, as `texts` does; those of images are empty.
 
     Raises UnreadableCellError, and UnscorableRowError with `no_text_contexts` where there are contexts and none has a
     letter or digit: what they say is not known.
@@ -74,7 +74,7 @@ def context_texts(cell: object) -> list[str] | None:
 
 
 def ids(cell: object, column: str) -> list[str] | None:
-    """Give the ids of a list, tuple or one-dimensional array as strings; None where the cell is missing.
+    """Return the ids of a list, tuple or one-dimensional array as strings; None where the cell is missing.
 
     A whole number is the string of its digits, so 2 and "2" are one id; nothing else is changed. A missing item
     becomes an empty string, so that the others keep their rank.
@@ -91,7 +91,7 @@ def ids(cell: object, column: str) -> list[str] | None:
 
 
 def amount(cell: object, column: str) -> float | None:
-    """Give the number of a cell, 0 or more; None where the cell is missing.
+    """Return the number of a cell, 0 or more; None where the cell is missing.
 
     Raises UnreadableCellError with `unreadable_<column>` for all else, such as a text, a negative number or infinity.
     """

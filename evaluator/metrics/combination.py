@@ -68,7 +68,7 @@ class Combination:
         )
 
     def fresh(self, draw: int) -> Self:
-        """Give the same combination, the judges of whose metrics are asked anew for each draw; 0 is this itself."""
+        """Return the same combination, the judges of whose metrics are asked anew for each draw; 0 is this itself."""
         parts = ((metric.fresh(draw) if isinstance(metric, Redrawable) else metric, w) for metric, w in self.parts)
         return replace(self, parts=tuple(parts))
 

@@ -115,14 +115,14 @@ class Asking:
 
     @classmethod
     def of(cls, function: Generator[Any, Any, Any]) -> Any:
-        """Let it begin; gives what the function gives where it asks nothing."""
+        """Let it begin; returns what the function returns where it asks nothing."""
         try:
             return cls(next(function), function)
         except StopIteration as ended:
             return ended.value
 
     def answered(self, answer: Any) -> Any:
-        """Give what the function gives with the answer."""
+        """Return what the function returns with the answer."""
         try:
             self.waiting.send(answer)
         except StopIteration as ended:
@@ -139,7 +139,7 @@ class AskingMetric(FunctionMetric, ABC):
 
     @abstractmethod
     def answers(self, asked: Sequence[Any]) -> Iterable[Any]:
-        """Give the answer for each row that asks; what they ask may be the same."""
+        """Return the answer for each row that asks; what they ask may be the same."""
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row."""

@@ -175,7 +175,7 @@ _DIRECTIONS = {"up": "higher is better", "down": "lower is better", "none": "no 
 
 
 def page() -> str:
-    """Give the text of docs/metrics.md."""
+    """Return the text of docs/metrics.md."""
     return "\n".join(_lines()) + "\n"
 
 

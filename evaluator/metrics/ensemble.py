@@ -89,7 +89,7 @@ class Ensemble:
         return self.members[0].about
 
     def fresh(self, draw: int) -> Self:
-        """Give the same ensemble, whose judges are asked anew for each draw."""
+        """Return the same ensemble, whose judges are asked anew for each draw."""
         return type(self)(tuple(member.fresh(draw) for member in self.members), self.combine)
 
     def score(self, frame: pd.DataFrame) -> Scores:

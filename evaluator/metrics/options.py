@@ -31,7 +31,7 @@ def option(
     check: Callable[[Value], object] | None = None,
     is_in_version: bool = False,
 ) -> Value:
-    """Give a field that is an option: what its values do, and the forms that names can ask for.
+    """Return a field that is an option: what its values do, and the forms that names can ask for.
 
     It is the default of a dataclass' field, or of a keyword-only parameter of a metric's function. `check` raises
     ValueError for a wrong value. `is_in_version` says that it changes values and shows in no name, so that it has to
@@ -42,12 +42,12 @@ def option(
 
 
 def required_option(meaning: str) -> Any:
-    """Give an option without a default."""
+    """Return an option without a default."""
     return field(metadata={"meaning": meaning})
 
 
 def cut_option() -> int | None:
-    """Give the option `k`, which a name asks for as `id_recall@5`."""
+    """Return the option `k`, which a name asks for as `id_recall@5`."""
     return option(None, "score the first k only; None for all", check=checked_cut)
 
 
@@ -57,7 +57,7 @@ ANY_SCRIPT = Form(
 
 
 def tokenisation_option() -> Tokenisation:
-    """Give the option `tokenisation` of metrics that count tokens."""
+    """Return the option `tokenisation` of metrics that count tokens."""
     return option(
         "any_script",
         "`any_script`: Chinese is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of "
@@ -68,14 +68,14 @@ def tokenisation_option() -> Tokenisation:
 
 
 def options_of(metric: Any) -> dict[str, str]:
-    """Give the options of a metric by name, and what they do; one that is no dataclass has none."""
+    """Return the options of a metric by name, and what they do; one that is no dataclass has none."""
     if not is_dataclass(metric):
         return {}
     return {field.name: field.metadata["meaning"] for field in fields(metric) if "meaning" in field.metadata}
 
 
 def forms_of(metric: Any) -> dict[str, tuple[Form, ...]]:
-    """Give the forms of a metric by the name of their option."""
+    """Return the forms of a metric by the name of their option."""
     return {field.name: field.metadata["forms"] for field in fields(metric) if field.metadata.get("forms")}
 
 
@@ -87,7 +87,7 @@ def check_options(metric: Any) -> None:
 
 
 def version_of(metric: Any, base: str) -> str:
-    """Give the version of a metric with the options that change its arithmetic: `1`, or `1-denominator=k`.
+    """Return the version of a metric with the options that change its arithmetic: `1`, or `1-denominator=k`.
 
     Values of two conventions are never compared, so they have two versions.
     """
@@ -106,5 +106,5 @@ def checked_cut(k: int | None) -> None:
 
 
 def cut_name(name: str, k: int | None) -> str:
-    """Give the name of a metric that scores the first k only: `id_recall@5`."""
+    """Return the name of a metric that scores the first k only: `id_recall@5`."""
     return name if k is None else f"{name}@{k}"

@@ -42,7 +42,7 @@ class BrokenMetric:
     about = Description(asks="", formula="", source="another package", odd_cases=OddCases(), direction="none")
 
     def score(self, frame: pd.DataFrame) -> Scores:
-        """Give no row a value."""
+        """Return no row a value."""
         return Scores.of([Score(None, METRIC_FAILED, {"error": self.why})] * len(frame), frame.index)
 
 
@@ -113,12 +113,12 @@ def _as_it_can_be_written(value: Any, reason: Any, details: Any, spend: Any) -> 
 
 
 def plugin_named(name: str) -> Metric | None:
-    """Give the metric of another package that has this name, as it is; one that cannot be used is a `BrokenMetric`."""
+    """Return the metric of another package that has this name, as it is; one of no use is a `BrokenMetric`."""
     return _loaded(_points()[name]) if name in _points() else None
 
 
 def plugin_names() -> Iterator[str]:
-    """Give the names of the metrics of other packages, of which none is imported for it."""
+    """Return the names of the metrics of other packages, of which none is imported for it."""
     return iter(_points())
 
 
@@ -128,7 +128,7 @@ def problem_of(metric: Metric) -> str | None:
 
 
 def guarded(metric: Metric) -> Metric:
-    """Give a metric of another package so that no row stops others.
+    """Return a metric of another package so that no row stops others.
 
     One that asks a judge keeps its kind, for it is told which; what it fails on is left out, as with ours.
     """
@@ -151,7 +151,7 @@ def _loaded(point: EntryPoint) -> Metric:
 
 
 def _named(found: Any, name: str) -> Metric:
-    """Give the metric of a name: what was found, or what it makes when called, or one of its variants."""
+    """Return the metric of a name: what was found, or what it makes when called, or one of its variants."""
     options: Sequence[Mapping[str, Any]] = getattr(found, "variants", ({},))
     made: list[Metric] = [found] if not callable(found) else [found(**one) for one in options]
     for metric in made:
@@ -161,7 +161,7 @@ def _named(found: Any, name: str) -> Metric:
 
 
 def _checked(metric: Metric) -> Metric:
-    """Give a metric back; raises where it lacks a part, or cannot be sent to a worker."""
+    """Return the metric; raises where it lacks a part, or cannot be sent to a worker."""
     parts = (metric.version, metric.judge, metric.about.direction, *metric.needs)
     if not all(isinstance(part, str) for part in parts) or not callable(metric.score):
         raise TypeError(f"its version, judge, direction and needs are no words: {parts!r}")

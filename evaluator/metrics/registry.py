@@ -34,7 +34,7 @@ _CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*)")
 
 
 def _metrics_of(family: ModuleType) -> Iterator[Metric]:
-    """Give the metrics of a family's modules, by the names of their functions."""
+    """Return the metrics of a family's modules, by the names of their functions."""
     modules = [import_module(module.name) for module in iter_modules(family.__path__, f"{family.__name__}.")]
     made = [
         (one.listed, one(**options))
@@ -110,7 +110,7 @@ class UnknownMetricError(ValueError):
 
 
 def _like(name: str) -> list[str]:
-    """Give the names of metrics that are most like one, with what follows it."""
+    """Return the names of metrics that are most like one, with what follows it."""
     cut = _CUT.fullmatch(name)
     base, end = (cut["name"], f"@{cut['k']}") if cut else (name, "")
     known = [*REGISTRY, *(ALIASES.keys() - FORMER_NAMES.keys()), *_FORMED, *plugin_names()]
@@ -121,7 +121,7 @@ def _like(name: str) -> list[str]:
 
 
 def metric_named(name: str, models: Models | None = None, judge: BoundJudge | None = None) -> Metric:
-    """Give a metric of the registry by its name or an alias, or a form of it, or one of another package.
+    """Return a metric of the registry by its name or an alias, or a form of it, or one of another package.
 
     Forms are the cut after k contexts, another matcher of facts and another tokenisation: `id_recall@5`,
     `facts_recall_statement`, `answer_correctness_token_f1_any_script`.
@@ -160,7 +160,7 @@ def _uncut(name: str) -> Metric | None:
 def metrics_named(
     given: str | Metric | Iterable[str | Metric], models: Models | None = None, judge: BoundJudge | None = None
 ) -> list[Metric]:
-    """Give metrics, each as it is or by a name of `metric_named`; one alone stands for a list of one."""
+    """Return metrics, each as it is or by a name of `metric_named`; one alone stands for a list of one."""
     every = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     return [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in every]
 
@@ -173,7 +173,7 @@ def _with_option(metric: Any, option: str, value: object) -> Metric | None:
 
 
 def _with_models(metric: Any, models: Models) -> Metric:
-    """Give a metric with these models, also where an option of it, such as its matcher, is what uses them."""
+    """Return a metric with these models, also where an option of it, such as its matcher, is what uses them."""
     changed: dict[str, Any] = {}
     for name in options_of(metric):
         value = getattr(metric, name)

@@ -109,7 +109,7 @@ class Scores:
         )
 
     def with_details(self) -> Scores:
-        """Give the same scores once all details are made: what fails in making them fails here."""
+        """Return the same scores once all details are made: what fails in making them fails here."""
         return replace(self, details=self.details.map(dict))
 
 
@@ -157,7 +157,7 @@ class Redrawable(Protocol):
     """A metric that would give an answer its earlier score, because it keeps what its judge said."""
 
     def fresh(self, draw: int) -> Metric:
-        """Give the same metric, with the same version, whose judge is asked anew for each `draw`.
+        """Return the same metric, with the same version, whose judge is asked anew for each `draw`.
 
         The same draw may be answered from what was kept. Draw 0 is the metric itself.
         """

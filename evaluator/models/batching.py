@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Give the indexes of texts of these lengths (in tokens), longest first, in batches.
+    """Yield the indexes of texts of these lengths (in tokens), longest first, in batches.
 
     A batch of n texts whose longest has m tokens costs n * m, which is at most `budget`; a text that is longer than
     the budget is a batch of its own. The longest come first so that what does not fit into memory fails at once.
@@ -25,7 +25,7 @@ _CHARACTERS = 200_000
 
 
 def portions(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Give the indexes of texts of these lengths (in characters) in portions that are tokenised together.
+    """Return the indexes of texts of these lengths (in characters) in portions that are tokenised together.
 
     Tokens take many times the memory of the texts, so those of a portion are gone before the next. Texts of a portion
     are about equally long, so that batches made of it are too.

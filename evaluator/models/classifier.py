@@ -40,7 +40,7 @@ class TextClassifier:
         return bool(config.num_labels == 1 or config.problem_type == "multi_label_classification")
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[bool]]:
-        """Give the logits of each pair, (pairs, labels), and whether a text of it was cut to what the model reads."""
+        """Return the logits of each pair, (pairs, labels), and whether a text of it was cut to what the model reads."""
         most = self.loaded.most_tokens
         found, cut = self._none(len(pairs)), [False] * len(pairs)
         for portion in portions([len(first) + len(second) for first, second in pairs]):
@@ -52,7 +52,7 @@ class TextClassifier:
         return found, cut
 
     def window_logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[int]]:
-        """Give the logits of each pair's windows, (windows, labels), and which pair each is of.
+        """Return the logits of each pair's windows, (windows, labels), and which pair each is of.
 
         A pair of more than 512 tokens, or more than the model reads, is read in windows of the first text that overlap,
         each with the second text; of that at most half a window is read.
@@ -60,7 +60,7 @@ class TextClassifier:
         return self._window_logits(*_sides(pairs))
 
     def text_window_logits(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float32], list[int]]:
-        """Give the logits of each text's windows, (windows, labels), and which text each is of; as `window_logits`."""
+        """Return the logits of each text's windows, (windows, labels), and the text of each; as `window_logits`."""
         return self._window_logits(texts, None)
 
     def _window_logits(
@@ -108,7 +108,7 @@ class TextClassifier:
 
 
 def text_classifier(models: Models, role: Role) -> TextClassifier:
-    """Give the model of a role that classifies texts or pairs of texts; raises ModelUnavailableError."""
+    """Return the model of a role that classifies texts or pairs of texts; raises ModelUnavailableError."""
     return TextClassifier(load(models, role))
 
 

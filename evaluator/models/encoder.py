@@ -51,7 +51,7 @@ class SentenceEncoder:
             ) from error
 
     def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Give the texts' vectors, (texts, dimensions), not normalised.
+        """Return the texts' vectors, (texts, dimensions), not normalised.
 
         An empty text is read as one space, as in ragas 0.4.3. Of a text longer than `most_tokens` the first are read.
         """
@@ -91,7 +91,7 @@ class SentenceEncoder:
 
 
 def sentence_encoder(models: Models) -> SentenceEncoder:
-    """Give the model of role `sentence_encoder`; raises ModelUnavailableError."""
+    """Return the model of role `sentence_encoder`; raises ModelUnavailableError."""
     return _encoder_of(load(models, "sentence_encoder"))
 
 
@@ -102,7 +102,7 @@ def _encoder_of(loaded: LoadedModel) -> SentenceEncoder:
 
 
 def unit_vectors(vectors: npt.NDArray[FloatT]) -> npt.NDArray[FloatT]:
-    """Give the rows with length 1, so that their products are cosines; a row of zeros stays as it is."""
+    """Return the rows with length 1, so that their products are cosines; a row of zeros stays as it is."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     found: npt.NDArray[FloatT] = vectors / lengths

@@ -54,7 +54,7 @@ class LoadedModel:
         return int(min(MOST_TOKENS, own, self.tokenizer.model_max_length))
 
     def tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None, **options: Any) -> list[dict[str, Any]]:
-        """Give what the tokeniser makes of each text, or pair of texts, by its names: `input_ids` and others.
+        """Return what the tokeniser makes of each text, or pair of texts, by its names: `input_ids` and others.
 
         Half of a surrogate pair, which no tokeniser takes, is read as a question mark.
         """
@@ -65,7 +65,7 @@ class LoadedModel:
         return [dict(zip(names, row, strict=True)) for row in zip(*(encoded[name] for name in names), strict=True)]
 
     def padded(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, torch.Tensor]:
-        """Give what the tokeniser made of some texts as tensors of (texts, tokens of the longest), on the device."""
+        """Return what the tokeniser made of some texts as tensors of (texts, tokens of the longest), on the device."""
         import torch
 
         fill = {"input_ids": self.tokenizer.pad_token_id, "token_type_ids": self.tokenizer.pad_token_type_id}
@@ -80,7 +80,7 @@ class LoadedModel:
 
 
 def load(models: Models, role: Role) -> LoadedModel:
-    """Give the model of a role, loaded once a process whatever asks for it.
+    """Return the model of a role, loaded once a process whatever asks for it.
 
     Raises ModelUnavailableError where it, torch or transformers is not on this machine, or cannot be loaded.
     """

@@ -30,7 +30,7 @@ class TargetLikelihood:
     _kept_bytes: int = 0
 
     def geometric_means(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], list[bool]]:
-        """Give, for each (source, target), exp of the mean log probability of the target's tokens, from 0 to 1.
+        """Return, for each (source, target), exp of the mean log probability of the target's tokens, from 0 to 1.
 
         The end-of-sequence token counts as a token of the target, padding does not, as in unitxt 1.26.10. Of a text
         only the first `MOST_TOKENS` tokens are read; the second list says where that cut the source.
@@ -118,7 +118,7 @@ class TargetLikelihood:
 
 
 def target_likelihood(models: Models) -> TargetLikelihood:
-    """Give the model of role `question_likelihood`; raises ModelUnavailableError."""
+    """Return the model of role `question_likelihood`; raises ModelUnavailableError."""
     return _likelihood_of(load(models, "question_likelihood"))
 
 
@@ -127,7 +127,7 @@ _likelihood_of = cache(TargetLikelihood)
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Give each text once, and for each of the given ones its place among those."""
+    """Return each text once, and for each of the given ones its place among those."""
     places: dict[str, int] = {}
     indexes = [places.setdefault(text, len(places)) for text in texts]
     return list(places), indexes

@@ -42,11 +42,11 @@ class Models(Section):
     """Most tokens in a batch, with padding."""
 
     def named(self, role: Role) -> str:
-        """Give the name or folder of the model of a role."""
+        """Return the name or folder of the model of a role."""
         return str(getattr(self, role))
 
     def version(self, role: Role) -> str:
-        """Give what stands in the version of a metric: the model's last name, and the precision if it is reduced.
+        """Return what stands in the version of a metric: the model's last name, and the precision if it is reduced.
 
         A folder counts by its last name too, so that a copy of a model is that model.
         """

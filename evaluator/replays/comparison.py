@@ -124,7 +124,7 @@ class Comparison:
         return all(lower.get(metric.metric, -math.inf) > metric.mean_difference / 2 for metric in fell)
 
     def count(self, outcome: Outcome) -> int:
-        """Give how many cases became this."""
+        """Return how many cases became this."""
         return sum(case.outcome == outcome for case in self.cases)
 
 
@@ -157,7 +157,7 @@ def compare(
 
 
 def share_of_alpha(number: int) -> float:
-    """Give the share of alpha that run `number` after the baseline may use; all of them sum to 1.
+    """Return the share of alpha that run `number` after the baseline may use; all of them sum to 1.
 
     A third goes to the first runs, so that a new baseline is of use at once, the rest equally to each of a season.
     """

@@ -21,7 +21,7 @@ _ASKED = ("question", "documents")
 def kept_scores(
     rows: Iterable[Row], cases: Mapping[str, Row], versions: CaseVersions, metrics: Sequence[Metric]
 ) -> tuple[Scores, frozenset[str]]:
-    """Give the scores of the answers of a run, and the cases whose answers cannot be scored as the cases are now.
+    """Return the scores of the answers of a run, and the cases whose answers cannot be scored as the cases are now.
 
     `cases` are those that are asked now. Kept scores are taken where the case and the versions of all metrics are still
     the same. Otherwise the kept answer is scored anew, unless the case asks something else now, or the version that was
@@ -37,7 +37,7 @@ def kept_scores(
 
 
 def values_of(scores: Iterable[Mapping[str, Any]], metrics: Sequence[Metric]) -> Mapping[str, float]:
-    """Give the values by metric, higher is better; without those of metrics or versions that are not in use."""
+    """Return the values by metric, higher is better; without those of metrics or versions that are not in use."""
     versions = {(metric.name, metric.version) for metric in metrics}
     return {
         score["metric"]: better_if_higher(metrics, score["metric"], score["value"])

@@ -140,7 +140,7 @@ def replay(
 
 
 def last_run_at(lake: Lake, name: str) -> datetime | None:
-    """Give when the last run of a deployment began."""
+    """Return when the last run of a deployment began."""
     table = lake.table(REPLAYS, name)
     if table.version() is None:
         return None
@@ -149,13 +149,13 @@ def last_run_at(lake: Lake, name: str) -> datetime | None:
 
 
 def _drawn(cases: Mapping[str, Row], before: Sequence[Row], most: int) -> list[Row]:
-    """Give the cases to ask: those of the baseline first, then by id, so that they are the same in each run."""
+    """Return the cases to ask: those of the baseline first, then by id, so that they are the same in each run."""
     compared = {row["case_id"] for row in before}
     return sorted(cases.values(), key=lambda case: (case["case_id"] not in compared, case["case_id"]))[:most]
 
 
 def _scores(asked: Sequence[Asked], scored: Sequence[Sequence[Row]], metrics: Sequence[Metric]) -> Scores:
-    """Give the values by the cases that were answered."""
+    """Return the values by the cases that were answered."""
     pairs = zip(asked, scored, strict=True)
     return {one.case["case_id"]: values_of(found, metrics) for one, found in pairs if one.reply.answer is not None}
 
@@ -175,7 +175,7 @@ def _fall(
 
 
 def _not_passed(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
-    """Give the cases of kept rows that were not answered: they do not pass."""
+    """Return the cases of kept rows that were not answered: they do not pass."""
     return {row["case_id"]: {CASE_PASSED: 0.0} for row in rows if row["answer"] is None}
 
 

@@ -19,7 +19,7 @@ _REFERENCES = ("facts", "reference_answers", "reference_contexts", "reference_co
 
 
 def replay_metrics(chosen: Sequence[Metric]) -> list[Metric]:
-    """Give the metrics that score a replay: those chosen that ask no judge, read the answer, and can get worse.
+    """Return the metrics that score a replay: those chosen that ask no judge, read the answer, and can get worse.
 
     `case_passed` is always one of them.
     """
@@ -30,7 +30,7 @@ def replay_metrics(chosen: Sequence[Metric]) -> list[Metric]:
 
 
 def scores_of(asked: Sequence[Asked], metrics: Sequence[Metric]) -> list[list[dict[str, Any]]]:
-    """Give the rows of `replays.scores` of each answer; none where there is no answer.
+    """Return the rows of `replays.scores` of each answer; none where there is no answer.
 
     A metric whose model cannot be loaded scores nothing.
     """
@@ -61,7 +61,7 @@ def _can_get_worse(metric: Metric) -> bool:
 
 
 def better_if_higher(metrics: Sequence[Metric], metric: str, value: float) -> float:
-    """Give a value so that higher is better."""
+    """Return a value so that higher is better."""
     is_lower_better = any(one.name == metric and str(one.about.direction) == Direction.DOWN for one in metrics)
     return -value if is_lower_better else value
 

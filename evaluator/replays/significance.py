@@ -20,12 +20,12 @@ _FEWEST_DEGREES = 2
 
 
 def splits(runs: int) -> Sequence[int]:
-    """Give how many of the last of `runs` runs may be those that fell."""
+    """Return how many of the last of `runs` runs may be those that fell."""
     return [last for last in _LAST if last < runs]
 
 
 def probabilities_by_cases(values: NDArray[np.float64], possible: Sequence[int]) -> list[float]:
-    """Give the probability of values of the last runs at least as bad as these, by how many are the last ones.
+    """Return the probability of values of the last runs at least as bad as these, by how many are the last ones.
 
     `values` are cases by runs, NaN where one is not known. Exact permutation test: where nothing changed, the values of
     a case can come in any order, whatever they are. The statistic is the sum of the values of the last runs, in steps
@@ -40,7 +40,7 @@ def probabilities_by_cases(values: NDArray[np.float64], possible: Sequence[int])
 def _probability_of_sum(
     steps: NDArray[np.int64], of_case: NDArray[np.intp], ways: Sequence[NDArray[np.float64]]
 ) -> float:
-    """Give the probability of at most the sum of these `steps`, cases by last runs."""
+    """Return the probability of at most the sum of these `steps`, cases by last runs."""
     recent = (steps >= 0).sum(axis=1)
     groups, counts = np.unique(np.column_stack([of_case, recent]), axis=0, return_counts=True)
     chances = [ways[kind][number] / ways[kind][number].sum() for kind, number in groups]
@@ -53,7 +53,7 @@ def _probability_of_sum(
 
 
 def probability_by_runs(values: NDArray[np.float64], last: int) -> float:
-    """Give the probability that the `last` runs are by chance so much below those before, as runs differ as a whole.
+    """Return the probability that the `last` runs are by chance so much below those before, as runs differ as a whole.
 
     `values` are cases by runs, higher is better. A run is one number: the log odds of its mean. What a model provider's
     good and bad nights do to all cases is in it. A fall has to be larger than a normal distribution with the spread
@@ -74,7 +74,7 @@ def probability_by_runs(values: NDArray[np.float64], last: int) -> float:
 
 
 def student_tail(difference: float, error: float, degrees: int) -> float:
-    """Give the probability of Student's t above difference / error; Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    """Return the probability of Student's t above difference / error; Abramowitz and Stegun 26.7.3 and 26.7.4."""
     angle = math.atan2(difference, error * math.sqrt(degrees))
     odd = degrees % 2
     term, total = math.cos(angle) ** odd, 0.0
@@ -86,7 +86,7 @@ def student_tail(difference: float, error: float, degrees: int) -> float:
 
 
 def _in_steps(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give whole steps above the least value of each case, -1 where a value is not known."""
+    """Return whole steps above the least value of each case, -1 where a value is not known."""
     known = ~np.isnan(values)
     width = float(np.ptp(values[known])) if known.any() else 0.0
     above = values - np.min(values, axis=1, where=known, initial=np.inf)[:, None]
@@ -96,7 +96,7 @@ def _in_steps(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _ways_to_sum(steps: Sequence[int], most: int) -> NDArray[np.float64]:
-    """Give in how many ways so many of the `steps` (rows, up to `most`) come to each sum (columns)."""
+    """Return in how many ways so many of the `steps` (rows, up to `most`) come to each sum (columns)."""
     ways = np.zeros((most + 1, most * max(steps) + 1))
     ways[0, 0] = 1.0
     for step in steps:
@@ -105,7 +105,7 @@ def _ways_to_sum(steps: Sequence[int], most: int) -> NDArray[np.float64]:
 
 
 def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean of each run; a value that is not known is the mean of its case, so that it moves no run."""
+    """Return the mean of each run; a value that is not known is the mean of its case, so that it moves no run."""
     means = np.nanmean(values, axis=1, keepdims=True)
     found = np.where(np.isnan(values), means, values).mean(axis=0)
     # A metric whose better end is 0 comes negated.
@@ -114,7 +114,7 @@ def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _log_odds(shares: NDArray[np.float64], cases: int, added: float) -> NDArray[np.float64]:
-    """Give the log odds of shares of so many cases, with as many passes and failures `added`, so that they are finite.
+    """Return the log odds of shares of so many cases, with as many passes and failures `added`, to keep them finite.
 
     Half a case (Haldane 1956) keeps a total failure far away; two (Agresti and Coull 1998) keep the spread of runs in
     which nearly all cases pass small.

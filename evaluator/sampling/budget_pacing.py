@@ -67,7 +67,7 @@ class BudgetPacing:
         self._demand: dict[str, _Demand] = {}
 
     def share(self, deployment: str, answers: int, rate: float, money: float, now: datetime) -> float:
-        """Give the share of the sample of so many answers; `rate` is how likely one is in it, until that is known."""
+        """Return the share of the sample of so many answers; `rate` is how likely one is in it, until that is known."""
         mine = self._demand.setdefault(deployment, _Demand())
         rate = mine.expected / mine.answers if mine.answers else rate
         mine.wanted, mine.asked = answers * rate * self._cost_each(mine), now.timestamp()

@@ -58,13 +58,13 @@ class Sampling:
     known: Mapping[str, float] = field(default_factory=dict)
 
     def probability(self, *, flagged: bool) -> float:
-        """Give how likely an answer is to be in the sample."""
+        """Return how likely an answer is to be in the sample."""
         settings = self.settings
         rate = settings.flagged_rate if flagged and settings.flagged_rate is not None else settings.rate
         return rate * self.share
 
     def probabilities(self, some: Sequence[LoggedAnswer], flagged: Collection[str]) -> dict[str, float]:
-        """Give the `event_id` of the answers that are in the sample, each with how likely that was.
+        """Return the `event_id` of the answers that are in the sample, each with how likely that was.
 
         Decided by the hash of the conversation, so that its answers are in or out together where they are as likely;
         an answer without a conversation is one of its own.
@@ -77,7 +77,7 @@ class Sampling:
 
 
 def flagged(some: Sequence[LoggedAnswer], scored: Sequence[dict[str, Any]], signals: Table, logs: Table) -> set[str]:
-    """Give the `event_id` of answers of which something says that they may be bad.
+    """Return the `event_id` of answers of which something says that they may be bad.
 
     `scored` are rows of their scores by metrics that ask no judge.
     """
@@ -87,7 +87,7 @@ def flagged(some: Sequence[LoggedAnswer], scored: Sequence[dict[str, Any]], sign
 
 
 def _signaled(some: Sequence[LoggedAnswer], signals: Table, logs: Table) -> set[str]:
-    """Give the `event_id` of answers on which, or in whose conversations, somebody gave a signal.
+    """Return the `event_id` of answers on which, or in whose conversations, somebody gave a signal.
 
     Where the signals of a conversation name it, as they mostly do, no other answers are read.
     """

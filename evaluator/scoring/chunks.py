@@ -103,7 +103,7 @@ def _scores(work: Work, chunk: Chunk, found: ScoredChunk) -> Scores | None:
 
 
 def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
-    """Give the work, and apart from it, with its scores, that on answers of the judge's own model."""
+    """Yield the work, and apart from it, with its scores, that on answers of the judge's own model."""
     own = [judges_itself(work.metric, answer) for answer, _ in work.pairs]
     if not any(own):
         yield work, None
@@ -116,7 +116,7 @@ def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
 
 
 def _added(work: Work, scores: Scores, chunk: Chunk, found: ScoredChunk) -> Iterator[dict[str, Any]]:
-    """Give the rows of a metric's scores, and count them."""
+    """Yield the rows of a metric's scores, and count them."""
     counts, failed = found.counts, list[str]()
     rows = score_rows(work, scores, chunk.now, chunk.probabilities)
     for row, (answer, reference) in zip(rows, work.pairs, strict=True):

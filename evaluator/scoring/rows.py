@@ -18,7 +18,7 @@ from lake.spec.vocabulary import UnscoredReason
 def score_rows(
     work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
-    """Give a row for each answer, without `segment`, `question_key` and `is_backfill`, and with `spend`: its `Spend`.
+    """Yield a row for each answer, without `segment`, `question_key` and `is_backfill`, and with `spend`: its `Spend`.
 
     `probabilities` say how likely the answers of a metric that asks a judge were to be in the sample.
     """

@@ -59,7 +59,7 @@ class Scorer:
         is_backfill: bool = False,
         sampling: Sampling | None = None,
     ) -> Generator[tuple[pa.Table, ScoreCounts]]:
-        """Give, batch by batch, the rows of `scores` that answers lack, `held` being the ids of those that are there.
+        """Yield, batch by batch, the rows of `scores` that answers lack, `held` being the ids of those that are there.
 
         Batches are taken as rows are asked for, and some ahead where the engine has workers. A judge is asked about
         those of the answers that are in the sample. Close it where not all is wanted.
@@ -91,7 +91,7 @@ class Scorer:
         cases: CaseBook,
         now: datetime,
     ) -> tuple[pa.Table, ScoreCounts]:
-        """Give the rows of `scores` of one batch of answers."""
+        """Return the rows of `scores` of one batch of answers."""
         ((rows, counts),) = self.scored(tables, [some], metrics, cases, now)
         return rows, counts
 
@@ -105,7 +105,7 @@ class Scorer:
         probabilities: Mapping[str, float],
         held: Collection[str],
     ) -> tuple[pa.Table, ScoreCounts, Mapping[str, str]]:
-        """Give the rows of pending scores that came now, and why others did not, by `event_id`.
+        """Return the rows of pending scores that came now, and why others did not, by `event_id`.
 
         `probabilities` are those with which the answers were in the sample.
         """
@@ -185,7 +185,7 @@ _RUN_BACKFILL = (
 
 
 def _held_of(some: Sequence[LoggedAnswer], metrics: Sequence[Metric], held: Collection[str]) -> frozenset[str]:
-    """Give those of the ids that these answers have; those of all answers may be millions."""
+    """Return those of the ids that these answers have; those of all answers may be millions."""
     if not held:
         return frozenset()
     ids = (
@@ -214,7 +214,7 @@ def _warn_failed(deployment: str, problem: Problem) -> None:
 
 
 def segment_of(answer: LoggedAnswer) -> str:
-    """Give `scores.segment`: a JSON object of what kind of traffic an answer is, null for what is not known.
+    """Return `scores.segment`: a JSON object of what kind of traffic an answer is, null for what is not known.
 
     - `language`: that of the question's first 500 characters (`language_of`), an ISO 639-1 code or else a script.
     - `model`: the model that the log names.

@@ -32,17 +32,17 @@ class Work:
 
 
 def answers_at_once(metrics: Sequence[Metric]) -> int:
-    """Give how many answers to score between two looks at whether to stop or to commit: few where models are asked."""
+    """Return how many answers to score between two looks at whether to stop or to commit: few where models work."""
     return AT_ONCE if all(metric.judge == JudgeKind.LEXICAL for metric in metrics) else 50
 
 
 def score_id(answer: LoggedAnswer, metric: Metric) -> str:
-    """Give the id that the one score of an answer by a version of a metric has."""
+    """Return the id that the one score of an answer by a version of a metric has."""
     return identity(answer.event_id, metric.name, metric.version)
 
 
 def pending_id(answer: LoggedAnswer, metric: Metric) -> str:
-    """Give the id of the row that says that a score is pending; the score itself comes later under its own id."""
+    """Return the id of the row that says that a score is pending; the score itself comes later under its own id."""
     return identity(answer.event_id, metric.name, metric.version, "owed")  # the word is a part of ids that are stored
 
 
@@ -59,14 +59,14 @@ def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expressio
 
 
 def references(some: Sequence[LoggedAnswer], metrics: Sequence[Metric], cases: CaseBook) -> Sequence[Pair]:
-    """Give the answers to questions for which there is an earlier case, with it; none where no metric needs one."""
+    """Return the answers to questions for which there is an earlier case, with it; none where no metric needs one."""
     return cases.earlier(some) if any(map(needs_ground_truth, metrics)) else []
 
 
 def work_on(
     some: Sequence[LoggedAnswer], metrics: Sequence[Metric], pairs: Sequence[Pair], held: Collection[str] = ()
 ) -> Iterator[Work]:
-    """Give what there is to do for answers: each metric with the answers that it can score and whose score is not held.
+    """Yield what there is to do for answers: each metric with answers that it can score and whose score is not held.
 
     `pairs` are the answers with a case (`references`): a metric that needs ground truth can score only those.
     """
@@ -103,7 +103,7 @@ def _without_held(
 
 
 def _known_ids(answer: LoggedAnswer) -> list[str | None] | None:
-    """Give the ids of what was retrieved; None where chunks were, and none of them has an id."""
+    """Return the ids of what was retrieved; None where chunks were, and none of them has an id."""
     ids = answer.context_ids
     return ids if not ids or any(ids) else None
 

@@ -118,7 +118,7 @@ class Backfill:
         return self._settings.anchors.scored_a_day
 
     def tasks(self) -> Iterator[DeploymentBackfill]:
-        """Give what there is to do, deployment by deployment; nothing is written yet."""
+        """Yield what there is to do, deployment by deployment; nothing is written yet."""
         children = ChildContexts(self._lake, wait_behind_interceptor(self._settings.context_grace), self._clock)
         matching = self._settings.ground_truth.matching(self._settings.models)
         for deployment in self.deployments:
@@ -222,7 +222,7 @@ class DeploymentBackfill:
         )
 
     def _try_day(self, day: date, written: ScoreCounts, on_progress: Callable[[int], None]) -> tuple[int, int]:
-        """Score a day's answers, a commit a batch; give how many scores were there before, and answers were left."""
+        """Score a day's answers, a commit a batch; return how many scores were there before, and answers were left."""
         now = self._clock()
         # First of all: who erases what is read below moves what this looks at.
         begun = self.begin()

@@ -133,7 +133,7 @@ class _Timing:
         self._rows, self._seconds = 0, 0.0
 
     def seconds_to_read(self, number: int) -> float:
-        """Give about how long it takes to read so many answers, by those that were read."""
+        """Return about how long it takes to read so many answers, by those that were read."""
         return self._seconds / max(self._rows, 1) * number
 
     def metric(self, metric: Metric, number: int, sample: _Sample, asking: JudgeEstimate) -> MetricEstimate:

@@ -49,7 +49,7 @@ class Alone:
     size = 1
 
     def is_assigned(self, _: str) -> bool:
-        """Give True: there is no other evaluator to leave a deployment to."""
+        """Return True: there is no other evaluator to leave a deployment to."""
         return True
 
 
@@ -127,7 +127,7 @@ class EvaluatorGroup:
         return self._members != before
 
     def _new_rows(self) -> tuple[list[dict[str, Any]], bool]:
-        """Give the rows of evaluators that were added since the last look, and whether these are all that there are."""
+        """Return the rows of evaluators that were added since the last look, and whether these are all of them."""
         since = (self._clock() - timedelta(days=1)).date()
         where = (ds.field("part") == ServicePart.EVALUATOR) & (ds.field("date") >= since)
         try:

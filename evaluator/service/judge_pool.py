@@ -70,7 +70,7 @@ class JudgePool:
             self._client.close()
 
     def bound(self, metrics: Sequence[Metric], deployment: str | None = None) -> list[Metric]:
-        """Give the metrics of a deployment, those that ask a judge with the one they ask.
+        """Return the metrics of a deployment, those that ask a judge with the one they ask.
 
         Raises ValueError where there is none, and JudgeCallsError.
         """
@@ -82,11 +82,11 @@ class JudgePool:
         return [with_judges(metric, jury) for metric in metrics]
 
     def judge(self, name: str) -> BoundJudge:
-        """Give a judge by its name. Raises LookupError, and JudgeCallsError."""
+        """Return a judge by its name. Raises LookupError, and JudgeCallsError."""
         return self._opened().judge(name)
 
     def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
-        """Give how likely new answers of a deployment are to be judged, from their number and their times."""
+        """Return how likely new answers of a deployment are to be judged, from their number and their times."""
         settings = self._settings.sampling_of(deployment)
         judges = judges_of_all(metrics)
         if not judges or not answers.num_rows:
@@ -112,7 +112,7 @@ class JudgePool:
         return share
 
     def _spent(self, judge: BoundJudge, calls: Calls, now: datetime) -> tuple[float, float]:
-        """Give what the judge did cost this hour and this day, by evaluators of all machines."""
+        """Return what the judge did cost this hour and this day, by evaluators of all machines."""
         hour, day = calls.spent(judge.name)
         settings = judge.settings
         if self._budgets is None or (settings.budget_per_hour is None and settings.budget_per_day is None):
@@ -131,7 +131,7 @@ class JudgePool:
             self._pacing[judge.name].learn(deployment, answers, counts.expected, counts.judged, cost)
 
     def spent_today(self) -> dict[str, float]:
-        """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""
+        """Return what each judge's calls did cost today (UTC), by any process; nothing where no metric asks one."""
         if self._client is None:
             return {}
         with closing(self._calls()) as calls:
@@ -198,7 +198,7 @@ def forget_replies(calls: Path) -> ForgottenReplies | None:
 
 
 def forget_shared_replies(lake: Lake) -> int:
-    """Forget all replies of judges that workers share in the lake, and give how many; raises what its store raises."""
+    """Forget all replies of judges that workers share in the lake, and return how many. Raises what the store does."""
     return _shared_replies(lake).forget()
 
 

@@ -47,7 +47,7 @@ class PendingScore:
     failures: int = 0
 
     def failed(self, now: datetime, reason: str | None) -> Self:
-        """Give it after one more try."""
+        """Return it after one more try."""
         if reason in _ALWAYS:
             return replace(self, due=now + _AGAIN_AFTER)
         return replace(self, due=now + _AGAIN_AFTER * 2 ** (self.failures + 1), failures=self.failures + 1)
@@ -110,7 +110,7 @@ class JudgeRetries:
     def _score(
         self, tables: DeploymentTables, metric: Metric, now: datetime, is_stopping: Callable[[], bool]
     ) -> tuple[ScoreCounts, datetime | None]:
-        """Give what came of it, and when to look again."""
+        """Return what came of it, and when to look again."""
         counts = ScoreCounts()
         transaction = PassTransaction(tables.scores)
         recent = _recent(now)
@@ -146,7 +146,7 @@ class JudgeRetries:
     def _with_tries(
         self, tables: DeploymentTables, metric: Metric, found: Sequence[PendingScore]
     ) -> dict[str, PendingScore]:
-        """Give what is pending by `event_id`, with the tries that are known of it."""
+        """Return what is pending by `event_id`, with the tries that are known of it."""
         one = tables.deployment, metric.name, metric.version
         before = self._pending.get(one, {})
         self._pending[one] = {score.event_id: before.get(score.event_id, score) for score in found}

@@ -141,7 +141,7 @@ class Evaluator:
         self._open.look_ahead()
 
     def _take(self, step: _Step, deployment: str, result: PassResult, is_stopping: Callable[[], bool]) -> bool:
-        """Take a step for a deployment that is this evaluator's at this moment, and give whether it went well."""
+        """Take a step for a deployment that is this evaluator's at this moment, and return whether it went well."""
         if is_stopping():
             return False
         if not self._group.is_assigned(deployment):
@@ -150,7 +150,7 @@ class Evaluator:
         return self._try(step, deployment, result, is_stopping)
 
     def _try(self, step: _Step, deployment: str, result: PassResult, is_stopping: Callable[[], bool]) -> bool:
-        """Take a step for one deployment, and give whether it went well."""
+        """Take a step for one deployment, and return whether it went well."""
         try:
             tables = self._tables_of(deployment)
             metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)

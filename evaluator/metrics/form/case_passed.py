@@ -104,7 +104,7 @@ def _counts_the_same(one: Number, text: str, other: Number, other_text: str) -> 
 
 
 def _counted_by(number: Number, text: str) -> str:
-    """Give the word that follows a number, of a text without spaces a letter or two."""
+    """Return the word that follows a number, of a text without spaces a letter or two."""
     found = _FOLLOWING.match(text, number.end)
     word = found[1].lower() if found else ""
     return word[: 1 if word[0] >= "\u2e80" else 2] if has_unspaced(word[:1]) else word

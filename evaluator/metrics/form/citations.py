@@ -49,7 +49,7 @@ _PART = re.compile(rf"({_NUMBER})(?:\s*-\s*({_NUMBER}))?")
 
 
 def citations(answer: str) -> list[int]:
-    """Give the numbers that an answer cites, in its order and with repeats."""
+    """Return the numbers that an answer cites, in its order and with repeats."""
     text = _DEFINITION.sub("", _MATHS.sub(" ", without_code(in_one_form(answer))))
     cited: list[int] = []
     end_of_code = -1

@@ -46,7 +46,7 @@ def _characters(word: str) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def syllables(word: str) -> int:
-    """Give the number of syllables of an English word, 1 at least, also for a number; a compound is its parts' sum."""
+    """Return the number of syllables of an English word, 1 at least, for a number too; a compound is its parts' sum."""
     hyphenation, parts = _hyphenation(), _LETTERS.findall(_APOSTROPHES.sub("", word))
     count = sum(len(hyphenation.positions(part[:_LONGEST_WORD])) + 1 for part in parts)
     # pyphen keeps every word that it has divided, for ever.

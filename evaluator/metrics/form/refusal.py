@@ -41,7 +41,7 @@ _CONTRACTIONS = tuple(
 
 
 def refusal_in(answer: str) -> dict[str, str] | None:
-    """Give the phrase by which an answer refuses, and its language, as in the details of `refusal`; None for none."""
+    """Return the phrase by which an answer refuses, and its language, as in the details of `refusal`; None for none."""
     return next((found for sentence in _first_sentences(answer) if (found := _refusal_of(sentence))), None)
 
 
@@ -62,7 +62,7 @@ def only_refuses(answer: str) -> bool:
 
 
 def _first_sentences(answer: str, most: int | None = _SENTENCES) -> Iterator[str]:
-    """Give the first sentences, folded, without their outer marks; questions count and are left out."""
+    """Yield the first sentences, folded, without their outer marks; questions count and are left out."""
     found = [said[0] for said in _SENTENCE.finditer(answer[:_MOST_CHARACTERS]) if any(map(str.isalnum, said[0]))]
     for sentence in found[:most]:
         if not sentence.rstrip().endswith(("?", "？")):
@@ -106,7 +106,7 @@ def _at_the_beginning(known: Mapping[str, Any]) -> _Patterns:
 
 
 def _phrase(phrase: str) -> str:
-    """Give the pattern of words, each with the gap before it: `a|b` either, `a?` may be missing, `...` up to six."""
+    """Return the pattern of words, each with the gap before it: `a|b` either, `a?` may be missing, `...` up to six."""
     return "".join(_word(word) for word in phrase.split())
 
 

@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 500_000
 
 
 def _greatest_probabilities(models: Models, answers: Sequence[str]) -> Sequence[float]:
-    """Give the greatest probability of each answer's windows."""
+    """Return the greatest probability of each answer's windows."""
     classifier = text_classifier(models, "toxicity")
     column = _toxic(models, classifier)
     logits, of_answer = classifier.text_window_logits(answers)

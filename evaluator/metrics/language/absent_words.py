@@ -19,7 +19,7 @@ _OTHER_NUMBER = "\U00012f90"
 
 
 def absent_words(text: str, others: Sequence[str], tokenisation: Tokenisation = "squad") -> list[Span]:
-    """Give the places of the words of `text` of which a token occurs in none of `others`, in order.
+    """Return the places of the words of `text` of which a token occurs in none of `others`, in order.
 
     Neighbours are one place. How often a word occurs is not compared: one that stands in `others` once is never absent.
     """
@@ -36,7 +36,7 @@ def absent_words(text: str, others: Sequence[str], tokenisation: Tokenisation = 
 
 
 def absent_numbers(text: str, others: Sequence[str]) -> list[Span]:
-    """Give the places of the numbers of `text` that are equal to no number in `others`, in order."""
+    """Return the places of the numbers of `text` that are equal to no number in `others`, in order."""
     found = numbers_in(text)
     known = [number for other in others for number in numbers_like(found, other)] if found else []
     return [(number.start, number.end) for number in missing_numbers(found, known)]
@@ -62,7 +62,7 @@ def with_numbers_of(other: str, text: str) -> str:
 
 
 def _phrases_with_digits(text: str) -> Iterator[str]:
-    """Give each word that has a digit, with the words before and behind it that are one space away."""
+    """Yield each word that has a digit, with the words before and behind it that are one space away."""
     is_ascii = text.isascii()
     if is_ascii and len(text) == len(text.encode().translate(None, _DIGITS)):
         return  # most answers, and this is found much faster
@@ -82,7 +82,7 @@ def _phrases_with_digits(text: str) -> Iterator[str]:
 
 
 def _with_next_word(line: str, at: int) -> int:
-    """Give where the word behind the word at this place ends; where that ends, if there is none one space away."""
+    """Return where the word behind the word at this place ends; where that ends, if there is none one space away."""
     end = line.find(" ", at)
     if end == -1:
         return len(line)
@@ -93,7 +93,7 @@ def _with_next_word(line: str, at: int) -> int:
 
 
 def joined_places(text: str, places: Sequence[Span]) -> list[Span]:
-    """Give places in order, those that overlap or have only white space between them as one."""
+    """Return places in order, those that overlap or have only white space between them as one."""
     joined: list[Span] = []
     for start, end in sorted(places):
         if joined and (start <= joined[-1][1] or _BETWEEN_WORDS.fullmatch(text, joined[-1][1], start)):

@@ -121,7 +121,7 @@ def _known() -> Mapping[str, Mapping[str, _Signs]]:
 
 @lru_cache(maxsize=100_000)
 def _signed(script: str, word: str) -> tuple[str, ...]:
-    """Give the languages that a word is a sign of."""
+    """Return the languages that a word is a sign of."""
     return tuple(code for code, signs in _known()[script].items() if signs.are_in(word))
 
 

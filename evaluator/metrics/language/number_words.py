@@ -49,14 +49,14 @@ class _Lexicon:
     compounds: tuple[re.Pattern[str], ...] = ()
 
     def pieces(self, word: str) -> list[str]:
-        """Give the words of a number that a word consists of; none where it is another word."""
+        """Return the words of a number that a word consists of; none where it is another word."""
         if word in self.words or word in self.times or word in self.joiners:
             return [word]
         split = (one.findall(word) for one in self.compounds)
         return next((some for some in split if "".join(some) == word), [])
 
     def parts(self, pieces: Sequence[str], start: int, end: int) -> list[_Part]:
-        """Give pieces with their values."""
+        """Return pieces with their values."""
         values = [self.words.get(piece, self.times.get(piece)) for piece in pieces]
         return [
             _Part(piece, value, piece in self.times, len(pieces) > 1, start, end)
@@ -112,7 +112,7 @@ class _Amount:
 
 
 def number_words_in(text: str, language: str | None) -> list[Number]:
-    """Give the numbers that a text writes as words, by its language (ISO 639-1), in order of their places.
+    """Return the numbers that a text writes as words, by its language (ISO 639-1), in order of their places.
 
     Where that is None, words count that are no other words in another language. A 1 counts before a unit alone, as "one
     of them" says no number. A character of Chinese, Japanese, Korean or Thai counts in a longer number, or before what
@@ -236,7 +236,7 @@ def _sure() -> tuple[_Lexicon, ...]:
 
 @cache
 def _lexicon(language: str | None) -> _Lexicon:
-    """Give the words of a language, and those of others that are sure: a short text may be taken for another one."""
+    """Return the words of a language, and those of others that are sure: a short text may be taken for another one."""
     table = _table()
     if language in _UNSPACED:
         return _of_entry(table[language], sure=False, divided=True)

@@ -91,7 +91,7 @@ class _TokensOfWords:
         return cls(counts, starts, numbers, int(numbers.max(initial=0)) + 1)
 
     def in_place(self, words: Numbers, counts: Numbers, ends: Numbers) -> Numbers:
-        """Give the tokens of words, of which each has some `counts` of them that end at `ends`."""
+        """Return the tokens of words, of which each has some `counts` of them that end at `ends`."""
         starts = np.repeat(self.starts.take(words), counts)
         if len(self.numbers) == len(self.counts):
             return starts
@@ -109,7 +109,7 @@ def _numbers_of(tokens: Sequence[str], words: pa.Array, kind: np.dtype[Any]) -> 
 
 
 def _words(codes: Codes, word_ends: Numbers) -> pa.Array:
-    """Give the words of a text, each with the space that ends it, as bytes."""
+    """Return the words of a text, each with the space that ends it, as bytes."""
     offsets = np.concatenate(([0], word_ends + 1)) * codes.itemsize
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(codes)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(word_ends), buffers)
@@ -121,7 +121,7 @@ def _ascii_codes(texts: Sequence[str]) -> Codes:
 
 
 def _codes(texts: Sequence[str]) -> Codes:
-    """Give texts in lower case, each with a line's end, without ASCII punctuation and with spaces for whitespace."""
+    """Return texts in lower case, each with a line's end, without ASCII punctuation and with spaces for whitespace."""
     joined = _BORDER_BYTES.join([*(_lower_by_place(text).encode("utf-32-le", "surrogatepass") for text in texts), b""])
     codes = _table().take(np.frombuffer(joined, "<u4"))
     kept: Codes = codes[codes != _NOTHING]
@@ -134,7 +134,7 @@ def _lower_by_place(text: str) -> str:
 
 @cache
 def _table() -> npt.NDArray[np.uint32]:
-    """Give for each character its lower case, a space, or `_NOTHING` where it goes; at the end a line's end."""
+    """Return for each character its lower case, a space, or `_NOTHING` where it goes; at the end a line's end."""
     every = "".join(map(chr, range(_BORDER)))
     table = _utf32(every.replace(_TWO_WHEN_LOWER, " ").lower() + "\n").copy()
     table[[match.start() for match in re.finditer(r"\s", every)]] = _SPACE

@@ -53,7 +53,7 @@ class Number:
 
 
 def numbers_in(text: str) -> list[Number]:
-    """Give the numbers of a text in its order, each digit in one of them; of a number in several ways of writing.
+    """Return the numbers of a text in its order, each digit in one of them; of a number in several ways of writing.
 
     Read are signs (not in a range or date), decimal and thousands marks, percent, currencies before and after, units,
     `3e5` and `3 × 10^5`, fractions, magnitudes (3k, 2 million) and digits of other scripts. Dates, versions and lists
@@ -78,17 +78,17 @@ def numbers_in(text: str) -> list[Number]:
 
 
 def unit_after(text: str, end: int) -> tuple[str | None, Sequence[int]]:
-    """Give the unit that stands after a number that ends there, and the factors of its magnitude, mostly (1,)."""
+    """Return the unit that stands after a number that ends there, and the factors of its magnitude, mostly (1,)."""
     return _unit("", text, end)
 
 
 def missing_numbers(expected: Iterable[Number], said: Sequence[Number]) -> list[Number]:
-    """Give the expected numbers with which none of the said ones agrees."""
+    """Return the expected numbers with which none of the said ones agrees."""
     return [one for one in expected if not any(one.agrees_with(other) for other in said)]
 
 
 def numbers_like(wanted: Sequence[Number], text: str) -> list[Number]:
-    """Give numbers of an ASCII text, among them all that agree with a wanted one: most others are not read.
+    """Return numbers of an ASCII text, among them all that agree with a wanted one: most others are not read.
 
     A number and what it is written as begin with the same two digits but for fractions, powers and marks in doubt.
     """
@@ -98,7 +98,7 @@ def numbers_like(wanted: Sequence[Number], text: str) -> list[Number]:
 
 
 def _first_digits(value: Fraction) -> str:
-    """Give the first two digits of a number that are not zeros before it: 50 of 0.5, empty where it is too large."""
+    """Return the first two digits of a number that are not zeros before it: 50 of 0.5, empty where it is too large."""
     try:
         written = f"{abs(float(value)):.15e}"
     except OverflowError:
@@ -120,7 +120,7 @@ def _numbers(text: str, beginnings: Collection[str] = ("",)) -> Iterator[Number]
 
 
 def _written(text: str, beginnings: Collection[str] = ("",)) -> Iterator[re.Match[str]]:
-    """Give what the pattern finds, which is looked for near digits alone: a sign and a currency may stand before.
+    """Yield what the pattern finds, which is looked for near digits alone: a sign and a currency may stand before.
 
     `beginnings` are the first two digits of what is asked for; all is where an empty one is among them.
     """
@@ -165,7 +165,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _decimal_mark(text: str) -> str | None:
-    """Give the decimal mark of a text whose numbers leave no doubt, such as 1.234,56."""
+    """Return the decimal mark of a text whose numbers leave no doubt, such as 1.234,56."""
     if "," not in text or "." not in text:
         return None
     found = _BOTH_MARKS.findall(text)
@@ -174,7 +174,7 @@ def _decimal_mark(text: str) -> str | None:
 
 
 def _readings(found: re.Match[str], decimal: str | None) -> Iterator[tuple[frozenset[Fraction], int, int]]:
-    """Give the values of what was found and its characters; several where it is a date or a list."""
+    """Yield the values of what was found and its characters; several where it is a date or a list."""
     written, start, end = found["number"], found.start("number"), found.end()
     if found["below"]:
         whole, above, below = (int(found[name] or 0) for name in ("whole", "above", "below"))
@@ -204,7 +204,7 @@ def _readings(found: re.Match[str], decimal: str | None) -> Iterator[tuple[froze
 
 @lru_cache(maxsize=1 << 12)
 def _values(written: str, decimal: str | None) -> frozenset[Fraction] | None:
-    """Give the values of digits with marks; None where they are several numbers."""
+    """Return the values of digits with marks; None where they are several numbers."""
     groups, marks = re.split(r"[.,']", written), re.findall(r"[.,']", written)
     if not marks:
         return frozenset({_fraction(written)})
@@ -247,7 +247,7 @@ def _raised(values: frozenset[Fraction], found: re.Match[str]) -> frozenset[Frac
 
 
 def _unit(currency: str, text: str, end: int) -> tuple[str | None, Sequence[int]]:
-    """Give what stands beside a number: its unit, and the factors of its magnitude."""
+    """Return what stands beside a number: its unit, and the factors of its magnitude."""
     factors: Sequence[int] = _AS_WRITTEN
     unit = _known("currencies", currency)
     word, after = _word_at(text, end)

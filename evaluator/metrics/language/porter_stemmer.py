@@ -35,7 +35,7 @@ _LAST_SUFFIXES: tuple[_Rule, ...] = tuple(
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Give the stem of a lower-case word: `running` is `run`, `sensibility` is `sensibl`."""
+    """Return the stem of a lower-case word: `running` is `run`, `sensibility` is `sensibl`."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 2:
@@ -95,7 +95,7 @@ def _past(word: str) -> str:
 
 
 def _completed(before: str) -> str:
-    """Give a verb back what it lost before -ed and -ing: an e, or half of a double letter."""
+    """Return a verb with what it lost before -ed and -ing: an e, or half of a double letter."""
     if before.endswith(("at", "bl", "iz")):
         return before + "e"
     if len(before) >= 2 and before[-1] == before[-2] and _consonants(before)[-1]:

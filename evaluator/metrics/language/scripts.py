@@ -22,7 +22,7 @@ def has_unspaced(text: str) -> bool:
 
 
 def unspaced_places(text: str) -> list[int]:
-    """Give where runs of letters of such a script begin."""
+    """Return where runs of letters of such a script begin."""
     return [] if text.isascii() else [run.start() for run in _LETTERS.finditer(text)]
 
 
@@ -54,7 +54,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def words_of(text: str, *, by_script: bool) -> Iterator[tuple[int, int]]:
-    """Give start and end of each word: what stands between spaces, with its marks.
+    """Yield start and end of each word: what stands between spaces, with its marks.
 
     `by_script` divides further where the script changes, and at each Chinese character.
     """

@@ -73,7 +73,7 @@ def _pieces(text: str) -> Iterator[Span]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Give runs of wrapped lines, and each row of a table and line of code by itself."""
+    """Yield runs of wrapped lines, and each row of a table and line of code by itself."""
     if "\n" not in text:
         yield 0, len(text), _is_whole(text)
         return
@@ -220,7 +220,7 @@ def _begins_with_number(following: str) -> bool:
 
 
 def _last_word(before: str) -> str:
-    """Give the word at the end of a text, without an article that French and Italian write to it: art of `l'art`."""
+    """Return the word at the end of a text, without an article that French and Italian write to it: art of `l'art`."""
     words = before.rsplit(maxsplit=1)
     return _ARTICLE.sub("", words[-1].lstrip(_OPENING)) if words else ""
 
@@ -234,7 +234,7 @@ def _first_word(following: str) -> str:
 
 
 def _short_words(before: str, word: str) -> str:
-    """Give an abbreviation of several letters without the spaces between them: z.b of `z. B`."""
+    """Return an abbreviation of several letters without the spaces between them: z.b of `z. B`."""
     found = _SHORT_WORDS.search(before)
     return "".join(found[0].split()).lower() if found else word.lower()
 

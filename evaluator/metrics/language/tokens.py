@@ -44,7 +44,7 @@ def tokens_of_any_script(text: str) -> list[str]:
 
 
 def changing_places(plain: str, tokenisation: Tokenisation) -> list[int]:
-    """Give places in a text without capitals and ASCII punctuation, each within a word that is not one token."""
+    """Return places in a text without capitals and ASCII punctuation, each within a word that is not one token."""
     places = [match.start() for match in _ARTICLE.finditer(plain)]
     return places if tokenisation == "squad" else places + unspaced_places(plain)
 
@@ -56,12 +56,12 @@ def tokens_of_plain(plain: str, tokenisation: Tokenisation) -> list[str]:
 
 
 def tokeniser(tokenisation: Tokenisation) -> Callable[[str], list[str]]:
-    """Give the function that splits a text in this way."""
+    """Return the function that splits a text in this way."""
     return tokens if tokenisation == "squad" else tokens_of_any_script
 
 
 def token_counter(tokenisation: Tokenisation = "squad") -> Callable[[str], TokenCounts]:
-    """Give a function from a text to the counts of its tokens that splits each distinct text once."""
+    """Return a function from a text to the counts of its tokens that splits each distinct text once."""
     split = tokeniser(tokenisation)
     return cache(lambda text: Counter(split(text)))
 

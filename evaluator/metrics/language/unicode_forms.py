@@ -60,7 +60,7 @@ class UnicodeForm:
         return cls(original, "".join([*parts, original[done:]]), changed)
 
     def span(self, start: int, end: int) -> Span:
-        """Give the characters of the original that became these of `text`, no fewer than whole letters with marks."""
+        """Return the characters of the original that became these of `text`, no fewer than whole letters with marks."""
         if not self.changed:
             return start, end
         starts, ends = self._borders
@@ -79,7 +79,7 @@ class UnicodeForm:
 
 
 def in_one_form(text: str) -> str:
-    """Give a text in the form: `Cafe\\u0301` and `Café`, `\\ufb01nd` and `find` are the same."""
+    """Return a text in the form: `Cafe\\u0301` and `Café`, `\\ufb01nd` and `find` are the same."""
     return text if text.isascii() else UnicodeForm.of(text).text
 
 
@@ -108,7 +108,7 @@ def _form_of_character(character: str) -> str:
 
 
 def _form_of_several(piece: str) -> str:
-    """Give the form of a letter with marks, of dashes between digits, or of a number with a raised or other digit.
+    """Return the form of a letter with marks, of dashes between digits, or of a number with a raised or other digit.
 
     `10²` is `10^2` and `2½` is `2 1/2`, which by NFKC are 102 and 21/2.
     """
@@ -161,7 +161,7 @@ def _joins_the_letter_before(character: str) -> bool:
 
 
 def _class(characters: list[str], is_in: Callable[[str], bool]) -> str:
-    """Give the characters of a set in a pattern, as ranges."""
+    """Return the characters of a set in a pattern, as ranges."""
     codes = sorted(ord(one) for one in characters if is_in(one))
     runs = groupby(enumerate(codes), lambda pair: pair[1] - pair[0])
     ranges = [(run[0][1], run[-1][1]) for run in (list(run) for _, run in runs)]

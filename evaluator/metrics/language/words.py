@@ -19,7 +19,7 @@ _CITATION_MARK = re.compile(r"\[\d+\]")
 
 
 def words(text: str) -> list[str]:
-    """Give the words of a text in lower case: `state-of-the-art`, `don't` and `3.14` are one each.
+    """Return the words of a text in lower case: `state-of-the-art`, `don't` and `3.14` are one each.
 
     Runs of Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut as `split_unspaced` does.
     """

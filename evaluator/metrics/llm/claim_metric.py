@@ -80,7 +80,7 @@ class ClaimMetric(JudgedMetric[RowTexts]):
         return map(self.row_score, ask_claims(judge, tasks, with_reference="reference" in self.reads))
 
     def row_score(self, claims: RowClaims) -> Score:
-        """Give the score of a row's claims."""
+        """Return the score of a row's claims."""
         found = self.bound(claims)
         judged, more = found if isinstance(found, tuple) else (found, {})
         if self._lacks(claims):
@@ -136,7 +136,7 @@ def claim_metric(
 
 
 def unanswered_reason(answer: str | None) -> str | None:
-    """Give why an answer says nothing: `no_answer`, or `refusal` where it is short and only refuses; else None."""
+    """Return why an answer says nothing: `no_answer`, or `refusal` where it is short and only refuses; else None."""
     if answer is None or not any(map(str.isalnum, answer)):
         return UnscoredReason.NO_ANSWER
     refuses = len(sentences_of(answer)) <= _REFUSAL_SENTENCES and only_refuses(answer)

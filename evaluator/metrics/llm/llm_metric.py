@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import chain, islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
+from evaluator.judges.exchange import Reason, Spend
 from evaluator.judges.schema import READING
 from evaluator.metrics.decorator import FunctionMetric
 from evaluator.metrics.description import Description
@@ -91,7 +90,7 @@ class LlmMetric(ABC, Generic[Task]):
         return f"{self.base_version}-{PurePosixPath(settings.model_name).name}-{digest}"
 
     def fresh(self, draw: int) -> Self:
-        """Give the same metric, of the same version, whose judge is asked anew for each draw; 0 is the metric itself.
+        """Return the same metric, of the same version, whose judge is asked anew for each draw; 0 is the metric itself.
 
         What was asked in a draw before is answered from what is kept. At temperature 0 draws differ little.
         """
@@ -99,14 +98,14 @@ class LlmMetric(ABC, Generic[Task]):
 
     @abstractmethod
     def read_row(self, *cells: object) -> Task | Score:
-        """Give what the judge is to be asked about a row, or the row's score where nothing need be asked.
+        """Return what the judge is to be asked about a row, or the row's score where nothing need be asked.
 
         Raises UnscorableRowError.
         """
 
     @abstractmethod
     def score_all(self, judge: BoundJudge, tasks: Sequence[Task]) -> Iterable[Score]:
-        """Ask the judge, and give a score for each."""
+        """Ask the judge, and return a score for each."""
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row; rows are asked about together."""
@@ -133,14 +132,8 @@ class JudgedMetric(LlmMetric[Task], FunctionMetric):  # type: ignore[misc, overr
         return version_of(self, f"{super().version}{encoder}")
 
 
-def ask_rows(judge: BoundJudge, asked: Sequence[Sequence[JudgeRequest]]) -> Iterator[Sequence[JudgeReply | JudgeError]]:
-    """Ask a judge about rows together, and give the answers to the requests of each."""
-    answers = iter(judge.ask_all(chain.from_iterable(asked)))
-    return (list(islice(answers, len(requests))) for requests in asked)
-
-
 def judged_score(judged: Judged, details: Mapping[str, Any], error: Reason | None, spend: Spend) -> Score:
-    """Give the score of a row, which has its bounds where it is null; `error` is why the judge gave no answer."""
+    """Return the score of a row, which has its bounds where it is null; `error` is why the judge gave no answer."""
     if judged.value is not None:
         return Score(judged.value, judged.reason, details, spend)
     reason = (judged.reason == UnscoredReason.JUDGE_FAILED and error) or judged.reason

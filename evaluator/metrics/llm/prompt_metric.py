@@ -10,7 +10,7 @@ from evaluator.judges.exchange import JudgeError, Spend
 from evaluator.judges.prompts import Prompt
 from evaluator.metrics.decorator import Asking, Decorator, made_metric
 from evaluator.metrics.description import Description
-from evaluator.metrics.llm.llm_metric import JudgedMetric, ask_rows, judged_score
+from evaluator.metrics.llm.llm_metric import JudgedMetric, judged_score
 from evaluator.metrics.scores import Score
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class PromptMetric(JudgedMetric[Row]):
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[Row]) -> Iterator[Score]:
         """Ask about rows, together."""
-        for (_, row), answers in zip(tasks, ask_rows(judge, [row.asked for _, row in tasks]), strict=True):
+        for (_, row), answers in zip(tasks, judge.ask_rows([row.asked for _, row in tasks]), strict=True):
             replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
             error = next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
             judged, details = row.answered(replies)

@@ -47,7 +47,7 @@ class CanonicalLines:
         return cls(contexts, codes[kept].tobytes().decode(encoding), kept)
 
     def places(self, fact: str) -> Iterator[tuple[int, int]]:
-        """Give each line that holds a canonical fact, from 0, and where in `text` it stands there first."""
+        """Yield each line that holds a canonical fact, from 0, and where in `text` it stands there first."""
         text, line, counted = self.text, 0, 0
         at = text.find(fact)
         # An empty fact is found behind the last line too.
@@ -58,7 +58,7 @@ class CanonicalLines:
             at = text.find(fact, text.index("\n", at) + 1)
 
     def span(self, line: int, at: int, length: int) -> Span:
-        """Give the characters of a context that became `length` characters of `text`.
+        """Return the characters of a context that became `length` characters of `text`.
 
         A run of spaces and marks at their end belongs to them as a whole.
         """
@@ -85,7 +85,7 @@ def _ascii(contexts: Sequence[str]) -> Spaced | None:
 
 
 def _two_bytes_each(contexts: Sequence[str]) -> Spaced | None:
-    """Give codes where each character has two bytes and one lower-case letter; None for emoji and the like."""
+    """Return codes where each character has two bytes and one lower-case letter; None for emoji and the like."""
     joined = _BORDER.join([*contexts, ""])
     codes = np.frombuffer(joined.encode("utf-16-le", "surrogatepass"), "<u2")
     if len(codes) != len(joined) or TWO_WHEN_LOWER in joined or joined.count(_BORDER) != len(contexts):
@@ -95,7 +95,7 @@ def _two_bytes_each(contexts: Sequence[str]) -> Spaced | None:
 
 @cache
 def _table() -> npt.NDArray[np.uint16]:
-    """Give for each two-byte code its lower-case letter or digit, a space, or the line's end."""
+    """Return for each two-byte code its lower-case letter or digit, a space, or the line's end."""
     characters = map(chr, range(0x10000))
     codes = [ord(c.lower()) if c.isalnum() and c != TWO_WHEN_LOWER else _SPACE for c in characters]
     codes[ord(_BORDER)] = _LINE_END

@@ -61,7 +61,7 @@ class CitationMatcher:
         return "1" if self.as_written else "2"
 
     def finder(self) -> FindFacts:
-        """Give a function that remembers nothing."""
+        """Return a function that remembers nothing."""
         return self._find
 
     def _find(self, facts: Sequence[str], contexts: Sequence[str]) -> FactsFound:
@@ -75,7 +75,7 @@ class CitationMatcher:
         return FactsFound.of(held, len(facts))
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
-        """Give where each context says each fact first."""
+        """Return where each context says each fact first."""
         forms = [self._in_form(context) for context in contexts]
         checked_work(facts, contexts, _MOST)
         lines = CanonicalLines.of([form.text for form in forms])
@@ -92,7 +92,7 @@ class CitationMatcher:
         return held
 
     def _read(self, written: str) -> tuple[str, str, bool]:
-        """Give a fact in its Unicode form, in its canonical form, and whether numbers of it are to be compared."""
+        """Return a fact in its Unicode form, in its canonical form, and whether numbers of it are to be compared."""
         fact = written if self.as_written else in_one_form(written)
         form = canonical(fact).strip() if self.trimmed else canonical(fact)
         return fact, form, not self.as_written and _DIGIT.search(fact) is not None
@@ -123,7 +123,7 @@ def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:
 
 
 def _lines_with_numbers(fact: str, form: str, lines: CanonicalLines) -> Iterator[int]:
-    """Give each line that holds a fact with the same numbers."""
+    """Yield each line that holds a fact with the same numbers."""
     anchor = _anchor(form)
     if anchor is None:
         yield from map(_FIRST, _places_with_numbers(fact, form, lines, set()))
@@ -142,7 +142,7 @@ def _lines_with_numbers(fact: str, form: str, lines: CanonicalLines) -> Iterator
 
 
 def _places_with_numbers(fact: str, form: str, lines: CanonicalLines, done: set[int]) -> Iterator[tuple[int, int, int]]:
-    """Give each line that holds a fact with the same numbers, where it begins first and its length.
+    """Yield each line that holds a fact with the same numbers, where it begins first and its length.
 
     `done` are lines that are not asked for.
     """
@@ -186,7 +186,7 @@ def _is_read_alike(fact: str, context: str, start: int) -> bool:
 
 
 def _candidates(form: str, lines: CanonicalLines, done: Collection[int]) -> Iterator[tuple[int, int, int]]:
-    """Give the line, beginning and length of all that says a fact, with its numbers or any others.
+    """Yield the line, beginning and length of all that says a fact, with its numbers or any others.
 
     `done` are lines whose places need not be given.
     """
@@ -215,7 +215,7 @@ def _candidates(form: str, lines: CanonicalLines, done: Collection[int]) -> Iter
 
 
 def _anchor(form: str) -> str | None:
-    """Give the longest words that all ways of writing a fact have in common; None where they are short."""
+    """Return the longest words that all ways of writing a fact have in common; None where they are short."""
     longest = max(_WRITTEN_NUMBER.split(form), key=len)
     return longest if len(longest) >= _LEAST_ANCHOR else None
 

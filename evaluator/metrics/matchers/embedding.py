@@ -53,14 +53,14 @@ class EmbeddingMatcher:
         return f"3-{self.models.version('sentence_encoder')}{chosen}"
 
     def finder(self) -> FindFacts:
-        """Give a function that compares the facts with each sentence of each context."""
+        """Return a function that compares the facts with each sentence of each context."""
         sentence_encoder(self.models)  # A missing model is reported before the first row, not as that row's error.
         return lambda facts, contexts: FactsFound.of(
             [[index for index, _ in of_context] for of_context in self.spans(facts, contexts)], len(facts)
         )
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
-        """Give the sentence of each context that is most like a fact, where it is alike enough."""
+        """Return the sentence of each context that is most like a fact, where it is alike enough."""
         checked_work(facts, contexts, _MOST)
         checked_size(sum(map(len, facts)) + sum(map(len, contexts)), _MOST_CHARACTERS)
         cut = [sentences(context) for context in contexts]

@@ -26,11 +26,11 @@ class ExactMatcher:
         return "2"
 
     def finder(self) -> FindFacts:
-        """Give a function that compares strings."""
+        """Return a function that compares strings."""
         return _find_equal
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
-        """Give the whole of each context that is a fact."""
+        """Return the whole of each context that is a fact."""
         return [[(i, (0, len(context))) for i, fact in enumerate(facts) if fact == context] for context in contexts]
 
     def is_usable(self, fact: str) -> bool:

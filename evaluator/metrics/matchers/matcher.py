@@ -41,7 +41,7 @@ class FactsFound:
 
     @classmethod
     def of(cls, held: Sequence[Sequence[int]], facts: int) -> FactsFound:
-        """Give ranks and counts from the indexes of the facts that each context holds."""
+        """Return ranks and counts from the indexes of the facts that each context holds."""
         ranks = [ABSENT] * facts
         for rank in range(len(held) - 1, -1, -1):
             for index in held[rank]:
@@ -49,7 +49,7 @@ class FactsFound:
         return cls(ranks, [len(indexes) for indexes in held])
 
     def first(self, k: int | None) -> FactsFound:
-        """Give what is found in the first k contexts."""
+        """Return what is found in the first k contexts."""
         if k is None:
             return self
         ranks = [rank if rank < k else ABSENT for rank in self.ranks]
@@ -77,11 +77,11 @@ class FactMatcher(Protocol):
     def version(self) -> str: ...  # noqa: D102
 
     def finder(self) -> FindFacts:
-        """Give a function from facts and contexts to what is found; it may remember texts, so use one a frame."""
+        """Return a function from facts and contexts to what is found; it may remember texts, so use one a frame."""
         ...
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
-        """Give the first characters of each context that hold a fact, for each fact that it holds."""
+        """Return the first characters of each context that hold a fact, for each fact that it holds."""
         ...
 
     def is_usable(self, fact: str) -> bool:
@@ -101,7 +101,7 @@ class Finders:
         self._finders: dict[FactMatcher, FindFacts] = {}
 
     def of(self, matcher: FactMatcher) -> FindFacts:
-        """Give the finder that all metrics with this matcher share."""
+        """Return the finder that all metrics with this matcher share."""
         if matcher not in self._finders:
             find = matcher.finder()
             found = cache(lambda facts, contexts: find(facts, contexts))
@@ -113,7 +113,7 @@ _FINDERS: dict[int, Finders] = {}
 
 
 def finders_of(frame: pd.DataFrame) -> Finders:
-    """Give the finders that all metrics share which score this very frame; they are forgotten with it."""
+    """Return the finders that all metrics share which score this very frame; they are forgotten with it."""
     finders = _FINDERS.get(id(frame))
     if finders is None:
         finders = _FINDERS[id(frame)] = Finders()

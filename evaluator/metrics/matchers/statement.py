@@ -50,7 +50,7 @@ class StatementMatcher:
         return "2" if self.threshold == DEFAULT_THRESHOLD else f"2-threshold={self.threshold:g}"
 
     def finder(self) -> FindFacts:
-        """Give a function that brings each distinct text to its canonical form once."""
+        """Return a function that brings each distinct text to its canonical form once."""
         stripped = cache(_stripped)
         return lambda facts, contexts: self._find(facts, contexts, stripped)
 
@@ -62,7 +62,7 @@ class StatementMatcher:
         return FactsFound.of(held, len(facts))
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
-        """Give the stretch of each context that is most like a fact, where it is alike enough."""
+        """Return the stretch of each context that is most like a fact, where it is alike enough."""
         checked_work(facts, contexts, _MOST)
         found = [[(index, self._span(fact, context)) for index, fact in enumerate(facts)] for context in contexts]
         return [[(index, span) for index, span in of_context if span is not None] for of_context in found]

@@ -90,7 +90,7 @@ def context_relevance_token_precision(
 
 
 def _geometric_means(models: Models, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
-    """Give the geometric mean of each pair, and whether its context was cut."""
+    """Return the geometric mean of each pair, and whether its context was cut."""
     return list(zip(*target_likelihood(models).geometric_means(pairs), strict=True))
 
 
@@ -152,5 +152,5 @@ def context_relevance_perplexity(
 
 
 def row_value(means: Sequence[float], aggregation: Aggregation = "max") -> float:
-    """Give the value of a row from the values of its contexts, of which there are some."""
+    """Return the value of a row from the values of its contexts, of which there are some."""
     return max(means) if aggregation == "max" else fmean(means)

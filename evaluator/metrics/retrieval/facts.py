@@ -71,7 +71,7 @@ def _gains(counts: Sequence[int], gain: Gain) -> list[float]:
 
 
 def _places(metric: FactsMetric, found: FactsFound, facts: Sequence[str], contexts: Sequence[str]) -> Mapping[str, Any]:
-    """Give `facts_places`, where no model is needed to find them again."""
+    """Return `facts_places`, where no model is needed to find them again."""
     if metric.judge != ScoredBy.LEXICAL:
         return {}
     ranks = found.first(metric.k).ranks[:_MOST_FACTS]

@@ -43,7 +43,7 @@ class CommonRun:
 
 
 def longest_common_run(fact: str, contexts: Sequence[str], words: Callable[[str], str] | None = None) -> CommonRun:
-    """Give the longest run of words that a fact shares with a context; of equally long ones the fact's first.
+    """Return the longest run of words that a fact shares with a context; of equally long ones the fact's first.
 
     Words are what the citation matcher leaves: letters and digits, lower case; in a script without spaces each letter
     is one. `words` brings a text to that form, and may remember it.
@@ -64,7 +64,7 @@ def longest_common_run(fact: str, contexts: Sequence[str], words: Callable[[str]
 
 
 def spaced_words(text: str) -> str:
-    """Give a text's words, lower case, with one space between them."""
+    """Return a text's words, lower case, with one space between them."""
     return with_spaces(canonical(in_one_form(text)).strip())
 
 

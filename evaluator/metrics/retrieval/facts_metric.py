@@ -51,12 +51,12 @@ def odd_cases(duplicates: str) -> OddCases:
 
 
 def ranks_of(found: FactsFound, k: int | None) -> Mapping[str, Any]:
-    """Give the details `facts_ranks`: ranks from 0, -1 where absent."""
+    """Return the details `facts_ranks`: ranks from 0, -1 where absent."""
     return {"facts_ranks": list(found.first(k).ranks)}
 
 
 def counts_of(found: FactsFound, k: int | None) -> Mapping[str, Any]:
-    """Give the details `context_relevance`: the number of facts of each context."""
+    """Return the details `context_relevance`: the number of facts of each context."""
     return {"context_relevance": list(found.first(k).counts)}
 
 

@@ -27,7 +27,7 @@ class IdRanking:
         return cls(retrieved, frozenset(named), len(named))
 
     def first(self, k: int | None) -> IdRanking:
-        """Give the ranking cut after k ids."""
+        """Return the ranking cut after k ids."""
         return self if k is None else IdRanking(self.retrieved[:k], self.gold, self.listed)
 
     @cached_property

@@ -17,7 +17,7 @@ from evaluator.metrics.retrieval import facts as arithmetic
 
 
 def highlight(context: str, spans: Sequence[tuple[int, Span]]) -> str:
-    """Give a context in pieces as JSON: `{"match": [{"text": piece, "facts": [indexes]}, ...]}`.
+    """Return a context in pieces as JSON: `{"match": [{"text": piece, "facts": [indexes]}, ...]}`.
 
     `spans` are a fact's index and the characters that it covers. The pieces joined give the context back.
     """
@@ -49,12 +49,12 @@ def _quoted(text: str) -> str:
 
 
 def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = AIDIAL_RAG_EVAL) -> list[str]:
-    """Give the highlight of each context: the first place of each fact that the matcher finds in it."""
+    """Return the highlight of each context: the first place of each fact that the matcher finds in it."""
     return highlights_of(matcher.spans(facts, contexts), contexts)
 
 
 def highlights_of(spans: Spans, contexts: Sequence[str]) -> list[str]:
-    """Give the highlight of each context where its facts have been found already."""
+    """Return the highlight of each context where its facts have been found already."""
     return [highlight(context, of_context) for context, of_context in zip(contexts, spans, strict=True)]
 
 
@@ -78,7 +78,7 @@ class RetrievalColumns:
 def retrieval_columns(
     facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = AIDIAL_RAG_EVAL
 ) -> RetrievalColumns:
-    """Give the package's columns for one row; for its numbers at k, hand over `contexts[:k]`.
+    """Return the package's columns for one row; for its numbers at k, hand over `contexts[:k]`.
 
     Facts are taken as they are: one without a letter or digit is looked for too, as there.
     """
@@ -88,7 +88,7 @@ def retrieval_columns(
 
 
 def columns_of(found: FactsFound, context_highlight: Sequence[str]) -> RetrievalColumns:
-    """Give the columns from what a matcher found."""
+    """Return the columns from what a matcher found."""
     recall = arithmetic.recall(found.ranks)
     precision = arithmetic.precision(found.counts)
     return RetrievalColumns(

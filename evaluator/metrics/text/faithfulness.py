@@ -126,7 +126,7 @@ def _details(row: _Row, overlap: Overlap, tokenisation: Tokenisation) -> dict[st
 
 
 def _entailments(models: Models, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
-    """Give the probability of entailment for each pair, over the windows of its context the greatest."""
+    """Return the probability of entailment for each pair, over the windows of its context the greatest."""
     classifier = text_classifier(models, "entailment")
     column = _entailment(models, classifier)
     logits, of_pair = classifier.window_logits(pairs)

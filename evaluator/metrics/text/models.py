@@ -17,7 +17,7 @@ from lake.spec.vocabulary import UnscoredReason
 
 
 def _rewards(models: Models, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
-    """Give the sigmoid for each pair, and whether it was cut."""
+    """Return the sigmoid for each pair, and whether it was cut."""
     classifier = text_classifier(models, "answer_reward")
     if len(classifier.labels) != 1:
         raise ModelUnavailableError(
@@ -61,7 +61,7 @@ def answer_reward(
 
 
 def cosine(one: npt.ArrayLike, other: npt.ArrayLike) -> float | None:
-    """Give the cosine of two vectors, -1 to 1; None where one of them is 0."""
+    """Return the cosine of two vectors, -1 to 1; None where one of them is 0."""
     first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     lengths = float(np.linalg.norm(first)) * float(np.linalg.norm(second))
     return min(max(float(first @ second) / lengths, -1.0), 1.0) if lengths else None

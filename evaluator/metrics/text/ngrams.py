@@ -233,7 +233,7 @@ def rouge(
 
 
 def rouge_words(text: str) -> list[str]:
-    """Give the ASCII words of a text in lower case, those of more than three letters as their stems."""
+    """Return the ASCII words of a text in lower case, those of more than three letters as their stems."""
     return [stem(word) if len(word) > 3 else word for word in _ASCII_WORD.findall(text.lower())]
 
 

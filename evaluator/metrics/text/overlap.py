@@ -51,7 +51,7 @@ class TokenMetric(ReferenceMetric):
     tokenisation: Tokenisation = tokenisation_option()
 
     def comparer(self) -> Compare:
-        """Give the best overlap with a reference."""
+        """Return the best overlap with a reference."""
         count, value = token_counter(self.tokenisation), self.bound
 
         def overlap(answer: str, reference: str) -> float:
@@ -190,6 +190,6 @@ def string_similarity(*, distance: Distance = "levenshtein") -> Compare:
 
 
 def similarity(one: str, other: str, distance: Distance = "levenshtein") -> float:
-    """Give 1 - normalised distance of two texts. Raises UnscorableRowError with `too_long` for two giant ones."""
+    """Return 1 - normalised distance of two texts. Raises UnscorableRowError with `too_long` for two giant ones."""
     checked_size(len(one) * len(other), _MOST)
     return _SIMILARITIES[distance](one, other)

@@ -37,7 +37,7 @@ class ReferenceMetric(FunctionMetric):
     needs = ("answer", "reference_answers")
 
     def comparer(self) -> Compare:
-        """Give the comparison."""
+        """Return the comparison."""
         compare: Compare = self.bound()
         return compare
 

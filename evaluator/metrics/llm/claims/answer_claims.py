@@ -49,7 +49,7 @@ _PROMPTS = {reasons: _prompts(reasons=reasons) for reasons in (False, True)}
 
 
 def version(*, reasons: bool) -> str:
-    """Give the version of what is asked, with or without reasons."""
+    """Return the version of what is asked, with or without reasons."""
     return f"{_PROMPTS[reasons].first.version}+{_PROMPTS[reasons].more.version}"
 
 
@@ -143,7 +143,7 @@ def _useful(row: RowTexts, whole: Mapping[str, Any] | None) -> tuple[Verdict, ..
 
 
 def once_each(items: Iterable[Mapping[str, Any]], name: str) -> dict[int, Mapping[str, Any]]:
-    """Give items by their number; where two of a number differ it is not known which is meant, and none is taken."""
+    """Return items by their number; where two of a number differ it is not known which is meant, and none is taken."""
     found = _different(items)
     times = Counter(item[name] for item in found)
     return {item[name]: item for item in found if times[item[name]] == 1}
@@ -165,7 +165,7 @@ def check_numbers(items: Iterable[Mapping[str, Any]], name: str, expected: range
 
 
 def contexts_of(row: RowTexts, numbers: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the ranks from 0 of numbers from 1: of contexts that exist, and of those that do not."""
+    """Return the ranks from 0 of numbers from 1: of contexts that exist, and of those that do not."""
     ranks = sorted({number - 1 for number in numbers})
     existing = range(len(row.contexts))
     return tuple(rank for rank in ranks if rank in existing), tuple(rank for rank in ranks if rank not in existing)
@@ -191,7 +191,7 @@ def claims_of(row: RowTexts, sentence: int, facts: Iterable[Mapping[str, Any]]) 
 
 
 def words_of(text: str) -> str:
-    """Give the words of a claim, by which it is the same as another; of a text without words the text."""
+    """Return the words of a claim, by which it is the same as another; of a text without words the text."""
     return " ".join(_WORD.findall(text.casefold())) or text
 
 
@@ -205,7 +205,7 @@ def claim_of(row: RowTexts, sentence: int, given: Mapping[str, Any]) -> Claim:
 
 
 def first_error(answers: Iterable[JudgeReply | JudgeError]) -> Reason | None:
-    """Give the reason of the first answer that did not come."""
+    """Return the reason of the first answer that did not come."""
     return next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
 
 

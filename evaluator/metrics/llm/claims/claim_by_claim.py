@@ -22,7 +22,6 @@ from evaluator.metrics.llm.claims.answer_claims import (
 )
 from evaluator.metrics.llm.claims.row_claims import RowClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions, usual_claims
-from evaluator.metrics.llm.llm_metric import ask_rows
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -39,7 +38,7 @@ Replies = Sequence[JudgeReply | JudgeError]
 
 
 def prompts_claim_by_claim(*, reasons: bool) -> tuple[str, str]:
-    """Give the versions of both prompts, the second with or without reasons."""
+    """Return the versions of both prompts, the second with or without reasons."""
     return _FACTS.version, _FACT[reasons].version
 
 
@@ -49,11 +48,11 @@ def ask_claim_by_claim(judge: BoundJudge, rows: Sequence[RowTexts]) -> list[RowC
     That is one call a row and one a claim. What only joint calls show, which contexts are useful and which sentences
     address the question, is missing.
     """
-    first = list(ask_rows(judge, [_for_claims(row) for row in rows]))
+    first = judge.ask_rows([_for_claims(row) for row in rows])
     claims = [list(_claims(row, replies)) for row, replies in zip(rows, first, strict=True)]
     reasons = judge.settings.reasons
     about = [[_about(row, text, reasons=reasons) for _, text in given] for row, given in zip(rows, claims, strict=True)]
-    second = ask_rows(judge, about)
+    second = judge.ask_rows(about)
     return [_row_claims(*each) for each in zip(rows, first, claims, second, strict=True)]
 
 

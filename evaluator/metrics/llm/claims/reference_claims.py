@@ -76,7 +76,7 @@ class ReferenceClaims:
 
 
 def version(*, reasons: bool) -> str:
-    """Give the version of what is asked, with or without reasons."""
+    """Return the version of what is asked, with or without reasons."""
     return _PROMPTS[reasons].version
 
 
@@ -116,7 +116,7 @@ def read(row: RowTexts, found: AnswerClaims, answers: Sequence[JudgeReply | Judg
 
 
 def unread(row: RowTexts, found: AnswerClaims) -> ReferenceClaims:
-    """Give what is known of the claims where the first call has failed, and so there is nothing to compare with."""
+    """Return what is known of the claims where the first call has failed, and so there is nothing to compare with."""
     missing = tuple(range(1, len(row.reference) + 1))
     nothing = (None,) * len(found.claims)
     return ReferenceClaims((), nothing, missing, found.error, nothing)
@@ -129,7 +129,7 @@ def _portions(row: RowTexts, found: AnswerClaims) -> list[tuple[range, range]]:
 def _claims(
     row: RowTexts, found: AnswerClaims, sentence: int, facts: Iterable[Mapping[str, Any]]
 ) -> Iterable[ReferenceClaim]:
-    """Give the claims of a sentence, each once: one that comes twice with another verdict counts twice."""
+    """Return the claims of a sentence, each once: one that comes twice with another verdict counts twice."""
     claims = [_claim(row, found, sentence, given) for given in facts]
     return {(words_of(claim.text), claim.contexts, claim.stated): claim for claim in claims}.values()
 

@@ -12,7 +12,6 @@ from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from evaluator.metrics.llm.claims.answer_claims import AnswerClaims
 from evaluator.metrics.llm.claims.reference_claims import ReferenceClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts
-from evaluator.metrics.llm.llm_metric import ask_rows
 from evaluator.metrics.llm.verdicts import (
     UNDECIDED,
     ClaimMatrix,
@@ -131,7 +130,7 @@ class _Question(Generic[_Claims]):
 
 
 def prompts(*, reasons: bool) -> tuple[str, str]:
-    """Give the versions of what both calls ask, with or without reasons."""
+    """Return the versions of what both calls ask, with or without reasons."""
     return answer_claims.version(reasons=reasons), reference_claims.version(reasons=reasons)
 
 
@@ -172,7 +171,7 @@ def _of_reference(row: RowTexts, found: AnswerClaims, *, reasons: bool) -> _Ques
 
 
 def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) -> list[tuple[_Claims | None, Spend]]:
-    """Give the claims, and what they took, for each question; nothing for none."""
+    """Return the claims, and what they took, for each question; nothing for none."""
     memo = judge.client.memo
     found: dict[Any, _Claims] = {}
     spends: dict[Any, Spend] = {}
@@ -184,7 +183,7 @@ def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) ->
             found[question.key] = kept
         else:
             open_questions[question.key] = question, question.requests()
-    answers = ask_rows(judge, [requests for _, requests in open_questions.values()])
+    answers = judge.ask_rows([requests for _, requests in open_questions.values()])
     for (key, (question, _)), given in zip(open_questions.items(), answers, strict=True):
         found[key] = question.read(given)
         spends[key] = sum((answer.spend for answer in given), Spend())

@@ -60,18 +60,18 @@ class RowTexts:
 
 
 def portions(count: int) -> Iterator[range]:
-    """Give the numbers from 1 to `count` in portions of `AT_ONCE`; one that is empty where there are none."""
+    """Yield the numbers from 1 to `count` in portions of `AT_ONCE`; one that is empty where there are none."""
     for first in range(1, max(count, 1) + 1, AT_ONCE):
         yield range(first, min(first + AT_ONCE, count + 1))
 
 
 def usual_claims(sentence: str) -> tuple[str, ...]:
-    """Give claims as many and as long as a sentence usually has: two, of its length."""
+    """Return claims as many and as long as a sentence usually has: two, of its length."""
     return tuple(f"{sentence} ({number})" for number in range(1, _USUAL_CLAIMS + 1))
 
 
 def numbered(what: str, numbers: range) -> str:
-    """Give the words for some numbered things: `sentences 1 to 6`."""
+    """Return the words for some numbered things: `sentences 1 to 6`."""
     return f"{what} {numbers[0]} to {numbers[-1]}" if numbers else f"no {what} (an empty list)"
 
 

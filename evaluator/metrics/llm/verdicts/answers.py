@@ -64,7 +64,7 @@ def _cosines(question: Vector, generated: Sequence[Vector]) -> list[float] | Non
 
 
 def odd_strictness(strictness: int) -> int:
-    """Give how many votes to ask for: `strictness`, or one more where that is even and a tie would be possible.
+    """Return how many votes to ask for: `strictness`, or one more where that is even and a tie would be possible.
 
     Raises ValueError below 1.
     """

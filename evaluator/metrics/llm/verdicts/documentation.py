@@ -36,13 +36,13 @@ print(open_verdict.value, open_verdict.low, open_verdict.high)  # None 0.5 0.75
 
 
 def functions() -> Mapping[str, Callable[..., Any]]:
-    """Give the public functions of `evaluator.metrics.llm.verdicts` whose docstrings have a formula, by name."""
+    """Return the public functions of `evaluator.metrics.llm.verdicts` whose docstrings have a formula, by name."""
     public = {name: getattr(verdicts, name) for name in verdicts.__all__}
     return {name: found for name, found in public.items() if inspect.isfunction(found) and "Formula:" in _doc(found)}
 
 
 def section() -> Iterator[str]:
-    """Give the lines of the section."""
+    """Yield the lines of the section."""
     yield from _HEAD.rstrip("\n").split("\n")
     for name, function in functions().items():
         yield f"| [`{name}`](#{name}) | {_doc(function).splitlines()[0]} |"
@@ -53,7 +53,7 @@ def section() -> Iterator[str]:
 
 
 def topics_of(function: Callable[..., Any]) -> Mapping[str, str]:
-    """Give what a function's docstring says of each topic."""
+    """Return what a function's docstring says of each topic."""
     paragraph = re.compile(rf"^({'|'.join(TOPICS)}): (.*(?:\n    .*)*)", re.MULTILINE)
     return {topic: re.sub(r"\s+", " ", words) for topic, words in paragraph.findall(_doc(function))}
 

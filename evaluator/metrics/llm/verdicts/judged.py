@@ -32,17 +32,17 @@ class Judged:
 
     @classmethod
     def known(cls, value: float, remark: str | None = None) -> Judged:
-        """Give a number that no missing verdict can change."""
+        """Return a number that no missing verdict can change."""
         return cls(value, remark, value, value)
 
     @classmethod
     def nothing(cls, reason: str) -> Judged:
-        """Give no number: there is nothing that it could be of."""
+        """Return no number: there is nothing that it could be of."""
         return cls(None, reason, None, None)
 
     @classmethod
     def between(cls, low: float, high: float) -> Judged:
-        """Give the number where its bounds meet, and else the bounds."""
+        """Return the number where its bounds meet, and else the bounds."""
         return cls.known(low) if low == high else cls(None, UnscoredReason.JUDGE_FAILED, low, high)
 
 
@@ -89,7 +89,7 @@ def any_of(several: Iterable[Flag]) -> Flag:
 
 
 def share(of: Sequence[Flag], nothing: str = UnscoredReason.NO_CLAIMS) -> Judged:
-    """Give the share that is True; of none at all there is no share, for the reason `nothing`."""
+    """Return the share that is True; of none at all there is no share, for the reason `nothing`."""
     if not of:
         return Judged.nothing(nothing)
     sure = sum(one is True for one in of)
