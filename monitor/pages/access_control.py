@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -25,10 +24,10 @@ _WITHOUT_TOKEN = "Send the token: `Authorization: Bearer <token>`"  # noqa: S105
 class AccessControl:
     """Finds out who asks, for the pages behind it (`reader_of`), and refuses who is not known or has no rights."""
 
-    def __init__(self, app: ASGIApp, authentication: Authentication, refuse: Callable[[Request], Response]) -> None:
+    def __init__(self, app: ASGIApp, authentication: Authentication, renderer: Renderer) -> None:
         self._app = app
         self._authentication = authentication
-        self._refuse = refuse
+        self._renderer = renderer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -39,7 +38,7 @@ class AccessControl:
         reader = self._authentication.reader_of(request)
         scope["dialwatch.reader"] = reader
         if not (self._is_open(scope["path"]) or (reader and reader.grants)):
-            await self._refuse(request)(scope, receive, send)
+            await self._refusal(request)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -48,30 +47,23 @@ class AccessControl:
             return True
         return path == SIGN_IN and isinstance(self._authentication, ByToken)
 
-
-def refusal_of(authentication: Authentication, renderer: Renderer) -> Callable[[Request], Response]:
-    """Give what answers a request of somebody who is not known."""
-
-    def refuse(request: Request) -> Response:
-        reader = reader_of(request)
-        if reader.who is not None:
+    def _refusal(self, request: Request) -> Response:
+        if reader_of(request).who is not None:
             message = "None of your groups may see a deployment here; monitor.access.proxy.groups says which may"
-            return renderer.error(request, 403, message)
+            return self._renderer.error(request, 403, message)
         is_person = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
-        if not isinstance(authentication, ByToken):
+        if not isinstance(self._authentication, ByToken):
             message = "These pages are reached through a proxy that says who you are"
-            return renderer.error(request, 401, message)
+            return self._renderer.error(request, 401, message)
         if asks_for_json(request):
-            return renderer.error(request, 401, _WITHOUT_TOKEN, BEARER)
+            return self._renderer.error(request, 401, _WITHOUT_TOKEN, BEARER)
         if not is_person:
             return PlainTextResponse(f"{_WITHOUT_TOKEN}\n", 401, BEARER)
         address = f"{SIGN_IN}?{urlencode({'next': _address_of(request)})}"
         if request.headers.get("sec-fetch-site") == "cross-site":
             # From a link in a chat the browser holds a strict cookie back; from a page of ours it sends it.
-            return renderer.page(request, "reload.html", 401, BEARER, address=address)
+            return self._renderer.page(request, "reload.html", 401, BEARER, address=address)
         return RedirectResponse(address, 303)
-
-    return refuse
 
 
 def _address_of(request: Request) -> str:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from monitor.pages.ground_truth import routes
+from monitor.pages.ground_truth import handlers
 from monitor.pages.rendering import POLICY
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ def test_no_page_needs_a_script() -> None:
     assert POLICY.startswith("default-src 'none'")
     assert "script-src" not in POLICY
     allowing = [path for path in (ROOT / "monitor").rglob("*.py") if "script-src" in path.read_text("utf-8")]
-    assert allowing == [Path(routes.__file__)]
+    assert allowing == [Path(handlers.__file__)]
     loading = {path.name for path in (ROOT / "monitor").rglob("*.html") if "<script" in path.read_text("utf-8")}
     assert loading == {"ground_truth.html"}
 

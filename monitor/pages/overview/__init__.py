@@ -1,5 +1,1 @@
 """The overview: a table of all deployments over a period, and how dialwatch itself is; as a page and as JSON."""
-
-from monitor.pages.overview.routes import add_overview
-
-__all__ = ["add_overview"]

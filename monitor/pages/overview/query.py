@@ -1,14 +1,19 @@
-"""Query of the overview: which deployments in which order over which period, as its address says."""
+"""Query of the overview, as its address says: deployments, order, period; and links to the answers that it counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 from urllib.parse import urlencode
 
-from monitor.pages.overview.rows import Row, State
-from monitor.pages.period import Days
+from lake.queries.failures import AnswerStatus
+from lake.queries.ratings import AnswerRating
+from lake.spec.vocabulary import DISLIKES
+from monitor.pages.answers.query import AnswerQuery
+from monitor.pages.overview.rows import Row, State, WorstMetric
+from monitor.pages.period import Days, Period
 
 
 class Column(StrEnum):
@@ -107,3 +112,24 @@ def _usual(row: Row) -> tuple[int, float, int, str]:
     is_problem = row.state in (State.PAGE, State.WARNING)
     worse_by = row.worst.worse_by if is_problem and row.worst else 0.0
     return _STATES.index(row.state), -worse_by, -row.requests, row.name
+
+
+def failed_answers(row: Row, period: Period) -> str:
+    """Return the address of what failed, calls between applications included: the figure counts them, too."""
+    return _list(row, period, status=AnswerStatus.FAILED, entries_only=False)
+
+
+def disliked_answers(row: Row, period: Period) -> str:
+    """Return the address of the answers that people disliked."""
+    return _list(row, period, rating=AnswerRating.DISLIKED)
+
+
+def worst_answers(row: Row, worst: WorstMetric, period: Period) -> str:
+    """Return the address of all answers, those with the worst score first; of people's ratings the disliked ones."""
+    if worst.metric == DISLIKES:
+        return disliked_answers(row, period)
+    return _list(row, period, sort=worst.metric, order="desc" if worst.lower_is_better else "asc")
+
+
+def _list(row: Row, period: Period, **fields: Any) -> str:
+    return AnswerQuery(row.name, period.begin.date(), period.end.date(), **fields).address()

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from lake.spec.schemas import USER_SIGNALS
 from monitor import Monitor, create_app
-from monitor.pages.answers import routes
+from monitor.pages.answers import handlers
 from tests.monitor.conftest import NOW, ScoreColumns
 
 DAYS = "since=2026-11-19&until=2026-11-20"
@@ -178,7 +178,7 @@ def test_a_search_that_is_one_too_many_is_refused_and_metrics_are_not(
         raise OSError("the lake is away: a secret text")
 
     monitor.refresh()
-    monkeypatch.setattr(routes, "find_answers", slow)
+    monkeypatch.setattr(handlers, "find_answers", slow)
     with TestClient(create_app(monitor)) as client:
         statuses: list[int] = []
         ask = lambda: statuses.append(client.get("/answers?deployment=rag").status_code)  # noqa: E731

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from lake.queries.answer_search import AnswerPage
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
+from monitor.pages.answers.handlers import Step, neighbour
 from monitor.pages.answers.query import AnswerQuery
-from monitor.pages.answers.routes import Step, neighbour
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
 

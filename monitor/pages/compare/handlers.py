@@ -1,4 +1,4 @@
-"""Routes of the page that compares answers: `/compare`, and the same as `/compare.json`."""
+"""Handlers of the page that compares answers, and of the same as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import Request, Response
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
@@ -14,14 +14,12 @@ from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.service_vocabulary import AuditAction
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
-from monitor.pages.answers.reading import LakeReads
 from monitor.pages.compare.pairs import AnswerPair, PairedComparison, different_words
 from monitor.pages.compare.query import Between, CompareQuery
 from monitor.pages.compare.reading import ReplayRunRow, chosen_runs, compare_periods, compare_runs, runs_of
-from monitor.pages.json_answers import described, json_answer
-from monitor.pages.rendering import Renderer
+from monitor.pages.json_answers import json_answer
+from monitor.pages.page import Page
 from monitor.pages.texts import Mark, marked
-from monitor.service.monitor import Monitor
 
 _UNPROCESSABLE = 422
 _TITLE = "not in the other answer"
@@ -48,27 +46,11 @@ class _Read:
     may_read_texts: bool = False
 
 
-_DATA = described(
-    CompareData, "Answers to the same questions, compared", 503, parameters=CompareQuery, required=("deployment",)
-)
-
-
-def add_compare_page(app: FastAPI, monitor: Monitor, renderer: Renderer, reads: LakeReads) -> None:
-    """Serve the page; what it reads of the lake is bounded by `reads`."""
-    pages = _ComparePage(monitor, renderer, reads)
-    router = APIRouter()
-    router.add_api_route("/compare", pages.show)
-    router.add_api_route("/compare.json", pages.show_json, **_DATA)
-    app.include_router(router)
-
-
-class _ComparePage:
-    def __init__(self, monitor: Monitor, renderer: Renderer, reads: LakeReads) -> None:
-        self._monitor = monitor
-        self._renderer = renderer
-        self._reads = reads
+class ComparePage(Page):
+    """Handlers of the comparison."""
 
     def show(self, request: Request) -> Response:
+        """Answer with the comparison as a page, or with what is wrong with the address."""
         seen = Visible.to(request, self._monitor.snapshot)
         read, problem = None, ""
         try:
@@ -88,6 +70,7 @@ class _ComparePage:
         )
 
     def show_json(self, request: Request) -> Response:
+        """Answer with the comparison as JSON."""
         try:
             read = self._read(request, Visible.to(request, self._monitor.snapshot))
         except BadQueryError as error:

@@ -1,4 +1,4 @@
-"""Routes of the pages of answers: `/answers`, `/answer`, and the same as JSON and CSV."""
+"""Handlers of the pages of answers, and of the same as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake.queries.answer_details import AnswerDetails, read_answer_row
+from lake.queries.answer_details import read_answer_row
 from lake.queries.answer_lookup import locate_response
 from lake.queries.answer_search import AnswerPage, AnswerRow, find_answers
 from lake.queries.ratings import AnswerLabel
 from lake.spec.service_vocabulary import AuditAction
 from lake.spec.vocabulary import Signal
 from lake.tables.lake import Lake
-from monitor.access.authentication import Authentication
 from monitor.alerting.controls.labels import MOST_CHARACTERS, Label, write_label
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
@@ -39,12 +38,10 @@ from monitor.pages.answers.addresses import (
 )
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
 from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
-from monitor.pages.answers.reading import LakeReads
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
-from monitor.pages.json_answers import NOT_KEPT, described, json_answer
-from monitor.pages.rendering import Renderer
-from monitor.service.monitor import Monitor
+from monitor.pages.json_answers import NOT_KEPT, json_answer
+from monitor.pages.page import Page
 from runtime.spreadsheet_cells import cell_of_text
 
 _MOST_IN_CSV = 10_000
@@ -63,35 +60,11 @@ class AnswerList:
     rows: Sequence[AnswerRow]
 
 
-_LIST = described(AnswerList, "Answers of a deployment", 503, parameters=AnswerQuery, required=("deployment",))
-_ANSWER = described(AnswerDetails, "One answer with all that is known of it", 404, 503, parameters=AnswerPlace)
-
-
-def add_answer_pages(
-    app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads
-) -> None:
-    """Serve the pages of answers; they read the lake, in threads of their own and few at a time."""
-    pages = _AnswerPages(monitor, renderer, authentication, reads)
-    router = APIRouter()
-    # Functions that are no coroutines: FastAPI runs each in a thread, and the others are answered meanwhile.
-    router.add_api_route("/answers", pages.search)
-    router.add_api_route("/answers.json", pages.search_json, **_LIST)
-    router.add_api_route("/answers.csv", pages.search_csv)
-    router.add_api_route("/answers/neighbour", pages.go_to_neighbour)
-    router.add_api_route("/answer", pages.show)
-    router.add_api_route("/answer.json", pages.show_json, **_ANSWER)
-    router.add_api_route("/answer/label", pages.label, methods=["POST"])
-    app.include_router(router)
-
-
-class _AnswerPages:
-    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
-        self._monitor = monitor
-        self._renderer = renderer
-        self._authentication = authentication
-        self._reads = reads
+class AnswerPages(Page):
+    """Handlers of the search (as a page, JSON and CSV), of one answer, and of its label; they read the lake."""
 
     def search(self, request: Request) -> Response:
+        """Answer with the list that is searched, or with what is wrong with the search."""
         seen, query, found, problem = self._seen(request), None, None, ""
         try:
             query = seen.query(request.query_params)
@@ -116,15 +89,18 @@ class _AnswerPages:
         )
 
     def search_json(self, request: Request) -> Response:
+        """Answer with a page of the list as JSON."""
         query, found = self._searched(request)
         return json_answer(AnswerList(found.total, query.page, found.has_more, found.rows))
 
     def search_csv(self, request: Request) -> Response:
+        """Answer with the beginning of the list as a file for spreadsheets."""
         _, found = self._searched(request, _MOST_IN_CSV)
         headers = NOT_KEPT | {"Content-Disposition": 'attachment; filename="answers.csv"'}
         return Response(csv_of(found.rows), media_type="text/csv; charset=utf-8", headers=headers)
 
     def show(self, request: Request) -> Response:
+        """Answer with one answer as a page; one that is named by its `response_id` is located first."""
         if "response_id" in request.query_params and "event_id" not in request.query_params:
             return self._show_located(request)
         place, view = self._read(request)
@@ -145,6 +121,7 @@ class _AnswerPages:
         )
 
     def go_to_neighbour(self, request: Request, event_id: str, step: Step) -> Response:
+        """Lead to the answer before or after one in its list."""
         seen, query = self._seen(request), self._list_of(request)
         if query is None:
             raise HTTPException(_UNPROCESSABLE, "A neighbour is one of a list: the query of the list is missing")
@@ -159,9 +136,11 @@ class _AnswerPages:
         return self._seen(request).list_in_address(request.query_params.get("list", ""))
 
     def show_json(self, request: Request) -> Response:
+        """Answer with one answer as JSON."""
         return json_answer(self._read(request)[1].details)
 
     async def label(self, request: Request) -> Response:
+        """Label an answer as right or wrong."""
         fields = await checked_form(request, self._authentication)
         return await run_in_threadpool(self._label, request, fields)
 

@@ -1,4 +1,4 @@
-"""Routes of the page of ground truth: `/ground-truth`, the same as JSON, and its forms."""
+"""Handlers of the page of ground truth, of the same as JSON, and of its forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ConfigDict
 from starlette.concurrency import run_in_threadpool
@@ -17,11 +17,11 @@ from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, Visible
-from monitor.pages.answers.reading import LakeReads
 from monitor.pages.forms import checked_form
 from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, fact_line
 from monitor.pages.ground_truth.queue import CaseSignal, CaseVersion, Queue, QueuedCase, read_queue
-from monitor.pages.json_answers import described, json_answer
+from monitor.pages.json_answers import json_answer
+from monitor.pages.page import LakeReads, Page
 from monitor.pages.rendering import POLICY, Renderer
 from monitor.service.monitor import Monitor
 
@@ -91,33 +91,15 @@ class QueueData:
     chosen: CaseData | None
 
 
-_DATA = described(
-    QueueData, "Cases of ground truth of a deployment", 404, 503, parameters=CaseQuery, required=("deployment",)
-)
+class GroundTruthPage(Page):
+    """Handlers of the queue of cases, and of its forms."""
 
-
-def add_ground_truth_page(
-    app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads
-) -> None:
-    """Serve the page; what it reads of the lake is bounded by `reads`."""
-    pages = _GroundTruthPage(monitor, renderer, authentication, reads)
-    router = APIRouter()
-    router.add_api_route("/ground-truth", pages.show)
-    router.add_api_route("/ground-truth.json", pages.show_json, **_DATA)
-    for path, act in (("decide", pages.decide), ("edit", pages.edit), ("undo", pages.undo), ("make", pages.make)):
-        router.add_api_route(f"/ground-truth/{path}", act, methods=["POST"])
-    app.include_router(router)
-
-
-class _GroundTruthPage:
     def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
-        self._monitor = monitor
-        self._renderer = renderer
-        self._authentication = authentication
-        self._reads = reads
+        super().__init__(monitor, renderer, authentication, reads)
         self._actions = CaseActions(monitor)
 
     def show(self, request: Request) -> Response:
+        """Answer with the queue as a page."""
         seen, query, queue = self._read(request)
         name = query.deployment
         return self._renderer.page(
@@ -137,21 +119,26 @@ class _GroundTruthPage:
         )
 
     def show_json(self, request: Request) -> Response:
+        """Answer with the queue as JSON."""
         _, query, queue = self._read(request)
         if queue is None:
             raise HTTPException(_UNPROCESSABLE, "Cases are those of a deployment: it is missing")
         return json_answer(QueueData(query.deployment, queue.counts, queue.total, queue.cases, _data_of(queue)))
 
     async def decide(self, request: Request) -> Response:
+        """Accept or reject a case."""
         return await self._act(request, self._actions.decide)
 
     async def edit(self, request: Request) -> Response:
+        """Change the texts of a case."""
         return await self._act(request, self._actions.edit)
 
     async def undo(self, request: Request) -> Response:
+        """Take the newest version of a case back."""
         return await self._act(request, self._actions.undo)
 
     async def make(self, request: Request) -> Response:
+        """Make a case of an answer."""
         fields = await checked_form(request, self._authentication)
         seen = Visible.to(request, self._monitor.snapshot)
         place = AnswerPlace.read(fields, seen)

@@ -1,4 +1,4 @@
-"""Routes of the pages of incidents: `/incidents`, `/incident`, the same as JSON, and the forms of an incident."""
+"""Handlers of the pages of incidents, of the same as JSON, and of the forms of an incident."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -15,11 +15,10 @@ from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import Visible, address_of
-from monitor.pages.answers.reading import LakeReads
 from monitor.pages.forms import checked_form
 from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
 from monitor.pages.incidents.alert_view import alerts_of
-from monitor.pages.incidents.as_json import IncidentData, IncidentList, incident_data, list_data
+from monitor.pages.incidents.as_json import incident_data, list_data
 from monitor.pages.incidents.finding import (
     Found,
     earlier_incidents,
@@ -37,7 +36,8 @@ from monitor.pages.incidents.view import (
     read_for,
     view_of,
 )
-from monitor.pages.json_answers import described, json_answer
+from monitor.pages.json_answers import json_answer
+from monitor.pages.page import LakeReads, Page
 from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
 
@@ -55,39 +55,15 @@ class IncidentAddress:
     metric: str = ""
 
 
-_LIST = described(IncidentList, "Open incidents, and those that ended in the last 30 days")
-_INCIDENT = described(IncidentData, "One incident with all that is known of it", 404, 503, parameters=IncidentAddress)
+class IncidentPages(Page):
+    """Handlers of the list of incidents, of one incident, and of its forms."""
 
-
-def add_incident_pages(
-    app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads
-) -> None:
-    """Serve the pages of incidents; what they read of the lake is bounded by `reads`, as that of answers."""
-    pages = _IncidentPages(monitor, renderer, authentication, reads)
-    router = APIRouter()
-    router.add_api_route("/incidents", pages.listed)
-    router.add_api_route("/incidents.json", pages.listed_json, **_LIST)
-    router.add_api_route("/incident", pages.show)
-    router.add_api_route("/incident.json", pages.show_json, **_INCIDENT)
-    for path, act in (
-        ("/incident/acknowledge", pages.acknowledge),
-        ("/incident/silence", pages.silence),
-        ("/incident/silence/end", pages.end_silence),
-        ("/incident/release", pages.release),
-    ):
-        router.add_api_route(path, act, methods=["POST"])
-    app.include_router(router)
-
-
-class _IncidentPages:
     def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
-        self._monitor = monitor
-        self._renderer = renderer
-        self._authentication = authentication
-        self._reads = reads
+        super().__init__(monitor, renderer, authentication, reads)
         self._actions = Actions(monitor)
 
     def listed(self, request: Request) -> Response:
+        """Answer with the open incidents, and those that ended of late."""
         seen = self._seen(request)
         found = listed_incidents(seen.snapshot)
         return self._renderer.page(
@@ -99,9 +75,11 @@ class _IncidentPages:
         )
 
     def listed_json(self, request: Request) -> Response:
+        """Answer with the same as JSON."""
         return json_answer(list_data(listed_incidents(self._seen(request).snapshot)))
 
     def show(self, request: Request) -> Response:
+        """Answer with one incident as a page."""
         seen, view, problem = self._viewed(request)
         found, given = view.found, request.query_params
         return self._renderer.page(
@@ -127,6 +105,7 @@ class _IncidentPages:
         )
 
     def show_json(self, request: Request) -> Response:
+        """Answer with one incident as JSON; 503 where the lake cannot be read."""
         _, view, problem = self._viewed(request)
         if problem:
             raise HTTPException(_UNAVAILABLE, problem, {"Retry-After": "2"})
@@ -134,6 +113,8 @@ class _IncidentPages:
         return json_answer(incident_data(view, earlier_incidents(view.found), others))
 
     async def acknowledge(self, request: Request) -> Response:
+        """Record that the reader takes note of an incident."""
+
         def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
             self._actions.acknowledge(reader, found, fields)
             return "acknowledged=1"
@@ -141,18 +122,24 @@ class _IncidentPages:
         return await self._act(request, act)
 
     async def silence(self, request: Request) -> Response:
+        """Add a silence."""
+
         def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
             return f"silenced={self._actions.silence(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
 
     async def end_silence(self, request: Request) -> Response:
+        """End a silence."""
+
         def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
             return f"ended={self._actions.end_silence(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
 
     async def release(self, request: Request) -> Response:
+        """Mark a release."""
+
         def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
             return f"released={self._actions.release(reader, found, fields, self._monitor.now())}"
 

@@ -1,0 +1,51 @@
+"""Handlers of a deployment's page, and of the same as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Depends, Request, Response
+from starlette.exceptions import HTTPException
+
+from monitor.notify.alert_text import summary
+from monitor.pages.deployment.as_json import data_of
+from monitor.pages.deployment.view import Query, view_of
+from monitor.pages.json_answers import json_answer
+from monitor.pages.page import Page
+from monitor.pages.period import Days
+from monitor.pages.rendering import reader_of
+
+_NOT_FOUND, _UNAVAILABLE = 404, 503
+
+
+def _query(name: str, days: Literal["1", "7", "30", "90"] = "7") -> Query:
+    return Query(name, Days(int(days)))
+
+
+class DeploymentPage(Page):
+    """Handlers of `/deployment` and `/deployment.json`."""
+
+    def show(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        """Answer with a deployment as a page."""
+        snapshot = self._snapshot_for(request)
+        view = view_of(query, snapshot, reader_of(request).may_read_texts(query.name)) if snapshot else None
+        return self._renderer.page(
+            request,
+            "deployment.html",
+            _NOT_FOUND if snapshot and view is None else 200,
+            name=query.name,
+            view=view,
+            snapshot=snapshot,
+            summary=summary,
+            Days=Days,
+        )
+
+    def show_json(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        """Answer with a deployment as JSON."""
+        snapshot = self._snapshot_for(request)
+        if snapshot is None:
+            raise HTTPException(_UNAVAILABLE, "The lake is being read: ask again in a moment.")
+        view = view_of(query, snapshot, reader_of(request).may_read_texts(query.name))
+        if view is None:
+            raise HTTPException(_NOT_FOUND)
+        return json_answer(data_of(view))

@@ -1,0 +1,92 @@
+"""Handlers of the overview, of the same as JSON, and of the guide to the metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Literal
+
+from fastapi import Depends, Request, Response
+from fastapi import Query as Parameter
+from pydantic import BeforeValidator
+
+from lake.spec.metric_names import metric_names
+from monitor.notify.alert_text import summary
+from monitor.pages.json_answers import json_answer
+from monitor.pages.news import news_of
+from monitor.pages.overview.as_json import overview_of
+from monitor.pages.overview.query import Column, Query, disliked_answers, failed_answers, worst_answers
+from monitor.pages.overview.rows import State, Table, row_of
+from monitor.pages.overview.strip import strip_of
+from monitor.pages.page import Page
+from monitor.pages.period import Days, Period
+from monitor.pages.rendering import reader_of
+from monitor.pages.times import IN_UTC, Times
+from monitor.pages.visibility import health_for
+from monitor.service.snapshot import Snapshot
+
+MOST_ROWS = 500
+"""On one page; the JSON has all."""
+
+
+def _query(
+    q: Annotated[str, Parameter(max_length=400)] = "",
+    state: Annotated[State | None, BeforeValidator(lambda word: word or None)] = None,
+    sort: Column = Column.STATE,
+    days: Literal["1", "7", "30", "90"] = "7",
+    *,
+    reverse: bool = False,
+    renew: bool = True,
+) -> Query:
+    return Query(q, state, sort, reverse, Days(int(days)), renew)
+
+
+class OverviewPage(Page):
+    """Handlers of `/`, `/overview.json` and `/metrics-guide`."""
+
+    def show(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        """Answer with the overview as a page."""
+        reader, times = reader_of(request), self._renderer.times
+        snapshot = self._snapshot_for(request)
+        health = health_for(reader, self._monitor.health())
+        return self._renderer.page(
+            request,
+            "overview.html",
+            query=query,
+            table=_table(snapshot, query, times) if snapshot else None,
+            strip=strip_of(snapshot, health, sees_all=reader.may_see(None), times=times),
+            news=news_of(snapshot) if snapshot else None,
+            snapshot=snapshot,
+            health=health,
+            summary=summary,
+            sees_all=reader.may_see(None),
+            failed_answers=failed_answers,
+            disliked_answers=disliked_answers,
+            worst_answers=worst_answers,
+            most_rows=MOST_ROWS,
+            State=State,
+            Days=Days,
+            Column=Column,
+        )
+
+    def show_json(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        """Answer with the overview as JSON."""
+        reader, snapshot = reader_of(request), self._snapshot_for(request)
+        table = _table(snapshot, query) if snapshot else None
+        strip = strip_of(snapshot, health_for(reader, self._monitor.health()), sees_all=reader.may_see(None))
+        return json_answer(overview_of(table, strip))
+
+    def metrics_guide(self, request: Request) -> Response:
+        """Answer with the page that says what each metric means."""
+        return self._renderer.page(request, "metrics_guide.html", names=metric_names())
+
+
+def _table(snapshot: Snapshot, query: Query, times: Times = IN_UTC) -> Table:
+    period = Period(query.days, snapshot.taken_at)
+    rows = [row_of(name, state, period, times) for name, state in snapshot.deployments.items()]
+    return Table(
+        period=period,
+        rows=query.chosen(rows),
+        deployments=sum(row.has_name for row in rows),
+        requests=sum(row.requests for row in rows),
+        states=dict(Counter(row.state for row in rows)),
+    )
