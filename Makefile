@@ -2,17 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+INSTALL := bin/python -m pip --disable-pip-version-check install --quiet
+PIP := $(VENV)/$(INSTALL)
 # Nothing but what requirements*.lock names by its hash; pip takes no hashes for the project itself, so that comes second.
 LOCKED := $(PIP) --require-hashes --requirement
 PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
+# A group of pyproject.toml. The pip that comes with Python cannot find hashes among constraints, the one in the lock can.
+GROUP := --require-hashes --constraint requirements-dev.lock --group
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock' $(ARGS)
 # The site's generator needs none of the project's packages: it reads their source.
 DOCS := .venv-docs
-# aidial-rag-eval needs other versions of what the project needs.
-AIDIAL := .venv-aidial
-# The last deltalake before 1.0, and DuckDB with its delta extension.
+# Packages that read our tables in tests: they need other versions of what the project needs.
 READERS := .venv-readers
 # An environment for another version of Python, as of `make test-python PYTHON=python3.13`.
 OTHER := .venv-$(notdir $(PYTHON))
@@ -20,7 +21,7 @@ PACKAGES := dialwatch collector evaluator monitor lake runtime
 # Set to 1 (as many images of Python do), every program that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-python screenshots aidial readers mutants lint format docs bench package lock chart clean
+.PHONY: demo test test-all test-python screenshots readers mutants lint format docs bench package lock chart clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -30,8 +31,7 @@ help:
 	@echo "make test-all    all tests: with processes, servers, brokers and browsers, and those that take minutes"
 	@echo "make test-python PYTHON=python3.13   make test with another version of Python, without models"
 	@echo "make screenshots the pictures of the pages in docs/images, of the demo"
-	@echo "make aidial      the environment of the test in which aidial-rag-eval reads our tables"
-	@echo "make readers     the environment of the tests in which DuckDB and an older deltalake read our tables"
+	@echo "make readers     the environment of the tests in which aidial-rag-eval, DuckDB and an older deltalake read our tables"
 	@echo "make mutants     how many of 100 small bugs in changed lines the tests of their folders find"
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
@@ -56,20 +56,17 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml requirements-dev.lock
 	$(PROJECT)
 	@touch $@ $(VENV)/.installed
 
-$(DOCS)/.installed: requirements-docs.lock
+$(DOCS)/.installed: pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-docs.lock
+	sed -n '/^pip==/,/[^\\]$$/p' requirements-dev.lock > $(DOCS)/pip.lock
+	$(DOCS)/$(INSTALL) --require-hashes --requirement $(DOCS)/pip.lock
+	$(DOCS)/$(INSTALL) $(GROUP) docs
 	@touch $@
 
-$(AIDIAL)/.installed: requirements-aidial.lock tests/evaluator/datasets/blank_language_model.py
-	$(PYTHON) -m venv $(AIDIAL)
-	$(AIDIAL)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-aidial.lock
-	$(AIDIAL)/bin/python tests/evaluator/datasets/blank_language_model.py
-	@touch $@
-
-$(READERS)/.installed: requirements-readers.lock
+$(READERS)/.installed: requirements-readers.lock tests/evaluator/datasets/blank_language_model.py
 	$(PYTHON) -m venv $(READERS)
-	$(READERS)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-readers.lock
+	$(READERS)/$(INSTALL) --require-hashes --requirement requirements-readers.lock
+	$(READERS)/bin/python tests/evaluator/datasets/blank_language_model.py
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -90,18 +87,16 @@ screenshots: $(VENV)/.installed-dev
 test-all: $(VENV)/.installed-dev $(AXE)/.installed
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
-aidial: $(AIDIAL)/.installed
-
 readers: $(READERS)/.installed
 
 mutants: $(VENV)/.installed-dev
-	$(LOCKED) requirements-mutants.lock
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-$(OTHER)/.installed: pyproject.toml requirements-test.lock
+$(OTHER)/.installed: pyproject.toml requirements.lock requirements-dev.lock
 	$(PYTHON) -m venv $(OTHER)
-	$(OTHER)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-test.lock
-	$(OTHER)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	$(OTHER)/$(INSTALL) --require-hashes --requirement requirements.lock
+	$(OTHER)/$(INSTALL) $(GROUP) test
+	$(OTHER)/$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 test-python: $(OTHER)/.installed
@@ -144,16 +139,9 @@ package: $(VENV)/.installed
 	PYTHON=$(PYTHON) .ci/package
 
 lock: $(VENV)/.installed-dev
-	$(LOCK) pyproject.toml requirements.in --output-file requirements.lock
-	$(LOCK) pyproject.toml requirements.in --extra dev --output-file requirements-dev.lock
-	$(LOCK) pyproject.toml requirements.in --extra test --constraint requirements-dev.lock --output-file requirements-test.lock
-	cp requirements-dev.lock requirements-models.lock
-	$(LOCK) pyproject.toml requirements.in --extra models --output-file requirements-models.lock
-	$(LOCK) --group image --output-file requirements-image.lock
-	$(LOCK) --group docs --output-file requirements-docs.lock
-	$(LOCK) --group aidial --output-file requirements-aidial.lock
+	$(LOCK) pyproject.toml requirements.in --all-extras --group dev --output-file requirements-dev.lock
+	$(LOCK) pyproject.toml requirements.in --constraint requirements-dev.lock --output-file requirements.lock
 	$(LOCK) --group readers --output-file requirements-readers.lock
-	$(LOCK) --group mutants --constraint requirements-dev.lock --output-file requirements-mutants.lock
 
 HELM_BIN := $(CURDIR)/.cache/helm
 HELM_VERSION := v3.17.3
@@ -165,5 +153,5 @@ chart: $(VENV)/.installed-dev
 	PATH="$$PATH:$(HELM_BIN)" $(BIN)/python -m tests.deploy.chart.rendering
 
 clean:
-	rm -rf $(VENV) $(DOCS) $(AIDIAL) $(READERS) .venv-python3* site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DOCS) $(READERS) .venv-python3* site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,10 +7,14 @@ import io
 import os
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from dialwatch.cli import main
+from typer.main import get_command
+
+from dialwatch import cli
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,17 @@ class Done:
     stderr: str
 
 
+@cache
+def _command() -> Any:
+    """All commands, which typer would build anew for each call."""
+    return get_command(cli.app)
+
+
 def dialwatch(*arguments: object, folder: Path | None = None, **environment: str) -> Done:
     """Run a command to its end in a folder; what it logs is pytest's, not part of `stderr`."""
     out, err, code, umask = io.StringIO(), io.StringIO(), 0, os.umask(0o022)
     with (
+        mock.patch.object(cli, "app", _command()),
         mock.patch.object(sys, "argv", ["dialwatch", *map(str, arguments)]),
         mock.patch.dict(os.environ, {"COLUMNS": "140"} | environment),
         contextlib.chdir(folder or Path.cwd()),
@@ -33,7 +44,7 @@ def dialwatch(*arguments: object, folder: Path | None = None, **environment: str
         contextlib.redirect_stderr(err),
     ):
         try:
-            main()
+            cli.main()
         except SystemExit as exit_:
             code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
         finally:

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,15 @@ def test_image_holds_every_package_of_the_wheel() -> None:
 def test_image_runs_as_nobody_special() -> None:
     """The last stage runs as a user that is not root, without the tools of development."""
     assert arguments("USER")[-1] == "10001:10001"
-    assert "[dev]" not in (DEPLOY / "Dockerfile").read_text()
+    assert "--group dev" not in (DEPLOY / "Dockerfile").read_text()
+
+
+def test_image_with_models_has_what_models_need() -> None:
+    """What is installed besides `requirements.lock` are the packages of the extra `models`."""
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["models"]
+    named = re.search(r"set -- ([a-z -]+) \\\n", (DEPLOY / "Dockerfile").read_text())
+    assert named
+    assert named[1].split() == [re.split("[^a-z-]", package)[0] for package in extra]
 
 
 @pytest.mark.integration

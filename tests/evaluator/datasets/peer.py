@@ -25,5 +25,5 @@ def stored(name: str, folder: Path) -> str:
 
 
 def with_peer(program: str, *arguments: str) -> str:
-    """Run Python that imports aidial_rag_eval in the environment of `make aidial`, and give what it prints."""
-    return run_other_python("aidial", ["-c", program + _END, *arguments])
+    """Run Python that imports aidial_rag_eval in the environment of `make readers`, and give what it prints."""
+    return run_other_python("readers", ["-c", program + _END, *arguments])
