@@ -11,12 +11,22 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
+import pyarrow as pa
+
 from collector.commit.batch import Batch, BatchState, IncompleteBatchError, Section, TableKey
-from collector.commit.concurrent_collectors import COLLECTORS, SeenState, stored_since
-from collector.commit.leftover_rows import is_stale, rows_left
+from collector.commit.concurrent_collectors import (
+    COLLECTORS,
+    ID_COLUMNS,
+    SeenState,
+    as_integers,
+    numbers_of,
+    stored_since,
+)
 from collector.commit.position import Partition
+from collector.commit.table_rows import TableRows
 from lake.delta_log.change import LostRaceError
-from lake.spec.root_tables import BATCHES
+from lake.spec.root_tables import BATCHES, REJECTED
+from lake.spec.vocabulary import SourceKind
 from lake.tables.buffered_files import BufferedFiles
 from lake.tables.lake import Lake
 from lake.tables.storage import is_remote
@@ -24,6 +34,8 @@ from lake.tables.table import Table
 
 _TABLES_AT_ONCE, _TABLES_OF_A_STORE_AT_ONCE = 4, 16
 """Number of appends in parallel: an append mostly waits for the disk or the object store."""
+_STALE = timedelta(minutes=10)
+"""Age from which rows get a new `ingested_at`: readers take for granted that it is near the time of the commit."""
 
 StoredLines = dict[int, tuple[Partition, int]]
 """Partition and offset of lines that other collectors have stored, by the number of their id."""
@@ -231,3 +243,36 @@ def _progress(table: Table, app_ids: set[str]) -> tuple[dict[str, int], int | No
     """Committed offsets of these partitions in the table, and the number that all collectors share."""
     done = table.progress(app_ids | {COLLECTORS})
     return done, done.pop(COLLECTORS, None)
+
+
+def is_stale(rows: TableRows, now: datetime) -> bool:
+    """Whether rows wait so long for their commit, or the clock was set, that `ingested_at` is far from now."""
+    return rows.encoded_at is not None and abs(now - rows.encoded_at) >= _STALE
+
+
+def rows_left(rows: TableRows, files: BufferedFiles, done: Mapping[str, int], now: datetime) -> BufferedFiles:
+    """Give files with those rows of `files`, all of `rows`, that are neither dropped nor in the table.
+
+    `done` has the offsets that the table has reached, by `app_id`.
+    """
+    dropped = {rows.positions[row].number for row in rows.dropped}
+    left = BufferedFiles(rows.spec)
+    for batch in files.rows():
+        offsets = batch["source"].field("offset").to_pylist()
+        partitions = [
+            Partition(source["kind"], source["name"], source["partition"]) for source in batch["source"].to_pylist()
+        ]
+        numbers = as_integers(numbers_of(rows.spec, batch[ID_COLUMNS[rows.spec]]))
+        keep = [
+            offset > done.get(partition.app_id, -1) and not (number in dropped and _may_be_dropped(rows, partition))
+            for partition, offset, number in zip(partitions, offsets, numbers, strict=True)
+        ]
+        kept = batch.filter(pa.array(keep))
+        times = pa.repeat(pa.scalar(now, kept["ingested_at"].type), kept.num_rows)
+        left.add(kept.set_column(kept.schema.get_field_index("ingested_at"), kept.schema.field("ingested_at"), times))
+    return left
+
+
+def _may_be_dropped(rows: TableRows, partition: Partition) -> bool:
+    # Of what cannot be read only the items of a sender over HTTP have a number.
+    return rows.spec is not REJECTED or partition.kind == SourceKind.HTTP

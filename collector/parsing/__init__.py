@@ -4,7 +4,7 @@
 `parse_piece` does both. A rating that people did not give is just counted.
 """
 
-from collector.parsing.completion import Completion, read_completion
+from collector.parsing.answer.answer import Completion, read_completion
 from collector.parsing.line.entries import split_entries
 from collector.parsing.line.origins import ProjectOrigins
 from collector.parsing.parse import Record, parse_entry, parse_piece

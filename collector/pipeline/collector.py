@@ -20,11 +20,10 @@ from collector.commit.position import Content, Partition, Piece
 from collector.commit.table_rows import RowPosition
 from collector.metrics.commit_stats import Meter
 from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
-from collector.pipeline.child_contexts import RecentChildContexts
 from collector.pipeline.cut_off_rejections import CutOffRejections
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
-from collector.pipeline.warm_start import RecentIds, recent_child_contexts
+from collector.pipeline.warm_start import RecentChildContexts, RecentIds, recent_child_contexts
 from collector.redaction import Redactor
 from lake.delta_log.change import LostRaceError
 from lake.delta_log.writing import BrokenWriterError

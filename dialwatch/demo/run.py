@@ -1,26 +1,29 @@
-"""`dialwatch demo`: the whole of dialwatch in one process, on a simulated day of traffic."""
+"""`dialwatch demo`: the whole of dialwatch in one process, on a simulated day of traffic that it writes to a log."""
 
 from __future__ import annotations
 
 import base64
 import logging
 import secrets
+import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 
 from collector import Collector
 from dialwatch.config import Settings
 from dialwatch.demo.checks import ScoredAnswers, all_told, check_all
-from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import WebhookReceiver
 from dialwatch.demo.replays import run_replays
-from dialwatch.demo.traffic import Plan, make_plan, make_traffic
+from dialwatch.demo.traffic import Plan, TrafficLine, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
 from dialwatch.services.evaluating import evaluating
@@ -38,6 +41,7 @@ QUIET_SECONDS = 3.0
 POLL_SECONDS = 0.2
 TELL_SECONDS = 30.0
 USUAL_ADDRESS = "127.0.0.1:9464"
+_LEAST_WAIT_SECONDS = 0.05
 
 
 def run_demo(*, once: bool, keep: Path | None) -> int:
@@ -133,3 +137,41 @@ def _wait_until_told(lake: Lake) -> None:
     give_up = time.monotonic() + TELL_SECONDS
     while not all_told(lake) and time.monotonic() < give_up:
         time.sleep(POLL_SECONDS)
+
+
+class CoreLog:
+    """Appends lines to a file at the pace of their own times, `speed` times as fast.
+
+    A machine that cannot keep that up takes longer. `written` is the number of lines in the file, `now` the time of
+    the last of them.
+    """
+
+    def __init__(self, path: Path, traffic: Sequence[TrafficLine], speed: float) -> None:
+        self.written = 0
+        self.now: datetime | None = None
+        self._path = path
+        self._traffic = traffic
+        self._speed = speed
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write, name="core's log", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        began, first = time.monotonic(), self._traffic[0].at
+        with self._path.open("ab", buffering=0) as file:
+            for line in self._traffic:
+                due = began + (line.at - first).total_seconds() / self._speed
+                if due > time.monotonic() + _LEAST_WAIT_SECONDS and self._stop.wait(due - time.monotonic()):
+                    return
+                file.write(line.raw + b"\n")
+                self.now = line.at
+                self.written += 1

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from dialwatch.demo.assistant import Applications, Asked, Exchange, Visitors
 from dialwatch.demo.core_line import CoreCall, core_line
-from dialwatch.demo.malformed import MALFORMATIONS, Malformation, malformed_line
 from dialwatch.demo.questions import Question, load_questions
 from dialwatch.demo.turn import EMBEDDER, Outcome, Person, Turn, embeddings_call, new_ids
 
@@ -35,6 +34,8 @@ _TURNS, _TURN_WEIGHTS = (1, 2, 3), (0.7, 0.2, 0.1)
 _MEAN_TURNS = 1.4
 _COMMENTS = ("This is wrong", "Not what the document says", "Wrong name", "I asked something else")
 
+Malformation = Literal["truncated", "stack_trace", "control_character", "glued"]
+MALFORMATIONS: tuple[Malformation, ...] = ("truncated", "stack_trace", "control_character", "glued")
 Kind = Literal["answer", "error", "secured", "child", "like", "dislike", "malformed"]
 
 
@@ -285,3 +286,19 @@ def _question(question: str, deployment: str, first: bool) -> dict[str, Any]:
 def _answer(exchange: Exchange) -> dict[str, Any]:
     """DIAL Chat sends an earlier answer back with its text only, no stages or attachments."""
     return {"role": "assistant", "content": exchange.answer}
+
+
+def malformed_line(kind: Malformation, line: bytes, other: bytes, rng: random.Random) -> bytes:
+    """Spoil a line: cut it short, put it with `other` on one line, or write what Core and Java do.
+
+    Truncated is what a process leaves that dies while it writes; a stack trace takes the line's place; a
+    control character stands raw in the request's body, as Core wrote it until 2026; glued has lost a line feed.
+    """
+    if kind == "truncated":
+        return line[: rng.randrange(20, len(line) - 2)]
+    if kind == "stack_trace":
+        return b"\tat com.epam.aidial.core.server.log.GfLogStore.doSave(GfLogStore.java:%d)" % rng.randrange(20, 200)
+    if kind == "control_character":
+        before, mark, after = line.partition(b'"body":"')
+        return before + mark + b"\x0b" + after
+    return line + other

@@ -1,4 +1,4 @@
-"""The collector as a service: one collector that reads every configured source."""
+"""The collector as a service: one collector that reads every configured source, and tells once what came first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from collector.signals import SignalSettings
 from collector.sources.http.app import SOURCE_NAME
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
-from dialwatch.services.first_look import looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.probes import add_health, add_readiness
 from dialwatch.services.schedule import Schedule
@@ -43,6 +42,7 @@ from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
+FIRST_LOOK_SECONDS = 30.0
 
 
 def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tuple[int, Counts]:
@@ -121,6 +121,44 @@ def collecting(
         # The first to be called at the end: the others then stop while the server answers its last requests.
         stack.callback(stop.set)
         yield shared
+
+
+@contextmanager
+def looking_once(shared: Collector, last_lines: LastLines) -> Iterator[None]:
+    """Log what came in the first half minute of the block; nothing where it ends earlier."""
+    timer = threading.Timer(FIRST_LOOK_SECONDS, log_first_look, (shared, last_lines))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def log_first_look(shared: Collector, last_lines: LastLines) -> None:
+    """Log each source with what came from it, as a warning where nothing did."""
+    missing = last_lines.missing()
+    for source, at in last_lines.newest().items():
+        if at is not None:
+            logger.info("%s: lines come in", source)
+        elif source in missing:
+            logger.warning("%s: %s", source, missing[source])
+        else:
+            logger.warning("%s: no line has come yet", source)
+    counts = sum((batch.counts() for batch in shared.open_batches), shared.totals)
+    refused = counts.lines > 0 and counts.rejected == counts.lines
+    logger.log(
+        logging.WARNING if refused else logging.INFO,
+        "in the first %g seconds: %s%s", FIRST_LOOK_SECONDS, _words(counts),
+        "; none of them is a line of Core's log: see the table _rejected" if refused else "",
+    )  # fmt: skip
+
+
+def _words(counts: Counts) -> str:
+    return (
+        f"{counts.lines:,} lines read: {counts.stored:,} stored, {counts.signals:,} signals, "
+        f"{counts.duplicates:,} duplicates, {counts.rejected:,} rejected, {counts.filtered:,} filtered"
+    )
 
 
 def _deriving(lake: Lake, settings: SignalSettings, stop: threading.Event) -> Callable[[], str | None]:

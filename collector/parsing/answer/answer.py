@@ -1,4 +1,7 @@
-"""The answer of a log line: Core's assembled response where it is whole, else the body merged again."""
+"""The answer of a log line: Core's assembled response where it is whole, else the body merged again.
+
+A response that was not logged but received is read in the same way, with its contexts.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from collector.parsing.answer.sse import (
     may_end_in_error,
 )
 from collector.parsing.answer.streams import assemble, repeats_message
+from collector.parsing.contexts import read_contexts
 from collector.parsing.json_text.bodies import (
     CUT_MARK,
     read_array,
@@ -31,7 +35,7 @@ from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_v
 from collector.parsing.line.call import Call
 from lake.spec.answer_kinds import answer_kind, finish_kind, is_visible
 from lake.spec.thoughts import may_have_thoughts, split_thoughts
-from lake.spec.vocabulary import NO_ID, FinishReason
+from lake.spec.vocabulary import NO_ID, ContextsOrigin, FinishReason, has_known_contexts
 
 _OK: Final = 200
 _FILTERED: Final = FinishReason.CONTENT_FILTER
@@ -282,3 +286,41 @@ def _error_of(decoded: list[dict[str, Any]], body: str) -> object:
         if chunk.get("type") not in _DELTAS and (error := error_of(chunk)):
             return error
     return None
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """What a response with status 200 holds.
+
+    `contexts` are rows of `parsed_logs.contexts` in rank order, None where they are not known. `cited_only` says that
+    they are those that the answer refers to. Tokens are None where they are not counted.
+    """
+
+    answer: str | None
+    response_id: str | None
+    contexts: list[dict[str, Any]] | None
+    cited_only: bool
+    error: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def read_completion(body: bytes) -> Completion:
+    """Read the body of a chat completion, streamed or whole; never raises."""
+    text = body.decode("utf-8", "replace")
+    answer = read_answer(text, text, status=_OK)
+    contexts, origin = read_contexts(answer.custom_content, ())
+    usage = (read_object(answer.assembled) or {}).get("usage")
+    tokens = usage if isinstance(usage, dict) else {}
+    return Completion(
+        answer=answer.text,
+        response_id=answer.response_id,
+        contexts=[msgspec.structs.asdict(one) for one in contexts] if has_known_contexts(origin) else None,
+        cited_only=origin == ContextsOrigin.CITED,
+        error=answer.error,
+        prompt_tokens=_count(tokens.get("prompt_tokens")),
+        completion_tokens=_count(tokens.get("completion_tokens")),
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None

@@ -17,8 +17,7 @@ from collector.metrics.last_lines import LastLines
 from collector.pipeline.collector import Collector
 from collector.sources.files.contents import KnownContents, Taken
 from collector.sources.files.listing import Listing, LogFile
-from collector.sources.files.open_file import OpenFile, UnreadableFileError
-from collector.sources.files.tails import Tails
+from collector.sources.files.open_file import OpenFile, Tails, UnreadableFileError
 from collector.sources.lines import SourceLine
 from lake.spec.vocabulary import SourceKind
 from lake.tables.storage import Storage

@@ -6,8 +6,7 @@ from monitor.detect.causes.attribution import Onset, changes_around
 from monitor.detect.causes.daily import DailyChanges, SettingChanges
 from monitor.detect.causes.found_change import AroundOnset, FoundChange, told, words_of
 from monitor.detect.causes.logged_answer import LoggedAnswer
-from monitor.detect.causes.reading import CallersOfDays, around_onset, read_answers
-from monitor.detect.causes.text_difference import TextDifference, differences
+from monitor.detect.causes.reading import CallersOfDays, TextDifference, around_onset, differences, read_answers
 
 __all__ = [
     "AroundOnset",

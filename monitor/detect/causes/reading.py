@@ -1,16 +1,22 @@
-"""Reading of the answers around an onset: a bounded sample, denser near the onset."""
+"""Reading of the answers around an onset: a bounded sample, denser near the onset.
+
+And of the texts that changed, with their differences, when somebody who may read texts asks.
+"""
 
 from __future__ import annotations
 
+import difflib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from lake.queries.sampled_answers import callers, sampled_answers
+from lake.queries.sampled_answers import callers, request_of_answer, sampled_answers
 from lake.tables.lake import Lake
-from monitor.detect.causes.answer_features import logged_answer
+from monitor.detect.causes.answer_features import logged_answer, system_prompt, tools_text
 from monitor.detect.causes.attribution import DAYS_BEFORE, LONGEST_AFTER, Onset, changes_around
-from monitor.detect.causes.found_change import AroundOnset
+from monitor.detect.causes.features import SPECS, Feature
+from monitor.detect.causes.found_change import AroundOnset, FoundChange, LoggedAddress
 from monitor.detect.causes.logged_answer import LoggedAnswer
 
 MOST_A_DAY, MOST_NEAR = 350, 1_000
@@ -18,6 +24,10 @@ MOST_A_DAY, MOST_NEAR = 350, 1_000
 _NEAR = timedelta(days=1)
 _PROBED = timedelta(hours=12)
 _MOST_KEPT = 8
+MOST_LINES, MOST_CHARACTERS = 200, 500
+"""Lines of a difference, and characters of each."""
+_LONGEST = 100_000
+"""Of a text that is compared."""
 
 CalledBy = Mapping[str | None, frozenset[str]]
 """The callers of each deployment that has some."""
@@ -92,3 +102,40 @@ def around_onset(
     """Read the answers around an onset and return what changed; see `read_answers` and `changes_around`."""
     answers = read_answers(lake, deployment, onset, until, called_by, older_version=older_version)
     return AroundOnset(len(answers), changes_around(answers, onset, until))
+
+
+@dataclass(frozen=True)
+class TextDifference:
+    """A unified difference of a text before and after an onset; `left_out` lines of it are not given."""
+
+    name: str
+    subject: str
+    lines: Sequence[str]
+    left_out: int = 0
+
+
+def differences(lake: Lake, deployment: str, changes: Sequence[FoundChange]) -> list[TextDifference]:
+    """Give the differences of the texts among these changes; none of one whose answers have left the log."""
+    found = []
+    for change in changes:
+        if change.feature in (Feature.SYSTEM_PROMPT, Feature.TOOLS):
+            before, after = (
+                _text(lake, deployment, change, one) for one in (change.answer_before, change.answer_after)
+            )
+            if before is not None and after is not None:
+                found.append(_difference(change, before, after))
+    return found
+
+
+def _text(lake: Lake, deployment: str, change: FoundChange, address: LoggedAddress | None) -> str | None:
+    if address is None:
+        return None
+    body = request_of_answer(lake, deployment, address.date, address.event_id, change.subject)
+    text = system_prompt(body) if change.feature is Feature.SYSTEM_PROMPT else tools_text(body)
+    return None if text is None else text[:_LONGEST]
+
+
+def _difference(change: FoundChange, before: str, after: str) -> TextDifference:
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=2, lineterm=""))
+    shown = [line[:MOST_CHARACTERS] for line in lines[:MOST_LINES]]
+    return TextDifference(SPECS[change.feature].words, change.subject, shown, len(lines) - len(shown))

@@ -15,13 +15,12 @@ from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, Floor, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.judge_drift import changes_of_judges
 from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
 from monitor.detect.limits.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes, replaced_by_newer
-from monitor.detect.limits.replays import changes_of_replays
 from monitor.detect.limits.results import FloorChange, FloorReading
 from monitor.detect.limits.settings import FloorSettings
 from monitor.detect.limits.shares import ShareFloor
+from monitor.detect.limits.verdict_floors import changes_of_judges, changes_of_replays
 from monitor.detect.regression import JudgeReading, StoppedStreams
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import failed, failure_reasons, production

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from collector.commit import committed_offsets, table_rows
 from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
-from collector.commit.checkpoint import Checkpoint
+from collector.commit.checkpoint import Checkpoint, is_stale
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import SeenState, rejection_id, stored_since
 from collector.commit.duplicates import id_number
-from collector.commit.leftover_rows import is_stale
 from collector.commit.position import Partition
 from collector.commit.table_rows import RowPosition, TableRows
 from lake.delta_log.change import LostRaceError

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from fastapi import FastAPI, HTTPException
 
-from dialwatch.demo.in_process import InProcessClient
+from dialwatch.demo.assistant import InProcessClient
 
 
 def test_an_answer_is_given_and_a_refusal_is_an_error() -> None:

@@ -18,8 +18,7 @@ from collector import Collector, CollectorSettings, FileSource
 from collector.metrics.last_lines import LastLines
 from collector.sources.files.source import NO_FILE
 from dialwatch.config import Settings
-from dialwatch.services.collecting import collect_once, collecting
-from dialwatch.services.first_look import looking_once
+from dialwatch.services.collecting import collect_once, collecting, looking_once
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.running import all_services
 from lake.maintenance.text_retention import begin_lake, text_age
@@ -151,10 +150,14 @@ def test_what_came_in_the_first_half_minute_is_logged(
     lake, lines = Lake(f"{tmp_path}/lake"), LastLines()
     shared = Collector(lake, CollectorSettings())
     FileSource(paths, Storage(), last_lines=lines).read_into(shared)
-    monkeypatch.setattr("dialwatch.services.first_look.FIRST_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("dialwatch.services.collecting.FIRST_LOOK_SECONDS", 0.0)
     with looking_once(shared, lines):
         wait_for(lambda: "in the first" in caplog.text)
-    found = [(record.levelname, record.getMessage()) for record in caplog.records if "first_look" in record.name]
+    found = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if record.name == "dialwatch.services.collecting"
+    ]
     assert found == [
         ("INFO", f"file {tmp_path}/nginx.log: lines come in"),
         ("WARNING", f"file {tmp_path}/typo.log: {NO_FILE}"),

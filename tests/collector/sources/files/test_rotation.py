@@ -14,7 +14,7 @@ import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.commit.checkpoint import Checkpoint
-from collector.sources.files import tails
+from collector.sources.files import open_file
 from collector.sources.files.listing import LogFile
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS
@@ -224,7 +224,7 @@ def test_a_file_that_was_written_anew_and_is_longer_by_now_is_new(follower: Foll
 
 def test_few_files_are_held_open(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many files grow, so many descriptors are used at most; files at rest are let go."""
-    monkeypatch.setattr(tails, "MOST_OPEN", 3)
+    monkeypatch.setattr(open_file, "MOST_OPEN", 3)
     for number in range(12):
         (follower.logs / f"{number}.log").write_bytes(body(number))
     follower.look()

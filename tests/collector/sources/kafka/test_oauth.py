@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from collector.sources.kafka.oauth import ClientCredentials
+from collector.sources.kafka.client import ClientCredentials
 from collector.sources.kafka.settings import KafkaSettings
 
 SETTINGS = KafkaSettings.model_validate(

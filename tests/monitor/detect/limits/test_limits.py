@@ -18,12 +18,11 @@ from lake.spec.vocabulary import Floor
 from monitor.detect.limits import FloorChange, FloorDetails, FloorReading, Floors, FloorSettings
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
-from monitor.detect.limits.judge_drift import changes_of_judges
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual, minute_of
 from monitor.detect.limits.no_data import PENDING
-from monitor.detect.limits.replays import changes_of_replays
 from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.limits.shares import ShareFloor
+from monitor.detect.limits.verdict_floors import changes_of_judges, changes_of_replays
 from monitor.detect.regression import JudgeReading, Shift
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import LOG_COLUMNS
