@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -186,13 +187,18 @@ def _lines() -> Iterator[str]:
     yield from ("", "Two endings go together: `facts_recall_statement@5`.", "", "## All metrics", "")
     yield from ("| metric | question that it answers | reads |", "|---|---|---|")
     for metric in metrics:
-        yield f"| [`{metric.name}`](#{metric.name.lower()}) | {metric.about.asks} | {_columns(metric)} |"
+        yield f"| [`{metric.name}`](#{_anchor(metric.name)}) | {metric.about.asks} | {_columns(metric)} |"
     for title, family in FAMILIES.items():
         yield from ("", f"## {title}")
         for metric in family:
             yield from _section(metric)
     yield ""
     yield from section()
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub and the site make it."""
+    return re.sub(r"[^\w-]", "", heading.lower())
 
 
 def _forms(metrics: Sequence[Metric]) -> Iterator[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LEAST_ALIKE, _MOST_SUGGESTED = 75, 3
 """How like a name must be to be suggested, of 100, and how many are."""
 
-_CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*)")
+_CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*(?:\.[0-9]+)?|0\.[0-9]+)")
 
 
 def _metrics_of(family: ModuleType) -> Iterator[Metric]:
@@ -105,7 +105,7 @@ class UnknownMetricError(ValueError):
         )
         super().__init__(
             f"there is no metric {name!r}{suggested} docs/metrics.md lists all {len(REGISTRY)} and what may follow a "
-            f"name: @k cuts after k contexts, and some take {', '.join(endings)}"
+            f"name: @k cuts after k contexts or is a limit, and some take {', '.join(endings)}"
         )
 
 
@@ -117,14 +117,15 @@ def _like(name: str) -> list[str]:
     found = process.extract(base.lower(), known, scorer=fuzz.WRatio, limit=None, score_cutoff=_LEAST_ALIKE)
     # Of names that hold the given one the shortest comes first.
     nearest = sorted(found, key=lambda one: (-fuzz.ratio(base.lower(), one[0]), one[0]))[:_MOST_SUGGESTED]
-    return [f"{one}{end}" if end and "k" in options_of(_uncut(one)) else one for one, _, _ in nearest]
+    return [f"{one}{end}" if end and {"k", "limit"} & options_of(_uncut(one)).keys() else one for one, _, _ in nearest]
 
 
 def metric_named(name: str, models: Models | None = None, judge: BoundJudge | None = None) -> Metric:
     """Return a metric of the registry by its name or an alias, or a form of it, or one of another package.
 
     Forms are the cut after k contexts, another matcher of facts and another tokenisation: `id_recall@5`,
-    `facts_recall_statement`, `answer_correctness_token_f1_any_script`.
+    `facts_recall_statement`, `answer_correctness_token_f1_any_script`. A metric with a limit has it behind its name:
+    `latency_over@30`.
 
     `models` says which models it uses, if it uses any, and `judge` which judge it asks, if it asks one.
 
@@ -138,7 +139,7 @@ def metric_named(name: str, models: Models | None = None, judge: BoundJudge | No
         warnings.warn(f"the metric {base!r} is called {FORMER_NAMES[base]!r}", FutureWarning, stacklevel=2)
     found = _uncut(base)
     if found is not None and cut:
-        found = _with_option(found, "k", int(cut["k"]))
+        found = _cut(found, cut["k"])
     if found is None:
         raise UnknownMetricError(name)
     if models is not None:
@@ -163,6 +164,12 @@ def metrics_named(
     """Return metrics, each as it is or by a name of `metric_named`; one alone stands for a list of one."""
     every = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     return [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in every]
+
+
+def _cut(metric: Metric, after: str) -> Metric | None:
+    """Return a metric with the number that follows its name: so many contexts, or a limit."""
+    limited = _with_option(metric, "limit", float(after))
+    return _with_option(metric, "k", int(after)) if limited is None and after.isdecimal() else limited
 
 
 def _with_option(metric: Any, option: str, value: object) -> Metric | None:

@@ -10,7 +10,8 @@ from importlib.resources import files
 
 import yaml
 
-_CUT = re.compile(r"(.+)@(\d+)")
+_CUT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
+_LIMIT = "over N"
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,13 @@ def metric_names() -> Mapping[str, MetricName]:
 def metric_name(metric: str) -> str:
     """Give the name of a metric or a limit; its identifier where it has none.
 
-    One that looks at the first ranks (`hit_rate@5`) says so.
+    One that looks at the first ranks (`hit_rate@5`), or has a limit (`latency_over@10`), says so.
     """
     known = metric_names().get(metric)
     if known is not None:
         return known.name
     cut = _CUT.fullmatch(metric)
     if cut and cut[1] in metric_names():
-        return f"{metric_names()[cut[1]].name} among the first {cut[2]}"
+        name = metric_names()[cut[1]].name
+        return name.replace(_LIMIT, f"over {cut[2]}") if _LIMIT in name else f"{name} among the first {cut[2]}"
     return metric

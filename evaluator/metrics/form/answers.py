@@ -188,6 +188,54 @@ def latency(duration_ms: float | None) -> Score:
     return Score(None, UnscoredReason.NO_DURATION) if duration_ms is None else Score(duration_ms / 1000)
 
 
+def _check_limit(limit: float) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
+        raise ValueError(f"limit is a number above 0, not {limit!r}")
+
+
+@metric(
+    Description(
+        asks="Did the answer take longer than a limit?",
+        formula="1 if duration_ms / 1000 is above the limit, 10 by default, else 0; `latency_over@30` has another one",
+        source="dialwatch; `latency` in a form that can get worse: the share of slow answers is watched",
+        odd_cases=OddCases(),
+        direction="down",
+        binary=True,
+        aliases=("latency_over",),
+    ),
+    needs=("duration_ms",),
+    name=lambda metric: f"latency_over@{metric.limit:g}",
+)
+def latency_over(
+    duration_ms: float | None, *, limit: float = option(10.0, "seconds; 10 by default", check=_check_limit)
+) -> Score:
+    """1.0 if the answer took more than `limit` seconds to its last byte, else 0.0; lower is better."""
+    return Score(None, UnscoredReason.NO_DURATION) if duration_ms is None else Score(float(duration_ms > 1000 * limit))
+
+
+@metric(
+    Description(
+        asks="Did the answer cost more than a limit?",
+        formula="1 if the price of the call and all that it called is above the limit, 0.05 by default, else 0; "
+        "`cost_over@0.2` has another one",
+        source="dialwatch; `cost` in a form that can get worse: the share of dear answers is watched",
+        odd_cases=OddCases(),
+        direction="down",
+        binary=True,
+        aliases=("cost_over",),
+    ),
+    needs=("price",),
+    name=lambda metric: f"cost_over@{metric.limit:g}",
+)
+def cost_over(
+    price: float | None,
+    *,
+    limit: float = option(0.05, "in the currency of DIAL's price table; 0.05 by default", check=_check_limit),
+) -> Score:
+    """1.0 if the answer cost more than `limit` in the currency of DIAL's price table, else 0.0; lower is better."""
+    return Score(None, UnscoredReason.NO_PRICE) if price is None else Score(float(price > limit))
+
+
 def _check_runs(n: int) -> None:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ValueError(f"n is a whole number of 1 or more, not {n!r}")

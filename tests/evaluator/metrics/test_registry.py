@@ -85,7 +85,9 @@ EXPECTED = {
     "citation_validity": np.nan,
     "repeated_text": 0.0,
     "latency": 0.25,
+    "latency_over@10": 0.0,
     "cost": 0.5,
+    "cost_over@0.05": 1.0,
 }
 """Values of the good row by the metrics that score plain strings and numbers; a new metric's stand in its own tests."""
 REASONS = {"citation_validity": "no_citations"}
