@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import socket
 
@@ -9,7 +10,9 @@ from collector.parsing import LogRecord, parse_entry
 from collector.redaction import PresidioSettings, RedactionSettings, Redactor
 from tests.collector.lines import chat_line
 
-spacy = pytest.importorskip("spacy", reason="install dialwatch[redaction]: THESE TESTS DID NOT RUN")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("spacy") is None, reason="install dialwatch[redaction]: THESE TESTS DID NOT RUN"
+)
 
 KEY = "a key of the tests"
 
@@ -17,6 +20,9 @@ KEY = "a key of the tests"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A pipeline made here, that knows one person's name."""
+    # Its import takes seconds, which a process that runs other tests need not wait for.
+    import spacy
+
     pipeline = spacy.blank("en")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Ada Lovelace"}])
     folder = tmp_path_factory.mktemp("model")

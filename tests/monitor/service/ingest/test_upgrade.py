@@ -85,7 +85,7 @@ def test_alerts_that_are_open_at_an_upgrade_are_sent_once_and_resolved_once(
         assert sorted(sent(receiver)) == fired
         assert monitor.snapshot is not None
         assert all(len(monitor.snapshot.deployments[name].firing) == 1 for name in ("rag", "app"))
-    for _ in range(60):
+    for _ in range(24):
         hour_of(rows, clock, 0.8, 200)
         refresh(monitor, clock, times=1)
     refresh(start(4), clock)
