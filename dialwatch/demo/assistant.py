@@ -22,7 +22,7 @@ from dialwatch.demo.rag.assistant import RagAssistant
 from dialwatch.demo.rag.extraction import PASSAGES_READ
 from dialwatch.demo.rag.faults import Faults
 from dialwatch.demo.rag.passages import passages_of
-from dialwatch.demo.rag_answer import Passage
+from dialwatch.demo.rag_answer import RetrievedPassage
 
 DROP = Faults(retrieval="other_index")
 ASKED_AGAIN_SHARE = 0.5
@@ -58,7 +58,7 @@ class InProcessClient:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as a client sends it: when, how long the answer may take, and as a stream or not."""
 
     moment: datetime
@@ -80,7 +80,7 @@ class Exchange:
     right: bool
     body: str
     assembled: str
-    read: tuple[Passage, ...]
+    read: tuple[RetrievedPassage, ...]
 
 
 class Applications:
@@ -114,7 +114,7 @@ class Applications:
     ) -> None:
         self._client.__exit__(kind, error, trace)
 
-    def ask(self, deployment: str, asked: Asked) -> Exchange:
+    def ask(self, deployment: str, asked: AskedQuestion) -> Exchange:
         """Send a chat completion request, at the time of the question."""
         broken = deployment == self._degraded and asked.moment >= self._drop_at
         self._assistants[deployment].faults = DROP if broken else Faults()
@@ -161,6 +161,6 @@ class Visitors:
         self._liked.append((moment, question))
 
 
-def _passages_read(message: Mapping[str, Any]) -> tuple[Passage, ...]:
+def _passages_read(message: Mapping[str, Any]) -> tuple[RetrievedPassage, ...]:
     found = message["custom_content"]["stages"][0].get("attachments", [])[:PASSAGES_READ]
-    return tuple(Passage(item["data"], item["reference_url"]) for item in found)
+    return tuple(RetrievedPassage(item["data"], item["reference_url"]) for item in found)

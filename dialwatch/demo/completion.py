@@ -18,7 +18,7 @@ _DATA = re.compile(r"^data: (\{.*\})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Completion:
+class StreamedCompletion:
     """A streamed completion in pieces, in the order in which they are sent.
 
     `created` is in epoch seconds. `usage` is the token object of the last chunk.

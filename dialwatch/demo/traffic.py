@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote
 
-from dialwatch.demo.assistant import Applications, Asked, Exchange, Visitors
+from dialwatch.demo.assistant import Applications, AskedQuestion, Exchange, Visitors
 from dialwatch.demo.core_line import CoreCall, core_line
 from dialwatch.demo.questions import Question, load_questions
 from dialwatch.demo.turn import EMBEDDER, Outcome, Person, Turn, embeddings_call, new_ids
@@ -193,7 +193,7 @@ class _CoreSimulation:
         duration = timedelta(milliseconds=rng.randrange(1500, 6000))
         stream = outcome == "broken" or rng.random() < 0.8
         ids = new_ids(rng)
-        asked = Asked(started, duration, tuple(messages), stream, ids["response_id"])
+        asked = AskedQuestion(started, duration, tuple(messages), stream, ids["response_id"])
         return Turn(
             deployment=deployment,
             person=person,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from dialwatch.demo.assistant import Exchange
-from dialwatch.demo.completion import Completion, assembled, broken_off, compact_json, token_count
+from dialwatch.demo.completion import StreamedCompletion, assembled, broken_off, compact_json, token_count
 from dialwatch.demo.core_line import CallUsage, CoreCall
 from dialwatch.demo.rag_answer import prompt_parts, text_deltas
 
@@ -92,7 +92,7 @@ class Turn:
         parts = prompt_parts(self.exchange.question, self.exchange.read)
         messages = [{"role": "system", "content": prompt}, {"role": "user", "content": parts}]
         usage = self._model_usage()
-        completion = Completion(
+        completion = StreamedCompletion(
             response_id=f"chatcmpl-{rng.getrandbits(116):029x}",
             created=int(model_started.timestamp()),
             model="gpt-4o-2024-08-06",

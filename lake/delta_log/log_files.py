@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lake.delta_log.file_age import require_in_folder
-from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
+from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, TableSnapshot
 from lake.store.log_copy import (
     LAST_CHECKPOINT,
     LOG,
@@ -46,7 +46,7 @@ class LogFiles(Protocol):
         """How long after a look that found the last known commit in its place a reader need not look for it again."""
         ...
 
-    def open(self) -> Snapshot | None:
+    def open(self) -> TableSnapshot | None:
         """Give the state of the table as it is now; None where there is no table."""
         ...
 
@@ -54,7 +54,7 @@ class LogFiles(Protocol):
         """Give deltalake's table as it is now, to be read while the block lasts; None where there is no table."""
         ...
 
-    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+    def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint of a version, so that who opens the table reads few commits; `current` gives its state."""
         ...
 
@@ -90,7 +90,7 @@ class LocalLogFiles:
         self._durable = durable
         self._is_settled = False
 
-    def open(self) -> Snapshot | None:
+    def open(self) -> TableSnapshot | None:
         """Give the state of the table; see `LogFiles`."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
         return _opened(lambda: DeltaTable(self._uri), self.entry) if self._folder.is_dir() else None
@@ -100,7 +100,7 @@ class LocalLogFiles:
         """Give the table; see `LogFiles`."""
         yield _table(lambda: DeltaTable(self._uri))
 
-    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+    def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint; see `LogFiles`."""
         with current().delta() as delta:
             delta.create_checkpoint()
@@ -195,7 +195,7 @@ class StoreLogFiles:
         self._own: dict[str, bytes] = {}
         """Commits that were created here since the log was opened and the last checkpoint, by name."""
 
-    def open(self) -> Snapshot | None:
+    def open(self) -> TableSnapshot | None:
         """Give the state of the table; see `LogFiles`."""
         self._own.clear()
         if (opened := self._opened_by_another()) is not None:
@@ -207,7 +207,7 @@ class StoreLogFiles:
         self._missing_at = now if snapshot is None else None
         return snapshot
 
-    def _opened_by_another(self) -> Snapshot | None:
+    def _opened_by_another(self) -> TableSnapshot | None:
         """Give the state that another handle holds, if the table is still at its version; None otherwise."""
         held = _OPENED.get(self._folder)
         # No two commits are the same: where the last one is in its place, so are those before.
@@ -236,14 +236,14 @@ class StoreLogFiles:
         with copied_table(found) as delta:
             yield delta
 
-    def _open(self, version: int | None) -> Snapshot | None:
+    def _open(self, version: int | None) -> TableSnapshot | None:
         try:
             found = log_entries(self._read, version)
         except UnusualLogError:
             return _opened(self._by_deltalake, self._read)
         return None if found is None else self._remembered(CopiedSnapshot.of(found, self._entries, self._reopen))
 
-    def _reopen(self, version: int) -> Snapshot:
+    def _reopen(self, version: int) -> TableSnapshot:
         snapshot = self._open(version)
         if snapshot is None or snapshot.version != version:
             raise FileNotFoundError(f"the log {self._folder} has no version {version} to be opened any more")
@@ -260,7 +260,7 @@ class StoreLogFiles:
             raise FileNotFoundError(f"the log {self._folder} is gone")
         return found
 
-    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+    def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint; see `LogFiles`. Old entries are left to the upkeep."""
         try:
             found = log_entries(self._read_or_own, version) or {}
@@ -313,7 +313,7 @@ class StoreLogFiles:
         """Do nothing: what a store has taken is durable; see `LogFiles`."""
 
 
-def _opened(open_table: Callable[[], DeltaTable], read: Read) -> Snapshot | None:
+def _opened(open_table: Callable[[], DeltaTable], read: Read) -> TableSnapshot | None:
     table = _table(open_table)
     return None if table is None else DeltaSnapshot(table, read)
 

@@ -27,7 +27,7 @@ from lake.delta_log.delta_log import DataFile, actions_of, added_of, new_rows, r
 from lake.delta_log.file_age import FilesGoneError
 from lake.delta_log.log_files import LogFiles
 from lake.delta_log.pending_commits import PendingCommit, PendingCommits, digest_of, paths_of
-from lake.delta_log.snapshots import Snapshot
+from lake.delta_log.snapshots import TableSnapshot
 from lake.delta_log.transactions import transactions_of
 from lake.delta_log.writing import NewFile
 from lake.store.store_errors import in_one_line
@@ -51,7 +51,9 @@ _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "checkConstraints", "c
 class LogTail:
     """The log of one table, from a version on that deltalake has read. Not safe for use by several threads at once."""
 
-    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str, pending: PendingCommits | None = None) -> None:
+    def __init__(
+        self, files: LogFiles, snapshot: TableSnapshot, uri: str, pending: PendingCommits | None = None
+    ) -> None:
         """`uri` names the table in errors; `pending` keeps the commits of this process whose fate is not known."""
         self._files = files
         self._pending = pending or PendingCommits()
@@ -113,7 +115,7 @@ class LogTail:
                 return False
         return True
 
-    def current(self) -> Snapshot:
+    def current(self) -> TableSnapshot:
         """Give the state at the version that was read last."""
         if self._snapshot.version != self.version:
             self._snapshot = self._snapshot.at(self.version)

@@ -21,7 +21,7 @@ _FEW_COMMITS = 4
 """Of a log that is this short all are read at once."""
 
 
-class Snapshot(Protocol):
+class TableSnapshot(Protocol):
     """State of a table at one version."""
 
     @property
@@ -57,7 +57,7 @@ class Snapshot(Protocol):
         """Give the files that the rows are in, the oldest first."""
         ...
 
-    def at(self, version: int) -> Snapshot:
+    def at(self, version: int) -> TableSnapshot:
         """Give the state at a later version."""
         ...
 
@@ -79,30 +79,30 @@ class DeltaSnapshot:
 
     @property
     def version(self) -> int:
-        """The version; see `Snapshot`."""
+        """The version; see `TableSnapshot`."""
         return int(self._delta.version())
 
     @property
     def table_id(self) -> str:
-        """The id; see `Snapshot`."""
+        """The id; see `TableSnapshot`."""
         return _id_of(self._delta)
 
     @property
     def columns(self) -> frozenset[str]:
-        """Names of the columns; see `Snapshot`."""
+        """Names of the columns; see `TableSnapshot`."""
         return _columns_of(self._delta)
 
     @property
     def writer_protocol(self) -> tuple[int, frozenset[str]]:
-        """Version and features; see `Snapshot`."""
+        """Version and features; see `TableSnapshot`."""
         return _protocol_of(self._delta)
 
     @property
     def last_commit(self) -> None:
-        """None: deltalake has read it; see `Snapshot`."""
+        """None: deltalake has read it; see `TableSnapshot`."""
 
     def transaction(self, app_id: str) -> int | None:
-        """Give a transaction's version; see `Snapshot`."""
+        """Give a transaction's version; see `TableSnapshot`."""
         if self._asked == (_MOST_ASKED if self.version > _FEW_COMMITS else 0):
             self._transactions = transactions_at(self._read, self.version)
         self._asked += 1
@@ -112,11 +112,11 @@ class DeltaSnapshot:
         return found
 
     def live_files(self) -> list[DataFile]:
-        """Give the files; see `Snapshot`."""
+        """Give the files; see `TableSnapshot`."""
         return live_files(self._delta)
 
     def at(self, version: int) -> DeltaSnapshot:
-        """Read on; see `Snapshot`."""
+        """Read on; see `TableSnapshot`."""
         if self.version < version:
             self._delta.update_incremental()
             self._asked, self._transactions = 0, None
@@ -124,7 +124,7 @@ class DeltaSnapshot:
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
-        """Give the table; see `Snapshot`."""
+        """Give the table; see `TableSnapshot`."""
         yield self._delta
 
 
@@ -147,10 +147,12 @@ class CopiedSnapshot:
     files: pa.Table
     transactions: pa.Table
     entries: Callable[[int], Entries]
-    reopen: Callable[[int], Snapshot]
+    reopen: Callable[[int], TableSnapshot]
 
     @classmethod
-    def of(cls, found: Entries, entries: Callable[[int], Entries], reopen: Callable[[int], Snapshot]) -> CopiedSnapshot:
+    def of(
+        cls, found: Entries, entries: Callable[[int], Entries], reopen: Callable[[int], TableSnapshot]
+    ) -> CopiedSnapshot:
         """Read the state from the files of a log, by name."""
         with copied_table(found) as delta:
             files = live_files(delta)
@@ -170,21 +172,21 @@ class CopiedSnapshot:
         return cls(*known, table, transactions, entries, reopen)
 
     def transaction(self, app_id: str) -> int | None:
-        """Give a transaction's version; see `Snapshot`."""
+        """Give a transaction's version; see `TableSnapshot`."""
         place = pc.index(self.transactions["appId"], app_id).as_py()
         return None if place < 0 else int(self.transactions["version"][place].as_py())
 
     def live_files(self) -> list[DataFile]:
-        """Give the files; see `Snapshot`."""
+        """Give the files; see `TableSnapshot`."""
         return [DataFile(*row) for row in zip(*(column.to_pylist() for column in self.files.columns), strict=True)]
 
-    def at(self, version: int) -> Snapshot:
-        """Read the log again; see `Snapshot`."""
+    def at(self, version: int) -> TableSnapshot:
+        """Read the log again; see `TableSnapshot`."""
         return self if version == self.version else self.reopen(version)
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
-        """Give the table of a copied log; see `Snapshot`."""
+        """Give the table of a copied log; see `TableSnapshot`."""
         with copied_table(self.entries(self.version)) as delta:
             yield delta
 

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from lake.queries.recent_children import INDEX_COLUMNS, IS_CHILD, RecentChildren
 from lake.spec.schemas import PARSED_LOGS
 from lake.store.store_errors import TableError
-from lake.tables.day_reading import DayReader, Period, within
+from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
 
@@ -101,7 +101,7 @@ class CallTablesOfDays:
 
     opened_at = None
 
-    def __init__(self, logs: Mapping[str | None, DayReader], period: Period) -> None:
+    def __init__(self, logs: Mapping[str | None, DayReader], period: RequestPeriod) -> None:
         self._logs = logs
         self._period = period
 

@@ -17,7 +17,7 @@ from lake.queries.answer_rows import IS_ENTRY
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS, SCORES
-from lake.tables.day_reading import DayReader, Period, map_at_once, within
+from lake.tables.day_reading import DayReader, RequestPeriod, map_at_once, within
 from lake.tables.lake import Lake
 
 _FOUND = ("event_id", "requested_at", "ingested_at", "chat_id")
@@ -51,7 +51,7 @@ def callers(
 ) -> dict[str | None, frozenset[str]]:
     """Give for each of these deployments the other ones that called it within a period, where there are any."""
     where = ds.field("parent_deployment").is_valid() & within("requested_at", since, until)
-    period = Period(since, until)
+    period = RequestPeriod(since, until)
 
     def of_one(name: str | None) -> frozenset[str]:
         reader = DayReader(lake.table(PARSED_LOGS, name), since.astimezone(UTC).date(), until.astimezone(UTC).date())
@@ -77,15 +77,15 @@ def sampled_answers(
     called = {name: DayReader(lake.table(PARSED_LOGS, name), first, last + _DAY) for name in callees}
     where = IS_ENTRY & within("requested_at", since, until)
     for day in sorted(logs.days()):
-        found = each_once(logs.read(_FOUND, where, [day], Period(since, until)))
+        found = each_once(logs.read(_FOUND, where, [day], RequestPeriod(since, until)))
         ids = _sampled(found, most)
         if not ids:
             continue
         asked = pc.min_max(found["requested_at"]).as_py()
-        period = Period(asked["min"], asked["max"])
+        period = RequestPeriod(asked["min"], asked["max"])
         rows = each_once(logs.read_rows(["event_id"], ids, _ENTRY, [day], period)).sort_by("requested_at").to_pylist()
         traces = {row["trace_id"] for row in rows if row["trace_id"]}
-        calls = _calls(called, traces, Period(asked["min"], asked["max"] + LONGEST_CALL))
+        calls = _calls(called, traces, RequestPeriod(asked["min"], asked["max"] + LONGEST_CALL))
         scored = scores.read_rows(["event_id"], ids, ("event_id", "segment"), [day], period)
         segments = dict(zip(scored["event_id"].to_pylist(), scored["segment"].to_pylist(), strict=True))
         for row in rows:
@@ -102,7 +102,7 @@ def request_of_answer(lake: Lake, deployment: str, day: date, event_id: str, cal
     if not rows[0]["trace_id"]:
         return None
     called = DayReader(lake.table(PARSED_LOGS, callee), day, day + _DAY)
-    period = Period(asked, asked + LONGEST_CALL)
+    period = RequestPeriod(asked, asked + LONGEST_CALL)
     calls = each_once(called.read_rows(["trace_id"], [rows[0]["trace_id"]], _REQUEST, period=period)).to_pylist()
     last = max(calls, key=lambda one: (one["requested_at"], one["event_id"]), default=None)
     return None if last is None else last["request_body"]
@@ -124,7 +124,7 @@ def _sampled(rows: pa.Table, most: int) -> list[str]:
 
 
 def _calls(
-    called: dict[str | None, DayReader], traces: set[str], period: Period
+    called: dict[str | None, DayReader], traces: set[str], period: RequestPeriod
 ) -> dict[str | None, list[dict[str, Any]]]:
     found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     if not traces:

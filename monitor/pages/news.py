@@ -63,7 +63,7 @@ class WorseDeployment:
 
 
 @dataclass(frozen=True)
-class News:
+class MetricNews:
     """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
     worse: tuple[WorseDeployment, ...]
@@ -74,11 +74,11 @@ class News:
     stopped: int
 
 
-def news_of(snapshot: Snapshot) -> News:
+def news_of(snapshot: Snapshot) -> MetricNews:
     """Give what got worse in the deployments of a snapshot."""
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (-item[1].requests.total, item[0]))
     readings = [reading for _, state in ordered for reading in state.readings.values()]
-    return News(
+    return MetricNews(
         worse=tuple(one for name, state in ordered for one in worse_deployments(name, state)),
         passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
         watching=sum(reading.status is Status.WATCHING for reading in readings),

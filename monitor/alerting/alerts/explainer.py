@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.causes import AroundOnset, CallersOfDays, Onset, around_onset
+from monitor.detect.causes import AroundOnset, CallersOfDays, OnsetInterval, around_onset
 from monitor.detect.regression import Transition
 
 MOST_AT_ONCE = 5
@@ -55,5 +55,7 @@ class Explainer:
             return None
         self._looked.add(name)
         self._left -= 1
-        onset = Onset(reading.since, reading.since_earliest or reading.since, reading.since_latest or reading.since)
+        onset = OnsetInterval(
+            reading.since, reading.since_earliest or reading.since, reading.since_latest or reading.since
+        )
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments))

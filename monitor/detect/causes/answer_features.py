@@ -14,7 +14,7 @@ import msgspec
 from lake.queries.sampled_answers import SampledAnswer
 from lake.spec.vocabulary import has_known_contexts
 from monitor.detect.causes.features import Feature
-from monitor.detect.causes.logged_answer import FeatureKey, LoggedAnswer, Value
+from monitor.detect.causes.logged_answer import AnswerFeatures, FeatureKey, Value
 
 _MOST_CALLS = 50
 _LONGEST_BODY = 1_000_000
@@ -64,11 +64,11 @@ class _Request(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Request)
 
 
-def logged_answer(answer: SampledAnswer, deployment: str) -> LoggedAnswer:
+def logged_answer(answer: SampledAnswer, deployment: str) -> AnswerFeatures:
     """Give the features of an answer of a deployment."""
     row = answer.row
     values = {key: value for key, value in _values(answer, deployment) if value is not None}
-    return LoggedAnswer(row["requested_at"], row["chat_id"] or row["event_id"], row["event_id"], values)
+    return AnswerFeatures(row["requested_at"], row["chat_id"] or row["event_id"], row["event_id"], values)
 
 
 def system_prompt(request_body: str | None) -> str | None:

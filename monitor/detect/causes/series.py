@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.detect.causes.features import Kind
+from monitor.detect.causes.features import FeatureKind
 from monitor.detect.causes.logged_answer import Value
 
 MOST_VALUES = 6
@@ -41,7 +41,7 @@ class Series:
 
 def series_of(
     values: Sequence[Value],
-    kind: Kind,
+    kind: FeatureKind,
     days: NDArray[np.int64],
     is_after: NDArray[np.bool_],
     windows: NDArray[np.int64],
@@ -51,15 +51,15 @@ def series_of(
     `days` number the days of the answers, counted back from the onset, and `windows` the same hours of these days, -1
     for other hours; 0 is after the onset.
     """
-    if kind is Kind.NUMBER:
+    if kind is FeatureKind.NUMBER:
         return [Series(_ranks(np.array(values, np.float64)))]
     # A text has been made a category before.
     parts = [value if isinstance(value, tuple) else (str(value),) for value in values]
     if all(part == parts[0] for part in parts):
         return []
-    is_share = kind is not Kind.MEMBERS
+    is_share = kind is not FeatureKind.MEMBERS
     found = [*_of_values(parts, days, is_after, is_share), *_of_new(parts, days, is_share)]
-    return [*found, *_of_gone(parts, windows, is_after)] if kind is Kind.SET else found
+    return [*found, *_of_gone(parts, windows, is_after)] if kind is FeatureKind.SET else found
 
 
 def _ranks(numbers: Floats) -> Floats:

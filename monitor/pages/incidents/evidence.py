@@ -20,7 +20,7 @@ from monitor.detect.regression import Scale
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.charts import Distribution, Histogram, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.finding import FoundIncident
 
 WORST, CANDIDATES = 10, 2_000
 """Answers that are shown, and earlier ones among which a like question is looked for: those with the best scores."""
@@ -67,7 +67,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class OnsetEvidence:
     """What the lake has of a metric around the onset of its drop."""
 
     metric: str
@@ -80,7 +80,7 @@ class Evidence:
     """Good earlier answers whose questions were compared."""
 
 
-def read_evidence(lake: Lake, alert: AlertView, found: Found, *, with_texts: bool) -> Evidence | None:
+def read_evidence(lake: Lake, alert: AlertView, found: FoundIncident, *, with_texts: bool) -> OnsetEvidence | None:
     """Read it; None for a floor, and for people's ratings, which are no scores of answers."""
     onset, stats = alert.onset, found.state.watched.get(alert.metric)
     if alert.fired.is_floor or onset is None or alert.metric == DISLIKES:
@@ -98,7 +98,7 @@ def read_evidence(lake: Lake, alert: AlertView, found: Found, *, with_texts: boo
     is_reversed = bool(alert.fired.details.lower_is_better)
     worst = _first(after, WORST, lowest=not is_reversed)
     good = _good(before, alert.fired.reference_mean, is_reversed=is_reversed)
-    return Evidence(
+    return OnsetEvidence(
         metric=alert.metric,
         before=_sample(before),
         after=_sample(after),
