@@ -251,7 +251,7 @@ def is_stale(rows: TableRows, now: datetime) -> bool:
 
 
 def rows_left(rows: TableRows, files: BufferedFiles, done: Mapping[str, int], now: datetime) -> BufferedFiles:
-    """Give files with those rows of `files`, all of `rows`, that are neither dropped nor in the table.
+    """Return files with those rows of `files`, all of `rows`, that are neither dropped nor in the table.
 
     `done` has the offsets that the table has reached, by `app_id`.
     """

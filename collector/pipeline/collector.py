@@ -166,7 +166,7 @@ class Collector:
             section.exhausted_size, section.content = size, content
 
     def seconds_until_due(self) -> float:
-        """Give the seconds until the open batch is old; 0 where it is."""
+        """Return the seconds until the open batch is old; 0 where it is."""
         with self._lock:
             return max(0.0, self._batch.opened_at + self._settings.flush_seconds - self._monotonic())
 

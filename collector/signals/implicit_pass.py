@@ -107,7 +107,7 @@ class ImplicitSignals:
         return self._tables[deployment]
 
     def _signals_of(self, deployment: str, logs: Table, signals: Table, new: pa.Table) -> list[dict[str, Any]]:
-        """Give the signals that the new rows, as an earlier or a later request, are part of; a day at a time."""
+        """Return the signals that the new rows, as an earlier or a later request, are part of; a day at a time."""
         by_day: dict[date, list[dict[str, Any]]] = defaultdict(list)
         for row in new.to_pylist():
             if row["history_hash"] is not None:

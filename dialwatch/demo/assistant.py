@@ -51,7 +51,7 @@ class InProcessClient:
         self._loop.close()
 
     def post(self, path: str, body: Mapping[str, Any]) -> str:
-        """Send a body as JSON and give the whole answer; raises httpx.HTTPStatusError where it is refused."""
+        """Send a body as JSON and return the whole answer; raises httpx.HTTPStatusError where it is refused."""
         response = asyncio.run_coroutine_threadsafe(self._client.post(path, json=body), self._loop).result()
         response.raise_for_status()
         return response.text
@@ -132,7 +132,7 @@ class Applications:
         return Exchange(question, answer, right, sent, body, _passages_read(message))
 
     def _clock(self) -> float:
-        """Give the simulated time; each look at it takes a while."""
+        """Return the simulated time; each look at it takes a while."""
         now, self._seconds = self._seconds, self._seconds + self._step
         return now
 
@@ -148,7 +148,7 @@ class Visitors:
         self._liked: list[tuple[datetime, str]] = []
 
     def question(self, moment: datetime, *, first: bool) -> str:
-        """Give the next question of a conversation, of which it is the first or not."""
+        """Return the next question of a conversation, of which it is the first or not."""
         known = [text for liked_at, text in self._liked if liked_at <= moment - timedelta(minutes=10)]
         if first and known and self._rng.random() < ASKED_AGAIN_SHARE:
             return self._rng.choice(known)

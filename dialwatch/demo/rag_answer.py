@@ -24,7 +24,7 @@ def text_deltas(text: str) -> Iterator[Delta]:
 
 
 def prompt_parts(question: str, retrieved: Sequence[RetrievedPassage]) -> list[dict[str, str]]:
-    """Give the parts of the user message that DIAL RAG sends to its model: the question and the passages."""
+    """Return the parts of the user message that DIAL RAG sends to its model: the question and the passages."""
     texts = [question, "<context>"]
     for number, passage in enumerate(retrieved, start=1):
         source, _, page = passage.reference.partition("#page=")

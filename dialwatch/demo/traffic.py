@@ -78,7 +78,7 @@ class Plan:
 def make_traffic(
     seed: int, start: datetime, end: datetime, drop_at: datetime, answers: int = 1600
 ) -> Iterator[TrafficLine]:
-    """Give about `answers` answers between `start` and `end` with all lines around them, by time of arrival.
+    """Yield about `answers` answers between `start` and `end` with all lines around them, by time of arrival.
 
     Conversations of one to three turns are spread evenly over the time and over DEPLOYMENTS, and each question is
     asked of a RAG application; from `drop_at` on the retrieval of DEGRADED_DEPLOYMENT is broken. Core is updated
@@ -269,7 +269,7 @@ def _person(number: int) -> Person:
 
 
 def document_urls() -> dict[str, list[str]]:
-    """Give the documents of each deployment."""
+    """Return the documents of each deployment."""
     return {deployment: [f"files/{_BUCKET}/{name}" for name in names] for deployment, names in _DOCUMENTS.items()}
 
 

@@ -116,7 +116,7 @@ class LogTail:
         return True
 
     def current(self) -> TableSnapshot:
-        """Give the state at the version that was read last."""
+        """Return the state at the version that was read last."""
         if self._snapshot.version != self.version:
             self._snapshot = self._snapshot.at(self.version)
         return self._snapshot
@@ -136,13 +136,13 @@ class LogTail:
             )
 
     def live_files(self) -> list[DataFile]:
-        """Give the files that the table's rows are in at the version that was read last, the oldest first."""
+        """Return the files that the table's rows are in at the version that was read last, the oldest first."""
         if self._live is None:
             self._live = {file.path: file for file in self.current().live_files()}
         return list(self._live.values())
 
     def transaction(self, app_id: str) -> int | None:
-        """Give the version that the last commit with this `app_id` carried."""
+        """Return the version that the last commit with this `app_id` carried."""
         if app_id not in self._transactions:
             # Not known from the commits since the snapshot, so that of the snapshot is the last one.
             self._transactions[app_id] = self._snapshot.transaction(app_id)
@@ -163,7 +163,7 @@ class LogTail:
             raise ValueError(f"{self._uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def added_since(self, version: int) -> list[DataFile] | None:
-        """Give the files with the new rows of the commits after `version`, oldest first; None where one is unknown."""
+        """Return the files with the new rows of commits after `version`, oldest first; None where one is unknown."""
         wanted = range(version + 1, self.version + 1)
         if any(number not in self._added for number in wanted):
             return None

@@ -50,19 +50,19 @@ class TableSnapshot(Protocol):
         ...
 
     def transaction(self, app_id: str) -> int | None:
-        """Give the version that the last commit with this `app_id` carried."""
+        """Return the version that the last commit with this `app_id` carried."""
         ...
 
     def live_files(self) -> list[DataFile]:
-        """Give the files that the rows are in, the oldest first."""
+        """Return the files that the rows are in, the oldest first."""
         ...
 
     def at(self, version: int) -> TableSnapshot:
-        """Give the state at a later version."""
+        """Return the state at a later version."""
         ...
 
     def delta(self) -> AbstractContextManager[DeltaTable]:
-        """Give deltalake's table, to be read while the block lasts; it may be one of a copied log, without rows."""
+        """Return deltalake's table, to be read while the block lasts; it may be one of a copied log, without rows."""
         ...
 
 
@@ -79,30 +79,30 @@ class DeltaSnapshot:
 
     @property
     def version(self) -> int:
-        """The version; see `TableSnapshot`."""
+        """The version that deltalake has read."""
         return int(self._delta.version())
 
     @property
     def table_id(self) -> str:
-        """The id; see `TableSnapshot`."""
+        """The id of the table's metadata."""
         return _id_of(self._delta)
 
     @property
     def columns(self) -> frozenset[str]:
-        """Names of the columns; see `TableSnapshot`."""
+        """Names of the columns of its schema."""
         return _columns_of(self._delta)
 
     @property
     def writer_protocol(self) -> tuple[int, frozenset[str]]:
-        """Version and features; see `TableSnapshot`."""
+        """Version of the Delta writer protocol, and its features."""
         return _protocol_of(self._delta)
 
     @property
     def last_commit(self) -> None:
-        """None: deltalake has read it; see `TableSnapshot`."""
+        """None: deltalake has read it, and keeps it."""
 
     def transaction(self, app_id: str) -> int | None:
-        """Give a transaction's version; see `TableSnapshot`."""
+        """Return the version of a transaction; all are read at once where many are asked for."""
         if self._asked == (_MOST_ASKED if self.version > _FEW_COMMITS else 0):
             self._transactions = transactions_at(self._read, self.version)
         self._asked += 1
@@ -112,11 +112,11 @@ class DeltaSnapshot:
         return found
 
     def live_files(self) -> list[DataFile]:
-        """Give the files; see `TableSnapshot`."""
+        """Return the files that deltalake knows, the oldest first."""
         return live_files(self._delta)
 
     def at(self, version: int) -> DeltaSnapshot:
-        """Read on; see `TableSnapshot`."""
+        """Have deltalake read on to the newest version; returns this state."""
         if self.version < version:
             self._delta.update_incremental()
             self._asked, self._transactions = 0, None
@@ -124,7 +124,7 @@ class DeltaSnapshot:
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
-        """Give the table; see `TableSnapshot`."""
+        """Yield deltalake's table."""
         yield self._delta
 
 
@@ -172,21 +172,21 @@ class CopiedSnapshot:
         return cls(*known, table, transactions, entries, reopen)
 
     def transaction(self, app_id: str) -> int | None:
-        """Give a transaction's version; see `TableSnapshot`."""
+        """Return the version of a transaction, as the copied log has it."""
         place = pc.index(self.transactions["appId"], app_id).as_py()
         return None if place < 0 else int(self.transactions["version"][place].as_py())
 
     def live_files(self) -> list[DataFile]:
-        """Give the files; see `TableSnapshot`."""
+        """Return the files of the copied log, the oldest first."""
         return [DataFile(*row) for row in zip(*(column.to_pylist() for column in self.files.columns), strict=True)]
 
     def at(self, version: int) -> TableSnapshot:
-        """Read the log again; see `TableSnapshot`."""
+        """Return the state at another version, for which the log is read again."""
         return self if version == self.version else self.reopen(version)
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
-        """Give the table of a copied log; see `TableSnapshot`."""
+        """Yield deltalake's table of the copied log, without rows."""
         with copied_table(self.entries(self.version)) as delta:
             yield delta
 

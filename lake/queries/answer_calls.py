@@ -94,7 +94,7 @@ def answer_calls(shown: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> li
 
 
 def _tree(root: int, made_by: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Give the number and depth of the root and of each call below it, children in the order of their numbers."""
+    """Yield the number and depth of the root and of each call below it, children in the order of their numbers."""
     children: dict[int, list[int]] = defaultdict(list)
     for child in sorted(made_by):
         children[made_by[child]].append(child)
@@ -108,7 +108,7 @@ def _tree(root: int, made_by: Mapping[int, int]) -> Iterator[tuple[int, int]]:
 
 
 def _callers(rows: Sequence[dict[str, Any]]) -> dict[int, int]:
-    """Give the number of the call that made each, of those where the log says it or only one can have."""
+    """Return the number of the call that made each, of those where the log says it or only one can have."""
     by_span = {row["span_id"]: number for number, row in reversed(list(enumerate(rows))) if row["span_id"]}
     found = {}
     behind: dict[str, list[int]] = defaultdict(list)

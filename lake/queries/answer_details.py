@@ -203,7 +203,7 @@ def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[Answ
 
 
 def _around(row: Mapping[str, Any]) -> RequestPeriod:
-    """Give the period of the calls of the row's trace, and of those that may have made them, with a margin."""
+    """Return the period of the calls of the row's trace, and of those that may have made them, with a margin."""
     return RequestPeriod(row["requested_at"] - 3 * LONGEST_CALL, row["requested_at"] + 3 * LONGEST_CALL)
 
 
@@ -231,7 +231,7 @@ def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
 
 
 def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]:
-    """Give the event id of the answer where its latest score says that it refuses."""
+    """Return the event id of the answer where its latest score says that it refuses."""
     latest = (one.value or 0.0 for one in scores if one.metric == REFUSAL and one.is_latest)
     return {row["event_id"]} if any(value > 0 for value in latest) else set()
 

@@ -152,7 +152,7 @@ class _Search:
         self._known: pa.Table | None = None
 
     def page(self) -> AnswerPage:
-        """Give the page that the filter names."""
+        """Return the page that the filter names."""
         parts = [self._matching(day) for day in self._logs.days()]
         found = pa.concat_tables([_FOUND.empty_table(), *parts])
         order = "ascending" if self._wanted.ascending else "descending"
@@ -164,7 +164,7 @@ class _Search:
         )
 
     def _matching(self, day: date) -> pa.Table:
-        """Give the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
+        """Return the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
         wanted = self._wanted
         columns = dict.fromkeys((*_SEARCHED, *(("question", "answer") if wanted.words else ()), *self._of_failure()))
         rows = each_once(self._logs.read(list(columns), self._where(), [day], self._period))

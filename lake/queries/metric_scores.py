@@ -28,7 +28,7 @@ _INSTANT = timedelta(microseconds=1)
 def metric_scores(
     lake: Lake, deployment: str | None, metric: str, version: str, since: datetime, until: datetime, enough: int
 ) -> pa.Table:
-    """Give the finite values of a metric's version for answers from `since` on and before `until`, one an answer.
+    """Return the finite values of a metric's version for answers from `since` on and before `until`, one an answer.
 
     Days are read whole, the latest first, until there are `enough`. The rows have the answer's address, `response_id`,
     `requested_at` and `value`.
@@ -52,7 +52,7 @@ def metric_scores(
 def texts_of_answers(
     lake: Lake, deployment: str | None, answers: pa.Table, columns: Sequence[str], characters: int
 ) -> dict[str, dict[str, Any]]:
-    """Give by `event_id` these text columns of answers (rows of `metric_scores`), each cut to so many characters.
+    """Return by `event_id` these text columns of answers (rows of `metric_scores`), each cut to so many characters.
 
     An answer that has been erased since it was scored is absent.
     """

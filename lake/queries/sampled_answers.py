@@ -49,7 +49,7 @@ class SampledAnswer:
 def callers(
     lake: Lake, deployments: Sequence[str | None], since: datetime, until: datetime
 ) -> dict[str | None, frozenset[str]]:
-    """Give for each of these deployments the other ones that called it within a period, where there are any."""
+    """Return for each of these deployments the other ones that called it within a period, where there are any."""
     where = ds.field("parent_deployment").is_valid() & within("requested_at", since, until)
     period = RequestPeriod(since, until)
 
@@ -65,7 +65,7 @@ def callers(
 def sampled_answers(
     lake: Lake, deployment: str, since: datetime, until: datetime, most: int, callees: Sequence[str | None]
 ) -> Iterator[SampledAnswer]:
-    """Give answers from `since` on and before `until`, of each UTC day at most `most`.
+    """Yield answers from `since` on and before `until`, of each UTC day at most `most`.
 
     Whole conversations are left out, by a hash of their ids: the same ones at each reading. Calls are looked for in the
     tables of `callees`, those of the answer's trace.
@@ -93,7 +93,7 @@ def sampled_answers(
 
 
 def request_of_answer(lake: Lake, deployment: str, day: date, event_id: str, callee: str) -> str | None:
-    """Give the logged request of an answer, or of the last call of its trace to `callee`, where that is another."""
+    """Return the logged request of an answer, or of the last call of its trace to `callee`, where that is another."""
     logs = DayReader(lake.table(PARSED_LOGS, deployment), day, day)
     rows = each_once(logs.read_rows(["event_id"], [event_id], _REQUEST, [day])).to_pylist()
     if not rows or callee == deployment:
@@ -109,7 +109,7 @@ def request_of_answer(lake: Lake, deployment: str, day: date, event_id: str, cal
 
 
 def _sampled(rows: pa.Table, most: int) -> list[str]:
-    """Give the ids of the answers of the conversations with the lowest hashes."""
+    """Return the ids of the answers of the conversations with the lowest hashes."""
     of_conversation: dict[str, list[str]] = defaultdict(list)
     for event_id, chat_id in zip(rows["event_id"].to_pylist(), rows["chat_id"].to_pylist(), strict=True):
         if event_id is None:

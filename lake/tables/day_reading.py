@@ -68,7 +68,7 @@ class DayReader:
         self._files: pa.Table | None = None
 
     def days(self) -> list[date]:
-        """Give the days that have rows, the latest first."""
+        """Return the days that have rows, the latest first."""
         return sorted(self._opened()["date"].unique().to_pylist(), reverse=True)
 
     def read(
@@ -149,7 +149,7 @@ class DayReader:
 
 
 def _files_between(delta: DeltaTable | None, first: date, last: date) -> pa.Table:
-    """Give the files of these days, the oldest first, with the first and last `requested_at` where that is known."""
+    """Return the files of these days, the oldest first, with the first and last `requested_at` where that is known."""
     schema = pa.schema([("path", pa.string()), ("date", pa.date32()), ("size", pa.int64()), ("since", TIMESTAMP),
                         ("until", TIMESTAMP), ("written", pa.int64())])  # fmt: skip
     if delta is None:

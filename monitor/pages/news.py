@@ -75,7 +75,7 @@ class MetricNews:
 
 
 def news_of(snapshot: Snapshot) -> MetricNews:
-    """Give what got worse in the deployments of a snapshot."""
+    """Return what got worse in the deployments of a snapshot."""
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (-item[1].requests.total, item[0]))
     readings = [reading for _, state in ordered for reading in state.readings.values()]
     return MetricNews(
@@ -90,7 +90,7 @@ def news_of(snapshot: Snapshot) -> MetricNews:
 
 
 def open_incident(state: DeploymentState) -> Incident | None:
-    """Give the incident of a deployment that is open."""
+    """Return the incident of a deployment that is open."""
     return next((one for one in state.incidents if one.ended_at is None), None)
 
 
@@ -101,7 +101,7 @@ def sentence_of(incident: Incident) -> str:
 
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
-    """Give the deployment with its regressions that have not ended; nothing where there are none."""
+    """Yield the deployment with its regressions that have not ended; nothing where there are none."""
     regressed = tuple(
         ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
         for metric, reading in state.readings.items()

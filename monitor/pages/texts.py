@@ -26,12 +26,12 @@ class TextMark:
 
 
 def shown(text: object, most: int = MOST_CHARACTERS) -> Markup:
-    """Give a text as HTML that is shown as it is: no tag, no turn of direction, no unseen character."""
+    """Return a text as HTML that is shown as it is: no tag, no turn of direction, no unseen character."""
     return marked(str(text), (), most)
 
 
 def marked(text: str, marks: Iterable[TextMark], most: int = MOST_CHARACTERS) -> Markup:
-    """Give a text as HTML with `<mark>` around the places; where places overlap, the first mark of them is used."""
+    """Return a text as HTML with `<mark>` around the places; where places overlap, the first mark of them is used."""
     cut, parts = text[:most], []
     for piece, mark in _pieces(cut, marks):
         html = _written(piece)

@@ -81,7 +81,7 @@ class Deliveries:
         self._held += size
 
     async def store(self, name: str, items: list[DeliveredItem], held: Held) -> list[DeliveredItem]:
-        """Give the items when they are durable; a signal that the collector refused has a problem then.
+        """Return the items when they are durable; a signal that the collector refused has a problem then.
 
         Raises the error of the commit, or OverloadedError after the time.
         """

@@ -78,7 +78,7 @@ class SignalItem(BaseModel):
 def read_signals(
     body: bytes, now: datetime, limit: int = 64 << 20, stored_as: Callable[[str], str] = lambda word: word
 ) -> list[DeliveredItem]:
-    """Give the signals of a body that is a JSON array, one object, or an object a line; each read by itself.
+    """Return the signals of a body that is a JSON array, one object, or an object a line; each read by itself.
 
     An item that cannot be read has a `problem`. Raises ValueError where none of them can, and HTTPException 413 where
     what the body holds takes more than `limit` bytes. `stored_as` gives the word under which a signal is stored.
@@ -167,7 +167,7 @@ def _record(signal: SignalItem, sent: dict[str, Any], at: datetime, stored_as: C
 
 
 def _signal_id(signal: SignalItem, sent: dict[str, Any]) -> str:
-    """Give the id by which a repeat is known: the sender's own, else a hash of all that was sent; 32 hex digits."""
+    """Return the id by which a repeat is known: the sender's own, else a hash of all that was sent; 32 hex digits."""
     if signal.signal_id is not None and _ID.fullmatch(signal.signal_id):
         return signal.signal_id
     identity = sent if signal.signal_id is None else [signal.deployment, signal.signal_id]

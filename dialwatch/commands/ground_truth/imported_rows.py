@@ -50,7 +50,7 @@ class ImportOutcome:
 
 
 def take(rows: Iterable[FileRow], cases: Mapping[str, Case], about: Import) -> ImportOutcome:
-    """Give what rows make of the cases that the lake has, by their ids."""
+    """Return what rows make of the cases that the lake has, by their ids."""
     outcome = ImportOutcome()
     for row in rows:
         _take(row, cases, about, outcome)
@@ -92,7 +92,7 @@ def _take_case(row: FileRow, case_id: str, case: Case | None, about: Import, out
 
 
 def _id_of(values: Values, said: str, cases: Mapping[str, Case], deployment: str, outcome: ImportOutcome) -> str:
-    """Give the id that a row names, if the lake has it, else one of that name, its question and its documents.
+    """Return the id that a row names, if the lake has it, else one of that name, its question and its documents.
 
     A second row with the same ones gets one of all that it says.
     """
@@ -137,7 +137,7 @@ def _wrong_values(values: Values) -> Iterator[str]:
 
 
 def _new_columns(values: Values) -> dict[str, Any]:
-    """Give content of a new case."""
+    """Return content of a new case."""
     columns: dict[str, Any] = {name: values.get(name) for name in (*TEXTS, *_BESIDE, "context_ids")}
     columns |= {name: values.get(name) or [] for name in LISTS}
     given = {"facts": values.get("facts"), "citations": values.get("citations")}
@@ -147,7 +147,7 @@ def _new_columns(values: Values) -> dict[str, Any]:
 
 
 def _changed_columns(case: Mapping[str, Any], values: Values) -> dict[str, Any]:
-    """Give the columns of a case that a row changes; what the row does not give stays as it is."""
+    """Return the columns of a case that a row changes; what the row does not give stays as it is."""
     content = {name: values[name] for name in CONTENT if values.get(name) is not None}
     if content.get("facts") == [fact for fact in case["facts"] or () if CITATION.is_usable(fact)]:
         # An export for aidial-rag-eval has no others.

@@ -78,7 +78,7 @@ class _Candidate:
 
 
 def changes_around(answers: Sequence[AnswerFeatures], onset: OnsetInterval, until: datetime) -> tuple[FoundChange, ...]:
-    """Give what changed near the onset, the most likely cause first, at most three; empty where nothing did.
+    """Return what changed near the onset, the most likely cause first, at most three; empty where nothing did.
 
     A feature is told where the hours after the onset differ from the same hours of the days before by more than days
     differ (Holm's correction over all features), and its own change point is near the onset. Ranked by closeness, size,
@@ -135,7 +135,7 @@ def _sample(answers: Sequence[AnswerFeatures], onset: OnsetInterval, until: date
 
 
 def _keys(sample: _Sample) -> list[FeatureKey]:
-    """Give the features that enough answers of both sides have."""
+    """Return the features that enough answers of both sides have."""
     counts: Mapping[bool, Counter[FeatureKey]] = defaultdict(Counter)
     for one, before, after in zip(sample.answers, sample.is_before, sample.is_after, strict=True):
         if before or after:
@@ -224,7 +224,7 @@ def _level(values: Sequence[Value | None], side: NDArray[np.bool_], *, is_mean: 
 
 
 def _superiority(before: Floats, after: Floats) -> float:
-    """Give how likely a number after is greater than one before, ties half."""
+    """Return how likely a number after is greater than one before, ties half."""
     ordered = np.sort(before)
     less, upto = np.searchsorted(ordered, after, "left"), np.searchsorted(ordered, after, "right")
     return float((less + upto).mean() / (2 * len(before)))
@@ -254,7 +254,7 @@ def _most_common(values: Sequence[Value | None], side: NDArray[np.bool_]) -> str
 
 
 def _newest(values: Sequence[Value | None], before: NDArray[np.bool_], after: NDArray[np.bool_]) -> str | None:
-    """Give the most frequent value after that is in no answer before."""
+    """Return the most frequent value after that is in no answer before."""
     sides = []
     for side in (before, after):
         parts = [values[place] for place in np.flatnonzero(side).tolist()]
@@ -309,7 +309,7 @@ class ChangePlace:
 
 
 def change_point(numbers: Floats, repeats: float) -> ChangePlace | None:
-    """Give the change point of numbers in their order in time; None where there are too few.
+    """Return the change point of numbers in their order in time; None where there are too few.
 
     `repeats` are the answers a conversation: answers of one conversation are not independent, so that the likelihood
     is divided by it.

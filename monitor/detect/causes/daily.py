@@ -39,7 +39,7 @@ class SettingChanges:
     found: tuple[SettingChange, ...] = ()
 
     def due(self, now: datetime) -> date | None:
-        """Give the day to look at; None for none. What follows a day for another day says what changed in it."""
+        """Return the day to look at; None for none. What follows a day for another day says what changed in it."""
         latest = now.astimezone(UTC).date() - 2 * _DAY
         day = latest if self.next_day is None else max(self.next_day, latest - _LONGEST_BACK * _DAY)
         return day if day <= latest else None
@@ -63,7 +63,7 @@ class DailyChanges:
         self._callers = CallersOfDays(lake)
 
     def read(self, deployment: str, day: date, deployments: Sequence[str | None]) -> list[SettingChange]:
-        """Give what changed in a day; `deployments` are all that there are."""
+        """Return what changed in a day; `deployments` are all that there are."""
         begin = datetime.combine(day, time(), UTC)
         onset = OnsetInterval(begin + _DAY / 2, begin, begin + _DAY)
         until = begin + 2 * _DAY

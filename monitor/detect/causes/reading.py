@@ -41,7 +41,7 @@ class CallersOfDays:
         self._known: OrderedDict[tuple[date, date, tuple[str | None, ...]], CalledBy] = OrderedDict()
 
     def around(self, onset: OnsetInterval, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
-        """Give who called each of these deployments in the days around an onset."""
+        """Return who called each of these deployments in the days around an onset."""
         first = (onset.earliest - _PROBED).astimezone(UTC).date()
         last = min(until, onset.latest + LONGEST_AFTER).astimezone(UTC).date()
         key = first, last, tuple(sorted(deployments, key=str))
@@ -83,7 +83,7 @@ def read_answers(
 def around_onset(
     lake: Lake, deployment: str, onset: OnsetInterval, until: datetime, called_by: CalledBy
 ) -> AroundOnset:
-    """Read the answers around an onset and give what changed; see `read_answers` and `changes_around`."""
+    """Read the answers around an onset and return what changed; see `read_answers` and `changes_around`."""
     answers = read_answers(lake, deployment, onset, until, called_by)
     return AroundOnset(len(answers), changes_around(answers, onset, until))
 
@@ -99,7 +99,7 @@ class TextDifference:
 
 
 def differences(lake: Lake, deployment: str, changes: Sequence[FoundChange]) -> list[TextDifference]:
-    """Give the differences of the texts among these changes; none of one whose answers have left the log."""
+    """Return the differences of the texts among these changes; none of one whose answers have left the log."""
     found = []
     for change in changes:
         if change.feature in (Feature.SYSTEM_PROMPT, Feature.TOOLS):

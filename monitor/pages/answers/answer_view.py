@@ -37,7 +37,7 @@ class AnswerView:
     claims: Sequence[Claims]
 
     def chunk(self, rank: int) -> AnswerContext | None:
-        """Give a context by its rank from 1."""
+        """Return a context by its rank from 1."""
         return next((context for context, _ in self.contexts if context.rank == rank), None)
 
 
@@ -55,7 +55,7 @@ def read_view(
 def view_of(
     details: AnswerDetails, case: ComparedCase | None, *, with_texts: bool = True, most: int = MOST_CHARACTERS
 ) -> AnswerView:
-    """Give the view of an answer that is compared with a case; `most` characters of each of its texts are shown."""
+    """Return the view of an answer that is compared with a case; `most` characters of each of its texts are shown."""
     unsupported, facts = findings.unsupported_in(details), findings.facts_in(details, case)
     text = details.row["answer"]
     return AnswerView(
@@ -98,7 +98,7 @@ def _read_case(lake: Lake, details: AnswerDetails) -> ComparedCase | None:
 
 
 def _compared_version(versions: Sequence[Mapping[str, Any]], score: AnswerScore) -> Mapping[str, Any] | None:
-    """Give the version of a case that a score was made by; of a score that names none the newest one of its time."""
+    """Return the version of a case that a score was made by; of a score that names none the newest one of its time."""
     if score.case_version is not None:
         return next((one for one in versions if (one["version"] or 1) == score.case_version), None)
     changed = ((one["updated_at"], one) for one in versions)
@@ -107,7 +107,7 @@ def _compared_version(versions: Sequence[Mapping[str, Any]], score: AnswerScore)
 
 
 def as_json_text(members: Mapping[str, Any]) -> str:
-    """Give members as indented JSON, to be read by people."""
+    """Return members as indented JSON, to be read by people."""
     try:
         return json.dumps(members, indent=2, ensure_ascii=False)
     except RecursionError:
@@ -127,7 +127,7 @@ class ShownMessage:
 
 
 def messages_before(request_body: str | None) -> list[ShownMessage]:
-    """Give the messages before the last one of the user, the oldest first; none where the request cannot be read."""
+    """Return the messages before the last one of the user, the oldest first; none where the request cannot be read."""
     try:
         body = json.loads(request_body or "null")
     except (ValueError, RecursionError):

@@ -86,18 +86,18 @@ class ComparedCase:
 
 
 def case_id_of(answer: AnswerDetails) -> str | None:
-    """Give the id of the case whose facts were looked for."""
+    """Return the id of the case whose facts were looked for."""
     score = scored_facts(answer)
     return _text((score.details or {}).get("case_id")) if score else None
 
 
 def scored_facts(answer: AnswerDetails) -> AnswerScore | None:
-    """Give the score that says where the facts stand; None where there is none."""
+    """Return the score that says where the facts stand; None where there is none."""
     return next((one for one in _latest(answer) if _has_facts(one)), None)
 
 
 def unsupported_in(answer: AnswerDetails) -> Unsupported | None:
-    """Give the words that stand in no context; None where no metric looked for them, or all are there.
+    """Return the words that stand in no context; None where no metric looked for them, or all are there.
 
     Citation marks are left out.
     """
@@ -130,7 +130,7 @@ def _parts(place: Span, citations: Sequence[Span], text: str) -> Iterator[Span]:
 
 
 def facts_in(answer: AnswerDetails, case: ComparedCase | None) -> Facts | None:
-    """Give the facts with their places."""
+    """Return the facts with their places."""
     score = scored_facts(answer)
     if score is None:
         return None
@@ -147,7 +147,7 @@ def facts_in(answer: AnswerDetails, case: ComparedCase | None) -> Facts | None:
 
 
 def claims_in(answer: AnswerDetails) -> list[Claims]:
-    """Give the claims that judges found; those that several metrics share once."""
+    """Return the claims that judges found; those that several metrics share once."""
     found: list[Claims] = []
     for score in _latest(answer):
         for judge, details in _by_judge(score):

@@ -115,7 +115,7 @@ def _period(since: date, until: date) -> str:
 
 
 def _marked_answers(pair: AnswerPair) -> tuple[Markup, Markup]:
-    """Give both answers as HTML, with the words marked that the other does not have."""
+    """Return both answers as HTML, with the words marked that the other does not have."""
     texts = pair.before.answer or "", pair.after.answer or ""
     old, new = (marked(text, [TextMark("different", places, _TITLE)])
                 for text, places in zip(texts, different_words(*texts), strict=True))  # fmt: skip

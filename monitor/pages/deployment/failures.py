@@ -34,7 +34,7 @@ class FailuresView:
 
 
 def failures_of(name: str, snapshot: Snapshot, period: PagePeriod) -> FailuresView:
-    """Give the failures of a deployment."""
+    """Return the failures of a deployment."""
     state = snapshot.deployments[name]
     kinds = [*_errors(state, period), *_refusals(state, period), *_unscored(state, period)]
     return FailuresView(tuple(kinds), draw(_chart(name, snapshot, period)))
@@ -69,7 +69,7 @@ def _unscored(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKin
 
 
 def _by_reason(found: Mapping[str, PeriodSums], period: PagePeriod) -> dict[str, int]:
-    """Give the numbers of the period, most first."""
+    """Return the numbers of the period, most first."""
     numbers = {
         reason: int(number)
         for reason, sums in found.items()

@@ -43,7 +43,7 @@ class Judges:
 
 
 def judges_of(state: DeploymentState, period: PagePeriod) -> Judges:
-    """Give what judges did and cost."""
+    """Return what judges did and cost."""
     answers = int((*state.requests.by_time.total(period.first, period.last), 0, 0)[1])
     metrics = [
         JudgedMetric(

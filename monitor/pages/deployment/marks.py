@@ -14,7 +14,7 @@ from monitor.service.snapshot import DeploymentState, Snapshot
 
 
 def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
-    """Give what happened to a metric in the period."""
+    """Return what happened to a metric in the period."""
     found = [
         *_alerts(snapshot.deployments[name], lambda change: not change.is_floor and change.key.metric == metric),
         *_releases(name, metric, snapshot),
@@ -25,7 +25,7 @@ def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> 
 
 
 def floor_marks_of(name: str, floor: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
-    """Give the alerts of a floor in the period."""
+    """Return the alerts of a floor in the period."""
     found = _alerts(snapshot.deployments[name], lambda change: change.is_floor and change.key.metric == floor)
     return tuple(mark for mark in found if mark.at >= period.begin)
 

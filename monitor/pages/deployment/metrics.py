@@ -83,7 +83,7 @@ class MetricView:
 
 
 def metrics_of(name: str, snapshot: Snapshot, period: PagePeriod) -> tuple[MetricView, ...]:
-    """Give all metrics of a deployment that have scores, problems first."""
+    """Return all metrics of a deployment that have scores, problems first."""
     found = [
         _view(name, metric, scores, snapshot, period, f"metric-{number}")
         for number, (metric, scores) in enumerate(snapshot.deployments[name].watched.items(), 1)
@@ -152,7 +152,7 @@ def _point(mean: Mean | None, bounds: tuple[float, float] | None) -> Point:
 
 
 def _onset(reading: Reading | None, period: PagePeriod) -> ChartOnset | None:
-    """Give where a drop began, unless that was before the period."""
+    """Return where a drop began, unless that was before the period."""
     if reading is None or reading.status is not Status.REGRESSED:
         return None
     earliest, latest = reading.since_earliest or reading.since, reading.since_latest or reading.since

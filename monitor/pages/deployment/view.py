@@ -37,12 +37,12 @@ class DeploymentQuery:
     days: Days = Days.WEEK
 
     def address(self, path: str = "/deployment") -> str:
-        """Give the address that says this; the usual period is not in it."""
+        """Return the address that says this; the usual period is not in it."""
         days = {} if self.days is Days.WEEK else {"days": str(self.days.value)}
         return f"{path}?{urlencode({'name': self.name} | days, safe='/', errors='replace')}"
 
     def over(self, days: Days) -> str:
-        """Give the address of another period."""
+        """Return the address of another period."""
         return replace(self, days=days).address()
 
 

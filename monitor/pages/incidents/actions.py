@@ -59,7 +59,7 @@ class Actions:
             self._note(reader, AuditAction.ACKNOWLEDGE, found, "")
 
     def silence(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
-        """Add a silence and give its id; where there is such a one already, that one's."""
+        """Add a silence and return its id; where there is such a one already, that one's."""
         if fields.get("hours") not in HOURS:
             raise HTTPException(_UNPROCESSABLE, f"A silence is as long as the form says: {', '.join(HOURS.values())}")
         until = (now + timedelta(hours=int(fields["hours"]))).replace(microsecond=0)
@@ -79,7 +79,7 @@ class Actions:
         return number
 
     def end_silence(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
-        """End a silence of the deployment and give its id; 403 for one that holds for others too."""
+        """End a silence of the deployment and return its id; 403 for one that holds for others too."""
         known = self.silence_of(found, fields.get("silence", ""))
         if known is None:
             raise HTTPException(_UNPROCESSABLE, "There is no such silence of this deployment")
@@ -98,7 +98,7 @@ class Actions:
         return number
 
     def release(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
-        """Mark a release and give its id; where there is such a mark already, that one's."""
+        """Mark a release and return its id; where there is such a mark already, that one's."""
         release = Release(found.name, _metric(fields, found), _moment(fields.get("at", "")), _comment(fields))
 
         def mark() -> tuple[int, bool]:
@@ -117,12 +117,12 @@ class Actions:
         return number
 
     def silence_of(self, found: FoundIncident, number: str) -> tuple[int, Silence] | None:
-        """Give a silence that holds back alerts of the deployment, by its id; None where none is found."""
+        """Return a silence that holds back alerts of the deployment, by its id; None where none is found."""
         known = self._found(number, lambda: read_silences(self._monitor.lake))
         return known if known and known[1].deployment in (None, found.name) else None
 
     def release_of(self, found: FoundIncident, number: str) -> tuple[int, Release] | None:
-        """Give a mark of the deployment by its id; None where none is found."""
+        """Return a mark of the deployment by its id; None where none is found."""
         known = self._found(number, lambda: read_releases(self._monitor.lake).valid)
         return known if known and known[1].deployment == found.name else None
 
@@ -156,7 +156,7 @@ def _is_same(one: Silence, other: Silence) -> bool:
 
 
 def _comment(fields: Mapping[str, str]) -> str:
-    """Give the comment on one line, without characters that a terminal takes as commands."""
+    """Return the comment on one line, without characters that a terminal takes as commands."""
     comment = visible(" ".join(fields.get("comment", "").split()))
     if len(comment) > MOST_CHARACTERS:
         raise HTTPException(_UNPROCESSABLE, f"A comment has at most {MOST_CHARACTERS:,} characters")

@@ -94,7 +94,7 @@ _LINKS = ("Look at: ", "Worst answers since then", "The worst of them: ")
 
 
 def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
-    """Give the alerts of an incident: those that still fire first, pages before warnings, regressions before floors."""
+    """Return the alerts of an incident: first those that fire, pages before warnings, regressions before floors."""
     views = []
     for newest in found.incident.alerts:
         is_over = newest.change == AlertEvent.RESOLVED

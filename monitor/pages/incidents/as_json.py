@@ -123,14 +123,14 @@ class IncidentData(IncidentRow):
 
 
 def list_data(incidents: Iterable[FoundIncident]) -> IncidentList:
-    """Give the rows of the list."""
+    """Return the rows of the list."""
     return IncidentList([_row(one) for one in incidents])
 
 
 def incident_data(
     view: IncidentView, earlier: Iterable[FoundIncident], others: Iterable[FoundIncident]
 ) -> IncidentData:
-    """Give the contents of the page of an incident."""
+    """Return the contents of the page of an incident."""
     read, snapshot, name = view.read, view.found.snapshot, view.found.name
     silenced = [one for one in snapshot.silenced if one.silence.deployment in (None, name)]
     return IncidentData(

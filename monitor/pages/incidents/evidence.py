@@ -110,13 +110,13 @@ def read_evidence(lake: Lake, alert: AlertView, found: FoundIncident, *, with_te
 
 
 def _first(rows: pa.Table, most: int, *, lowest: bool) -> pa.Table:
-    """Give the rows with the lowest or the highest values, of equal ones the latest."""
+    """Return the rows with the lowest or the highest values, of equal ones the latest."""
     keys = [("value", "ascending" if lowest else "descending"), ("requested_at", "descending")]
     return rows.take(pc.sort_indices(rows, sort_keys=keys)[:most])
 
 
 def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa.Table:
-    """Give the best rows of those that are no worse than the reference."""
+    """Return the best rows of those that are no worse than the reference."""
     if reference is not None:
         compare = pc.less_equal if is_reversed else pc.greater_equal
         before = before.filter(compare(before["value"], reference))
@@ -185,7 +185,7 @@ class Like:
 
 
 def most_alike(questions: Sequence[str | None], earlier: Sequence[str | None]) -> list[Like | None]:
-    """Give for each question the earlier one that is most like it, of equal ones the first; None where none is.
+    """Return for each question the earlier one that is most like it, of equal ones the first; None where none is.
 
     Likeness is the mean of rapidfuzz's ratios of the sets of words and of the sorted words: the first alone takes a
     question of one word to be like each that has the word.

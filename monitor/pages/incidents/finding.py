@@ -61,26 +61,26 @@ class FoundIncident:
 
 
 def incident_of(snapshot: Snapshot | None, incident_id: str) -> FoundIncident | None:
-    """Give the incident with an id; None where there is none, or its deployment is not in the snapshot."""
+    """Return the incident with an id; None where there is none, or its deployment is not in the snapshot."""
     return next((one for one in _every(snapshot) if one.incident.incident_id == incident_id), None)
 
 
 def listed_incidents(snapshot: Snapshot | None) -> Sequence[FoundIncident]:
-    """Give the open incidents, the newest first, then those that ended within the last 30 days."""
+    """Return the open incidents, the newest first, then those that ended within the last 30 days."""
     found = [one for one in _every(snapshot) if one.is_open or one.now - (one.incident.ended_at or one.now) <= LISTED]
     newest_first = sorted(found, key=lambda one: one.incident.opened_at, reverse=True)
     return sorted(newest_first, key=lambda one: not one.is_open)
 
 
 def earlier_incidents(found: FoundIncident) -> Sequence[FoundIncident]:
-    """Give the incidents of the same deployment that opened before, the latest first."""
+    """Return the incidents of the same deployment that opened before, the latest first."""
     mine = found.incident
     others = (one for one in found.state.incidents if one.incident_id != mine.incident_id)
     return [FoundIncident(one, found.snapshot) for one in others if one.opened_at <= mine.opened_at]
 
 
 def other_open_incidents(found: FoundIncident) -> Sequence[FoundIncident]:
-    """Give the incidents that are open in other deployments, the newest first."""
+    """Return the incidents that are open in other deployments, the newest first."""
     return [one for one in listed_incidents(found.snapshot) if one.is_open and one.name != found.name]
 
 

@@ -151,7 +151,7 @@ class IncidentPages(Page):
         return RedirectResponse(f"/incident?{query}&{done}", _SEE_OTHER)
 
     def _viewed(self, request: Request) -> tuple[Visible, IncidentView, str]:
-        """Give what the reader may see, the contents of the page, and why the lake could not be read."""
+        """Return what the reader may see, the contents of the page, and why the lake could not be read."""
         seen = self._seen(request)
         if not request.query_params.get("id"):
             raise HTTPException(_UNPROCESSABLE, "The address of an incident has its id: it is missing")
@@ -185,5 +185,5 @@ class IncidentPages(Page):
 
 
 def _no_incident() -> HTTPException:
-    """Give what says that there is no such incident: the same for one that may not be seen."""
+    """Return what says that there is no such incident: the same for one that may not be seen."""
     return HTTPException(_NOT_FOUND, "There is no such incident")

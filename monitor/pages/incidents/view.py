@@ -87,7 +87,7 @@ class IncidentView:
 
 
 def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
-    """Give the alert that is asked for by its metric, else the first."""
+    """Return the alert that is asked for by its metric, else the first."""
     return next((one for one in alerts if one.metric == metric), alerts[0])
 
 
@@ -106,13 +106,13 @@ def read_for(monitor: Monitor, found: FoundIncident, chosen: AlertView, *, with_
 
 
 def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
-    """Give what changed around the onset, with the alert that says it: the first one that was looked at."""
+    """Return what changed around the onset, with the alert that says it: the first one that was looked at."""
     looked = ((one.details.around_onset, one) for one in found.incident.alerts)
     return next(((around, one) for around, one in looked if around is not None), None)
 
 
 def _period(chosen: AlertView, found: FoundIncident) -> tuple[datetime, datetime]:
-    """Give since and until when people are counted and comments are read: of a long incident its last 7 days."""
+    """Return since and until when people are counted and comments are read: of a long incident its last 7 days."""
     until, opened = found.incident.ended_at or found.now, found.incident.opened_at
     # A limit is passed by what came before its alert.
     began = min(opened - BEFORE_LIMIT if chosen.fired.is_floor else chosen.onset or opened, until)
@@ -125,7 +125,7 @@ def _differences(lake: Lake, found: FoundIncident) -> Sequence[TextDifference]:
 
 
 def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | None) -> IncidentView:
-    """Give the contents; `metric` is the one whose chart is large, the first where there is no such alert."""
+    """Return the contents; `metric` is the one whose chart is large, the first where there is no such alert."""
     alerts = alerts_of(found, batch)
     chosen = chosen_of(alerts, metric)
     newest: dict[str, AlertView] = {}
@@ -163,7 +163,7 @@ class HeldBack:
 
 
 def silences_of(monitor: Monitor, found: FoundIncident) -> list[HeldBack]:
-    """Give the silences of the incident's alerts that hold now, the one that ends last first."""
+    """Return the silences of the incident's alerts that hold now, the one that ends last first."""
     configured = [HeldBack(one, None) for one in monitor.settings.silences]
     added = [HeldBack(one, number) for number, one in read_silences(monitor.lake).items()]
     holding = [one for one in (*configured, *added) if monitor.now() < one.silence.until and _holds(one.silence, found)]
@@ -185,7 +185,7 @@ class IncidentMoment:
 
 
 def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> tuple[IncidentMoment, ...]:
-    """Give the times, the earliest first; `chosen` is the alert whose fall is meant."""
+    """Return the times, the earliest first; `chosen` is the alert whose fall is meant."""
     return tuple(sorted(_moments(found, chosen, received), key=lambda one: one.at))
 
 

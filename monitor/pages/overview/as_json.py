@@ -58,7 +58,7 @@ class Overview:
 
 
 def overview_of(table: OverviewTable | None, strip: Strip) -> Overview:
-    """Give the overview; before the first look at the lake without a table."""
+    """Return the overview; before the first look at the lake without a table."""
     if table is None:
         return Overview(strip)
     return Overview(

@@ -56,7 +56,7 @@ class OverviewQuery:
     """Whether the page renews itself."""
 
     def chosen(self, rows: Iterable[DeploymentRow]) -> list[DeploymentRow]:
-        """Give the rows that fit, in their order; rows without a value in the column are last either way."""
+        """Return the rows that fit, in their order; rows without a value in the column are last either way."""
         part, key = self.q.casefold(), _KEYS[self.sort]
         found = [row for row in rows if part in row.name.casefold() and (self.state is None or row.state is self.state)]
         # Sorting is stable: what is alike stays problems first, then by traffic and name.
@@ -66,7 +66,7 @@ class OverviewQuery:
         return with_value + [row for row in found if key(row) is None]
 
     def address(self, path: str = "/") -> str:
-        """Give the address that says this; what is as usual is not in it."""
+        """Return the address that says this; what is as usual is not in it."""
         given = {
             "q": self.q,
             "state": self.state.value if self.state else "",
@@ -79,15 +79,15 @@ class OverviewQuery:
         return f"{path}?{parameters}" if parameters else path
 
     def sorted_by(self, column: Column) -> str:
-        """Give the address that sorts by a column, the other way round where it does so already."""
+        """Return the address that sorts by a column, the other way round where it does so already."""
         return replace(self, sort=column, reverse=self.sort is column and not self.reverse).address()
 
     def over(self, days: Days) -> str:
-        """Give the address of another period."""
+        """Return the address of another period."""
         return replace(self, days=days).address()
 
     def renewing(self, renew: bool) -> str:
-        """Give the address of the page that renews itself, or does not."""
+        """Return the address of the page that renews itself, or does not."""
         return replace(self, renew=renew).address()
 
     def order_of(self, column: Column) -> str | None:
@@ -104,7 +104,7 @@ class OverviewQuery:
 
     @property
     def everything(self) -> str:
-        """Give the address without search and filter."""
+        """Return the address without search and filter."""
         return replace(self, q="", state=None).address()
 
 

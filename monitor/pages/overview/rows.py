@@ -171,7 +171,7 @@ def _coverage(deployment: DeploymentState, period: PagePeriod, answers: int) -> 
 def _state_of(
     deployment: DeploymentState, period: PagePeriod, times: Times, *, has_requests: bool
 ) -> tuple[State, str]:
-    """Give the state and its reason, in words for the page."""
+    """Return the state and its reason, in words for the page."""
     pages, warnings, stopped = (
         list(some) for some in (_pages(deployment, times), _warnings(deployment, times), _stopped(deployment))
     )
@@ -243,7 +243,7 @@ def _limit(floor: str) -> str:
 
 
 def _worst_of(deployment: DeploymentState, period: PagePeriod) -> WorstMetric | None:
-    """Give the regressed metric that fell most, or of those without a regression the one that stands worst."""
+    """Return the regressed metric that fell most, or of those without a regression the one that stands worst."""
     watched = deployment.watched
     found = [
         one
@@ -285,7 +285,7 @@ class Trend:
 
 
 def trend_of(means: PeriodSums, reference: float, scale: Scale, period: PagePeriod) -> Trend | None:
-    """Give the trend; None where the period has no score."""
+    """Return the trend; None where the period has no score."""
     slots = means.by_slot(period.first, period.last, period.slot_hours).tolist()
     found = map(mean_of, slots)
     values = [None if one is None else one.value for one in found]
