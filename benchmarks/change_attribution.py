@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from benchmarks.regression.tables import print_table
 from lake.tables.lake import Lake
-from monitor.detect.causes import AroundOnset, Onset, around_onset, told
+from monitor.detect.causes import AroundOnset, OnsetInterval, around_onset, told
 from monitor.detect.causes.features import Feature
 from tests.monitor.detect.causes.planted.incident import Incident, generate
 from tests.monitor.detect.causes.planted.kinds import Planted
@@ -46,7 +46,7 @@ def found(incident: Incident) -> AroundOnset:
     with tempfile.TemporaryDirectory() as root:
         lake = Lake(root)
         incident.write(lake)
-        onset = Onset(incident.since, incident.since_earliest, incident.since_latest)
+        onset = OnsetInterval(incident.since, incident.since_earliest, incident.since_latest)
         return around_onset(lake, incident.deployment, onset, incident.found_at, list(lake.deployments()))
 
 

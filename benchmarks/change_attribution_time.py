@@ -17,7 +17,7 @@ from typing import Any
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.vocabulary import ContextsOrigin, Kind
 from lake.tables.lake import Lake
-from monitor.detect.causes import CallersOfDays, DailyChanges, Onset, changes_around, read_answers
+from monitor.detect.causes import CallersOfDays, DailyChanges, OnsetInterval, changes_around, read_answers
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 _DAYS = 8
@@ -38,7 +38,7 @@ def main() -> None:
         for day in range(_DAYS):
             _write(lake, day, chosen.a_day)
         since = _NOW - timedelta(days=1)
-        onset = Onset(since, since - timedelta(hours=1), since + timedelta(hours=1))
+        onset = OnsetInterval(since, since - timedelta(hours=1), since + timedelta(hours=1))
         began = time.perf_counter()
         answers = read_answers(lake, "rag", onset, _NOW, CallersOfDays(lake).around(onset, _NOW, ["rag", *names]))
         read = time.perf_counter()

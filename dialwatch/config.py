@@ -39,7 +39,7 @@ class StorageSettings(Section):
         return url
 
     def storage(self, *, durable: bool = False) -> Storage:
-        """Give what the lake and the file sources take."""
+        """Return what the lake and the file sources take."""
         secret = self.secret_access_key
         revealed = None if secret is None else secret.get_secret_value()
         return Storage(self.endpoint_url, self.region, self.access_key_id, revealed, durable)

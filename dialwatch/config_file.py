@@ -64,7 +64,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def with_absolute_root(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Give the values with a root of the lake that does not depend on the folder that the command is started in.
+    """Return the values with a root of the lake that does not depend on the folder that the command is started in.
 
     A relative root is below the folder of the file. Raises ConfigError where that would begin a lake anew beside one
     that stands below the current folder.

@@ -37,7 +37,7 @@ _JSON_TYPES = ("list_type", "tuple_type", "dict_type", "frozen_set_type", "mappi
 
 
 def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Read the file (None: there is none), check it, and give the settings.
+    """Read the file (None: there is none), check it, and return the settings.
 
     `flags` are values of the command line, by section. A flag wins over the environment, the environment over the
     file. Raises ConfigError.
@@ -75,7 +75,7 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
 
 
 def _paced_for_a_store(section: _Section) -> _Section:
-    """Give what nobody has set the value that suits a store."""
+    """Return the settings with values that suit a store where nobody has set them."""
     paced: dict[str, Any] = {}
     for name, field in type(section).model_fields.items():
         value, on_store = getattr(section, name), setting_of(field).on_store
@@ -247,10 +247,10 @@ def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
 
 
 def _known(model: type[BaseModel]) -> str:
-    """Give the keys of a section as the file has them: secrets are in files of their own."""
+    """Return the keys of a section as the file has them: secrets are in files of their own."""
     return ", ".join(sorted(key_in_file(name, field) for name, field in model.model_fields.items()))
 
 
 def key_in_file(name: str, field: FieldInfo) -> str:
-    """Give the key that a setting has in the file: that of a secret names a file which holds it."""
+    """Return the key that a setting has in the file: that of a secret names a file which holds it."""
     return f"{name}{_FILE}" if _is_secret(field) else name

@@ -70,7 +70,7 @@ def words_of(problem: ErrorDetails, field: FieldInfo | None, known: str) -> str:
 
 
 def _shown(given: Any) -> str:
-    """Give a value in words; a text may be a secret in the wrong place, and is not shown."""
+    """Return a value in words; a text may be a secret in the wrong place, and is not shown."""
     if given is None:
         return "nothing (null)"
     if isinstance(given, bool):
@@ -85,7 +85,7 @@ def _shown(given: Any) -> str:
 
 
 def _default_of(field: FieldInfo | None, what: str) -> str | None:
-    """Give the default of a setting as YAML has it, where it shows what is needed."""
+    """Return the default of a setting as YAML has it, where it shows what is needed."""
     default = PydanticUndefined if field is None else field.default
     if isinstance(default, timedelta):
         default = default.total_seconds()

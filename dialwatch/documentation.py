@@ -83,17 +83,17 @@ class Row:
     common: bool
 
     def __str__(self) -> str:
-        """Give the line of a table."""
+        """Return the line of a table."""
         return f"| `{self.key}` | {self.default} | {self.meaning} |"
 
 
 def rows() -> list[Row]:
-    """Give all settings, in the order of their fields."""
+    """Return all settings, in the order of their fields."""
     return list(_rows(Settings, "", _REQUIRED, set()))
 
 
 def page() -> str:
-    """Give the page: a table of the common settings, then those of each section."""
+    """Return the page: a table of the common settings, then those of each section."""
     every = rows()
     parts = [_HEAD, "## Common settings\n", _TABLE, *(str(row) for row in every if row.common), ""]
     parts += ["## All other settings\n"]
@@ -104,7 +104,7 @@ def page() -> str:
 
 
 def _rows(model: type[Section], prefix: str, required: str, seen: set[type]) -> Iterator[Row]:
-    """Give the settings of a section; one that has the keys of another, for one deployment, is a single row."""
+    """Yield the settings of a section; one that has the keys of another, for one deployment, is a single row."""
     seen.update(model.__mro__)
     meanings = _meanings(model)
     for name, field in model.model_fields.items():
@@ -121,7 +121,7 @@ def _rows(model: type[Section], prefix: str, required: str, seen: set[type]) -> 
 
 
 def _meanings(model: type[Section]) -> dict[str, str]:
-    """Give the docstrings below the fields of a section, by field, each in one line.
+    """Return the docstrings below the fields of a section, by field, each in one line.
 
     Pydantic can do it too (`use_attribute_docstrings`), but then each start of a program reads their source.
     """

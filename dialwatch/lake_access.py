@@ -37,7 +37,7 @@ def usual_permissions() -> Iterator[None]:
 
 
 def owner_to_run_as(root: str) -> str | None:
-    """Give the account that a lake belongs to, where root would leave files there that it cannot read; else None."""
+    """Return the account that a lake belongs to, where root would leave files there that it cannot read; else None."""
     if is_remote(root) or os.geteuid() != 0:
         return None
     try:

@@ -13,7 +13,7 @@ def format_time(at: datetime) -> str:
 
 
 def moment_of(text: str, option: str) -> datetime:
-    """Give a time that was typed as ISO 8601 with a zone; raises BadParameter."""
+    """Return a time that was typed as ISO 8601 with a zone; raises BadParameter."""
     example = "2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
     try:
         at = datetime.fromisoformat(text.strip())
@@ -25,7 +25,7 @@ def moment_of(text: str, option: str) -> datetime:
 
 
 def day_of(text: str, option: str) -> date:
-    """Give a date that was typed as ISO 8601; raises BadParameter."""
+    """Return a date that was typed as ISO 8601; raises BadParameter."""
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
@@ -33,7 +33,7 @@ def day_of(text: str, option: str) -> date:
 
 
 def past_moment(text: str, option: str, now: datetime) -> datetime:
-    """Give a time back from now, or a date or time, of UTC unless it says otherwise; raises BadParameter."""
+    """Return a time back from now, or a date or time, of UTC unless it says otherwise; raises BadParameter."""
     ago = _seconds(text)
     try:
         if isinstance(ago, float):
@@ -48,7 +48,7 @@ def past_moment(text: str, option: str, now: datetime) -> datetime:
 
 
 def moment_after(text: str, option: str, now: datetime) -> datetime:
-    """Give the time that is so long from now, as in `30m` or `8h`; raises BadParameter."""
+    """Return the time that is so long from now, as in `30m` or `8h`; raises BadParameter."""
     seconds = _seconds(text)
     try:
         # Who says `--for 8` does not mean the seconds that a bare number has in the configuration.

@@ -9,7 +9,7 @@ _UNKNOWN_VERSION = re.compile(r"\bversion=(?!(?:0\.0\.1|0\.0\.4|1\.0\.0)\s*(?:;|
 
 
 def known_formats(accept: Sequence[str]) -> str:
-    """Give the media ranges of `Accept` headers as one header, without those that name an unknown version.
+    """Return the media ranges of `Accept` headers as one header, without those that name an unknown version.
 
     prometheus_client compares what follows `version=` with numbers, and repeats it in its answer.
     """

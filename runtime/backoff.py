@@ -22,7 +22,7 @@ class Backoff:
     _failures: int = field(default=0, init=False)
 
     def next_delay(self) -> float:
-        """Give the wait after one more failure."""
+        """Return the wait after one more failure."""
         try:
             delay = self.first * self.factor**self._failures
         except OverflowError:

@@ -14,7 +14,7 @@ _LEAST = timedelta(seconds=1)
 
 
 def age_of(since: timedelta) -> float:
-    """Give the seconds since a time that another clock gave: 0 for one that is ahead by no more than `SKEW`."""
+    """Return the seconds since a time that another clock gave: 0 for one that is ahead by no more than `SKEW`."""
     return 0.0 if -SKEW <= since < timedelta(0) else since.total_seconds()
 
 
@@ -31,7 +31,7 @@ class ClockSteps:
         self._apart = self._measure()
 
     def since_last(self) -> timedelta:
-        """Give the step since the last call, forward or back; zero where there was none of a second or more."""
+        """Return the step since the last call, forward or back; zero where there was none of a second or more."""
         apart = self._measure()
         step = apart - self._apart
         if abs(step) < _LEAST:

@@ -11,7 +11,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def reads_seconds(units: str) -> Callable[[Any], Any]:
-    """Give a function that turns text of a number with one of these units, letters of `smhd`, or none, into seconds.
+    """Return a function that turns text of a number with one of these units, letters of `smhd`, or none, into seconds.
 
     All else it gives back as it is, for the settings' own validation.
     """
@@ -25,7 +25,7 @@ def reads_seconds(units: str) -> Callable[[Any], Any]:
 
 
 def duration(length: timedelta | float) -> str:
-    """Give a length of time, or seconds, in days, hours, minutes or seconds, whichever gives at least two of them."""
+    """Return a length of time, or seconds, in days, hours, minutes or seconds, whichever gives at least two of them."""
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:

@@ -12,7 +12,7 @@ _EXAMPLE = "write a name such as dialwatch.example.com"
 
 
 def reads_hosts(value: Any) -> Any:
-    """Give the names of a list, or of one text, each without its port.
+    """Return the names of a list, or of one text, each without its port.
 
     All else it gives back as it is, for the settings' own validation. Raises ValueError for a text that no request can
     name as its host.

@@ -14,7 +14,7 @@ _DEEPEST = 100
 
 
 def json_values(value: Any, depth: int = _DEEPEST) -> Any:
-    """Give dicts, lists, texts and numbers: null for NaN and the infinities, and as a text what is nested too deep."""
+    """Return dicts, lists, texts and numbers: null for NaN and the infinities, a text for what is nested too deep."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, str | int):

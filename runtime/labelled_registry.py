@@ -22,7 +22,7 @@ class LabelledRegistry(CollectorRegistry):
         self._installation = installation
 
     def collect(self) -> Iterator[Metric]:
-        """Give the families of all collectors, with the label in each sample."""
+        """Yield the families of all collectors, with the label in each sample."""
         for family in super().collect():
             labelled = Metric(family.name, family.documentation, family.type, family.unit)
             labelled.samples = [

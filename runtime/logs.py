@@ -49,7 +49,7 @@ _chosen = Logs()
 
 
 def chosen_logs() -> Logs:
-    """Give how this process logs, for those that it starts."""
+    """Return how this process logs, for those that it starts."""
     return _chosen
 
 
@@ -81,7 +81,7 @@ class TextFormatter(logging.Formatter):
     """A line a record, with a traceback below where nobody expected the error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the record as text."""
+        """Return the record as text."""
         return super().format(_plain_record(record))
 
 
@@ -89,7 +89,7 @@ class JsonFormatter(logging.Formatter):
     """A JSON object a record, on one line: `time` (UTC), `level`, `logger`, `message`, its fields, and `traceback`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the record as JSON."""
+        """Return the record as JSON."""
         record = _plain_record(record)
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         shown: dict[str, Any] = {
@@ -124,7 +124,7 @@ class _Word(int):
 
 
 def _plain_record(record: logging.LogRecord) -> logging.LogRecord:
-    """Give a copy of the record whose arguments are shown as no Python program would write them."""
+    """Return a copy of the record whose arguments are shown as no Python program would write them."""
     copy = logging.makeLogRecord(record.__dict__)
     if isinstance(record.args, Mapping) and "%(" in str(record.msg):
         copy.args = {name: _plain(value) for name, value in record.args.items()}

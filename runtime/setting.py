@@ -33,5 +33,5 @@ COMMON = Setting(common=True)
 
 
 def setting_of(field: FieldInfo) -> Setting:
-    """Give what a field says of itself."""
+    """Return what a field says of itself."""
     return next((one for one in field.metadata if isinstance(one, Setting)), Setting())

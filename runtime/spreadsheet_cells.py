@@ -14,7 +14,7 @@ _HARMLESS_GAP = re.compile("'+[\t\r]")
 
 
 def cell_of_text(text: str) -> str:
-    """Give a text with an apostrophe where it, a line of it, or what stands behind a tab or semicolon may be a formula.
+    """Return a text with an apostrophe where it, a line of it, or the part behind a tab or semicolon may be a formula.
 
     Where apostrophes stand there already, one more does: so `text_of_cell` knows which is ours.
     """
@@ -23,6 +23,6 @@ def cell_of_text(text: str) -> str:
 
 
 def text_of_cell(cell: str) -> str:
-    """Give the text that a cell was made of by `cell_of_text`."""
+    """Return the text that a cell was made of by `cell_of_text`."""
     text = cell[1:] if _HARMLESS_GAP.match(cell) else cell
     return _HARMLESS.sub(r"\1\2", text)

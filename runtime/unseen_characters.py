@@ -18,7 +18,7 @@ _BLANK = re.compile(
 
 
 def unseen_pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Give the text piece by piece, and whether each is one character that nobody sees; line ends are line feeds.
+    """Yield the text piece by piece, and whether each is one character that nobody sees; line ends are line feeds.
 
     Unseen are control characters but tabs and line feeds, those that turn the direction of the text, those without a
     shape, halves of characters, and those that Unicode does not know.
@@ -35,7 +35,7 @@ def unseen_pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def visible(text: str) -> str:
-    """Give the text with the code point, as in `[U+202E]`, of each character that one does not see."""
+    """Return the text with the code point, as in `[U+202E]`, of each character that one does not see."""
     return "".join(f"[U+{ord(piece):04X}]" if is_unseen else piece for piece, is_unseen in unseen_pieces(text))
 
 

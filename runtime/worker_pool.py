@@ -35,7 +35,7 @@ class Engine(Protocol):
     """Does a task for many items."""
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
-        """Give `task(state, item)` of every item, in the order of the items.
+        """Return `task(state, item)` of every item, in the order of the items.
 
         Each worker gets the state once. Items are taken as results are asked for, about two of each worker ahead. What
         a task raises is raised where its result would stand, and ends the work, as does closing the generator.
@@ -61,7 +61,7 @@ class SameProcess:
     """Engine that does one item after the other, in this process."""
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
-        """Give the results one after the other."""
+        """Return the results one after the other."""
         return (task(state, item) for item in items)
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class WorkerPool:
         self._runs: set[_Run] = set()
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
-        """Give the results in the order of the items."""
+        """Yield the results in the order of the items."""
         if _is_importing_program:
             raise RuntimeError('put `if __name__ == "__main__":` before what a script does that asks for workers')
         run = _Run(self._workers, self._prepare, task, state)

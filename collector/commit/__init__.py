@@ -1,1 +1,1 @@
-"""Commits to the lake: batches, offsets, duplicate detection, and the checkpoint that writes a batch in order."""
+"""Commits to the lake: batches, offsets, duplicate detection, and the committer that writes a batch in order."""

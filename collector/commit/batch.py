@@ -64,7 +64,7 @@ class Counts:
 
 
 @dataclass
-class Section:
+class PartitionSection:
     """The part of a batch that came from one partition."""
 
     first_offset: int
@@ -92,12 +92,12 @@ class Batch:
         self.is_full = False
         """Whether rows could not be encoded as they came: no line should be added to them."""
         self.rows: dict[TableKey, TableRows] = {}
-        self.sections: dict[Partition, Section] = {}
+        self.sections: dict[Partition, PartitionSection] = {}
 
-    def section(self, partition: Partition, offset: int) -> Section:
+    def section(self, partition: Partition, offset: int) -> PartitionSection:
         """Return the section of this partition, to add lines to; a new one starts at `offset`."""
         self.require(BatchState.FILLING)
-        return self.sections.setdefault(partition, Section(offset, offset))
+        return self.sections.setdefault(partition, PartitionSection(offset, offset))
 
     def put(self, key: TableKey, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
         """Add a row to its table; `values` are the fields of its record, `size` its approximate bytes."""

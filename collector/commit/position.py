@@ -45,7 +45,7 @@ class Content(NamedTuple):
     checksum: int
 
     def __str__(self) -> str:
-        """Give it as it is stored."""
+        """Return it as it is stored."""
         return f"{self.begins}:{self.checksum:08x}"
 
     @classmethod

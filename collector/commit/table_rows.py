@@ -64,7 +64,7 @@ class TableRows:
         return {partition.app_id for partition in {position.partition for position in self.positions}}
 
     def files(self, now: datetime) -> BufferedFiles:
-        """Give all rows, dropped ones too, as files; none can be added any more.
+        """Return all rows, dropped ones too, as files; none can be added any more.
 
         Raises what keeps rows from being encoded; they are kept, and the next call tries it again. Raises
         BrokenWriterError, at every call, where that left a file half written.

@@ -88,7 +88,7 @@ class LastLineMetric(PrometheusCollector):
         self._last_lines = last_lines
 
     def collect(self) -> Iterator[Metric]:
-        """Give the metric."""
+        """Yield the metric."""
         family = GaugeMetricFamily(
             "dialwatch_source_last_line_timestamp_seconds",
             "When a configured source last gave this process a line, in seconds since 1970; 0 where it never did.",

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from collector.commit.background_commit import BackgroundCommit
-from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
-from collector.commit.checkpoint import Checkpoint
+from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, PartitionSection
+from collector.commit.batch_committer import BatchCommitter
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import number_of
 from collector.commit.duplicates import DuplicateWindow
@@ -166,7 +166,7 @@ class Collector:
             section.exhausted_size, section.content = size, content
 
     def seconds_until_due(self) -> float:
-        """Give the seconds until the open batch is old; 0 where it is."""
+        """Return the seconds until the open batch is old; 0 where it is."""
         with self._lock:
             return max(0.0, self._batch.opened_at + self._settings.flush_seconds - self._monotonic())
 
@@ -210,15 +210,15 @@ class Collector:
 
     def _commit_now(self, batch: Batch) -> Counts:
         try:
-            self.meter.timed(self._checkpoint.commit, batch, self._clock())
+            self.meter.timed(self._committer.commit, batch, self._clock())
         except BaseException as error:
             self._give_up_after(error)
             raise
         return self._record_commit(batch)
 
     def _commit_in_background(self, batch: Batch) -> None:
-        checkpoint, now = self._checkpoint, self._clock()
-        self._background_commit = BackgroundCommit(batch, lambda batch: self.meter.timed(checkpoint.commit, batch, now))
+        committer, now = self._committer, self._clock()
+        self._background_commit = BackgroundCommit(batch, lambda batch: self.meter.timed(committer.commit, batch, now))
 
     def _finish_background_commit(self) -> Counts:
         """Wait for the commit in the background and record its result."""
@@ -241,9 +241,9 @@ class Collector:
         batch.require(BatchState.COMMITTED)
         for partition, section in batch.sections.items():
             self.committed_offsets.advance(partition, CommittedOffset(section.offset, section.exhausted_size))
-        if others := self._checkpoint.other_partitions():
+        if others := self._committer.other_partitions():
             self.committed_offsets.refresh(*others)
-        for found in self._checkpoint.take_stored_by_others():
+        for found in self._committer.take_stored_by_others():
             committed = self.committed_offsets
             unfinished = {number: at for number, at in found.items() if at[1] > committed.offset(at[0])}
             finished = [number for number in found if number not in unfinished]
@@ -292,14 +292,14 @@ class Collector:
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
         self.cut_off.read(self.lake, committed, now - window)
         self.committed_offsets, self._duplicates, self._children = committed, duplicates, children
-        self._checkpoint = Checkpoint(self.lake, recent.seen, window)
+        self._committer = BatchCommitter(self.lake, recent.seen, window)
         self._must_recover = False
 
     def _require_next(self, partition: Partition, begin: int | None) -> None:
         if begin is not None and begin != self.offset(partition):
             raise LostRaceError(f"a batch with lines of {partition.name} was given up; it is read again")
 
-    def _section(self, partition: Partition) -> Section:
+    def _section(self, partition: Partition) -> PartitionSection:
         section = self._batch.sections.get(partition)
         return section or self._batch.section(partition, self.offset(partition))
 
@@ -341,7 +341,7 @@ class Collector:
             return True
         return self._new_deployments.admits(deployment, is_signal=is_signal)
 
-    def _put(self, piece: Piece, record: Record, size: int, section: Section) -> None:
+    def _put(self, piece: Piece, record: Record, size: int, section: PartitionSection) -> None:
         """Put one record into the open batch, or only count it."""
         size += _BYTES_OF_A_ROW
         section.counts.lines += 1

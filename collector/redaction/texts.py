@@ -66,7 +66,7 @@ def redact_bytes(raw: bytes, scrubber: Scrubber) -> bytes:
 
 
 def redact_number(number: float | None, scrubber: Scrubber) -> float | None:
-    """Give the number, or null where its digits are found; only numbers of twelve digits or more are looked at."""
+    """Return the number, or null where its digits are found; only numbers of twelve digits or more are looked at."""
     if number is None or abs(number) < _FEWEST_DIGITS or number != number // 1:
         return number
     return number if not scrubber.find(str(int(number)).encode()) else None

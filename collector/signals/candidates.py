@@ -35,7 +35,7 @@ class ChatRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SignalCandidate:
     """An earlier request, and a later one that may be a signal about its answer; `signal` is the kind of signal."""
 
     signal: str
@@ -43,7 +43,7 @@ class Candidate:
     later: ChatRequest
 
 
-def candidates(chat: Iterable[ChatRequest], window: timedelta) -> Iterator[Candidate]:
+def candidates(chat: Iterable[ChatRequest], window: timedelta) -> Iterator[SignalCandidate]:
     """Yield the candidates for signals in one chat, in the order of the later requests.
 
     - regenerate: the same history is asked again within an hour.
@@ -85,7 +85,9 @@ def _grouped(
     return groups
 
 
-def _pairs(signal: str, some: Iterable[ChatRequest], later: ChatRequest, within: timedelta) -> Iterator[Candidate]:
+def _pairs(
+    signal: str, some: Iterable[ChatRequest], later: ChatRequest, within: timedelta
+) -> Iterator[SignalCandidate]:
     for earlier in some:
         if (
             earlier.response_id is not None
@@ -94,7 +96,7 @@ def _pairs(signal: str, some: Iterable[ChatRequest], later: ChatRequest, within:
             and _may_be_the_same(earlier.user_id, later.user_id)
             and _may_be_the_same(earlier.project_id, later.project_id)
         ):
-            yield Candidate(signal, earlier, later)
+            yield SignalCandidate(signal, earlier, later)
 
 
 def _may_be_the_same(one: str | None, other: str | None) -> bool:

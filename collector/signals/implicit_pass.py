@@ -14,9 +14,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from collector.signals.candidates import Candidate, ChatRequest, candidates
+from collector.signals.candidates import ChatRequest, SignalCandidate, candidates
 from collector.signals.lexicon import Lexicon
-from collector.signals.meaning import Asked, Meaning, meaning
+from collector.signals.meaning import Meaning, RequestTexts, meaning
 from collector.signals.settings import SignalSettings
 from lake.delta_log.change import LostRaceError
 from lake.queries.answer_rows import IS_PRODUCTION
@@ -107,7 +107,7 @@ class ImplicitSignals:
         return self._tables[deployment]
 
     def _signals_of(self, deployment: str, logs: Table, signals: Table, new: pa.Table) -> list[dict[str, Any]]:
-        """Give the signals that the new rows, as an earlier or a later request, are part of; a day at a time."""
+        """Return the signals that the new rows, as an earlier or a later request, are part of; a day at a time."""
         by_day: dict[date, list[dict[str, Any]]] = defaultdict(list)
         for row in new.to_pylist():
             if row["history_hash"] is not None:
@@ -125,7 +125,7 @@ class ImplicitSignals:
                     found.append(_row(deployment, signal_id, candidate, sense, self._clock()))
         return found
 
-    def _meanings(self, logs: Table, new: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Candidate, Meaning]]:
+    def _meanings(self, logs: Table, new: Sequence[Mapping[str, Any]]) -> Iterator[tuple[SignalCandidate, Meaning]]:
         ids = {row["event_id"] for row in new}
         times = [row["requested_at"] for row in new]
         chats = self._chats(logs, {row["chat_id"] for row in new}, min(times), max(times))
@@ -153,14 +153,14 @@ class ImplicitSignals:
         return (list(chat.values()) for chat in found.values() if len(chat) > 1)
 
 
-def _texts(logs: Table, pairs: Sequence[Candidate]) -> dict[str, Asked]:
+def _texts(logs: Table, pairs: Sequence[SignalCandidate]) -> dict[str, RequestTexts]:
     requests = [request for pair in pairs for request in (pair.earlier, pair.later)]
     if not requests:
         return {}
     days = [request.requested_at.date() for request in requests]
     ids = ds.field("event_id").isin(sorted({request.event_id for request in requests}))
     rows = logs.read(["event_id", "question", "documents"], _between(min(days), max(days)) & ids).to_pylist()
-    return {row["event_id"]: Asked(row["question"], tuple(row["documents"] or ())) for row in rows}
+    return {row["event_id"]: RequestTexts(row["question"], tuple(row["documents"] or ())) for row in rows}
 
 
 def _between(first: date, last: date) -> ds.Expression:
@@ -185,13 +185,13 @@ def _request(row: Mapping[str, Any]) -> ChatRequest:
     )
 
 
-def _signal_id(deployment: str, candidate: Candidate) -> str:
+def _signal_id(deployment: str, candidate: SignalCandidate) -> str:
     # An answer has one signal of a kind, whichever of several later requests was read first.
     text = orjson.dumps([candidate.signal, deployment, candidate.earlier.event_id])
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def _row(deployment: str, signal_id: str, candidate: Candidate, sense: Meaning, now: datetime) -> dict[str, Any]:
+def _row(deployment: str, signal_id: str, candidate: SignalCandidate, sense: Meaning, now: datetime) -> dict[str, Any]:
     earlier, later = candidate.earlier, candidate.later
     details = {"event_id": earlier.event_id, "later_event_id": later.event_id, **sense.seen}
     return {

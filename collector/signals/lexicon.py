@@ -65,18 +65,18 @@ class Lexicon:
 
     @classmethod
     def shipped(cls, own: Phrases | None = None) -> Lexicon:
-        """Give the phrases that come with the collector, changed by those in `own`; confidence 0 takes one away."""
+        """Return the phrases that come with the collector, changed by those in `own`; confidence 0 takes one away."""
         text = files(__package__).joinpath("lexicon.yaml").read_text("utf-8")
         shipped, added = _PHRASES.validate_python(yaml.safe_load(text)), own or {}
         return cls({name: {**shipped.get(name, {}), **added.get(name, {})} for name in [*shipped, *added]})
 
     @classmethod
     def with_file(cls, path: Path | None) -> Lexicon:
-        """Give the shipped phrases, changed by those of a YAML or JSON file. Raises LexiconError."""
+        """Return the shipped phrases, changed by those of a YAML or JSON file. Raises LexiconError."""
         return cls.shipped(None if path is None else read_phrases(path))
 
     def find_rejection(self, message: str | None) -> RejectionPhrase | None:
-        """Give the phrase with which a message begins, after words such as "no"; None for a question."""
+        """Return the phrase with which a message begins, after words such as "no"; None for a question."""
         if not message or self._pattern is None:
             return None
         text = _folded(message[:_MOST_CHARACTERS])

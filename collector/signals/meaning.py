@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from collector.signals.candidates import Candidate
+from collector.signals.candidates import SignalCandidate
 from collector.signals.lexicon import Lexicon
 from lake.spec.vocabulary import Signal
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestTexts:
     """The texts of a request."""
 
     question: str | None
@@ -37,7 +37,7 @@ class Meaning:
     seen: Mapping[str, Any] = field(default_factory=dict)
 
 
-def meaning(candidate: Candidate, asked: Mapping[str, Asked], lexicon: Lexicon) -> Meaning | None:
+def meaning(candidate: SignalCandidate, asked: Mapping[str, RequestTexts], lexicon: Lexicon) -> Meaning | None:
     """Return the meaning of a candidate, None if it has none; `asked` has the texts of its requests by event id."""
     value = _VALUES[candidate.signal]
     if candidate.signal == Signal.REGENERATE:
@@ -54,7 +54,7 @@ def meaning(candidate: Candidate, asked: Mapping[str, Asked], lexicon: Lexicon) 
     return Meaning(value, found.confidence, {"phrase": found.phrase, "language": found.language})
 
 
-def edit_similarity(earlier: Asked, later: Asked) -> float | None:
+def edit_similarity(earlier: RequestTexts, later: RequestTexts) -> float | None:
     """Share of words that two questions have in common in the same order, from 0.6 to 1; None where it is no edit.
 
     Two questions about other documents are no edit, nor are two equal texts, nor two that have less in common: those

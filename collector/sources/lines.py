@@ -59,7 +59,7 @@ def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[SourceLine]:
 
 
 def join_parts(lines: Iterable[SourceLine]) -> Iterator[SourceLine]:
-    """Give the lines of a container's log, those that hold the parts of one line as one, with newlines between.
+    """Yield the lines of a container's log, those that hold the parts of one line as one, with newlines between.
 
     A line whose last part is missing ends at the end of the stream, unended, or where it is too long.
     """

@@ -12,7 +12,7 @@ from lake.tables.lake import Lake
 
 
 def unknown_names(deployment: str | None, metric: str | None, settings: Settings, lake: Lake) -> Iterator[str]:
-    """Give a note for each name that is not known and may be a typing error; it is accepted all the same."""
+    """Yield a note for each name that is not known and may be a typing error; it is accepted all the same."""
     deployments = [name for name in lake.deployments() if name is not None]
     if deployment and deployment not in deployments:
         yield f"the lake has no deployment {deployment!r} yet{_similar(deployment, deployments)}"
@@ -22,7 +22,7 @@ def unknown_names(deployment: str | None, metric: str | None, settings: Settings
 
 
 def name_in_alerts(metric: str | None, settings: Settings) -> str | None:
-    """Give the name that alerts use for a metric, which may have others, and one that is not known as it is."""
+    """Return the name that alerts use for a metric, which may have others, and one that is not known as it is."""
     return metric and (_name_in_alerts(metric, settings) or metric)
 
 

@@ -33,7 +33,7 @@ def print_grid(grid: Grid) -> None:
 
 
 def grid_of(*columns: str, numbers: Collection[str] = ()) -> Grid:
-    """Give an empty grid for the terminal, with these heads; columns of `numbers` stand to the right."""
+    """Return an empty grid for the terminal, with these heads; columns of `numbers` stand to the right."""
     from rich.table import Table as Grid
 
     grid = Grid()
@@ -66,7 +66,7 @@ def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 @contextmanager
 def scoring_bar() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar while the block runs; gives a function that takes how much is done, and of how much.
+    """Show a bar while the block runs; yields a function that takes how much is done, and of how much.
 
     The bar goes to stderr where that is a terminal. A log wants no bar, and has a line a minute.
     """
@@ -84,7 +84,7 @@ def scoring_bar() -> Iterator[Callable[[int, int], None]]:
 
 
 def progress_lines(clock: Callable[[], float] = time.monotonic) -> Callable[[int, int], None]:
-    """Give a function that takes how much is done, and of how much, and writes a line to stderr once a minute."""
+    """Return a function that takes how much is done, and of how much, and writes a line to stderr once a minute."""
     written = clock()
 
     def write(done: int, of: int) -> None:

@@ -196,7 +196,7 @@ def _erase(lake: Lake, subject: Subject, *, dry_run: bool) -> Receipt:
 
 
 def _forget_replies(settings: Settings, lake: Lake) -> bool:
-    """Forget replies of judges, print how many, and give whether nothing of them is left in the file."""
+    """Forget replies of judges, print how many, and return whether nothing of them is left in the file."""
     from evaluator import forget_replies, forget_shared_replies
 
     if shared := forget_shared_replies(lake):
@@ -221,7 +221,7 @@ def _forget_replies(settings: Settings, lake: Lake) -> bool:
 
 
 def _as_written(subject: Subject, settings: CollectorSettings) -> list[Subject]:
-    """Give the subject, and with redaction also its redacted id, which rows have since that was switched on."""
+    """Return the subject, and with redaction also its redacted id, which rows have since that was switched on."""
     if not settings.redaction.enabled:
         return [subject]
     from collector.redaction import Redactor

@@ -48,7 +48,7 @@ def settings_of(
     flags: Mapping[str, Any] | None = None,
     prepare: Callable[[], None] = lambda: None,
 ) -> Settings:
-    """Give the settings, with the lake that `--lake` names and other `flags`, by section; raises ConfigError.
+    """Return the settings, with the lake that `--lake` names and other `flags`, by section; raises ConfigError.
 
     `prepare` is called before what reads them is imported, once it is known that there is a lake.
     """
@@ -79,19 +79,19 @@ def open_filled(settings: Settings) -> Lake:
 
 
 def engine_settings(engine: str | None, workers: int | None) -> dict[str, Any]:
-    """Give the settings for the values of `--engine` and `--workers`, none for what is not given."""
+    """Return the settings for the values of `--engine` and `--workers`, none for what is not given."""
     given = {"engine": engine, "workers": workers}
     return {"evaluator": {name: value for name, value in given.items() if value is not None}}
 
 
 def written_options(config: Path | None, lake: str | None) -> str:
-    """Give `--config` and `--lake` as a shell reads them, for a command that goes on with the same lake."""
+    """Return `--config` and `--lake` as a shell reads them, for a command that goes on with the same lake."""
     given = (*(("-c", str(config)) if config else ()), *(("--lake", lake) if lake else ()))
     return "".join(f" {shlex.quote(word)}" for word in given)
 
 
 def checked_address(listen: str | None) -> dict[str, Any]:
-    """Give the setting for the value of `--listen`, none where there is none; raises AddressError."""
+    """Return the setting for the value of `--listen`, none where there is none; raises AddressError."""
     if not listen:
         return {}
     parse_address(listen)
@@ -99,7 +99,7 @@ def checked_address(listen: str | None) -> dict[str, Any]:
 
 
 def account() -> str | None:
-    """Give the name of the account that runs this; a container may have none for its user."""
+    """Return the name of the account that runs this; a container may have none for its user."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -107,7 +107,7 @@ def account() -> str | None:
 
 
 def metric_names(given: Sequence[str], otherwise: str) -> list[str]:
-    """Give the names of every `--metrics`, each a list separated by commas, each name once and in their order.
+    """Return the names of every `--metrics`, each a list separated by commas, each name once and in their order.
 
     Raises BadParameter where there is none; `otherwise` says what else can be done.
     """
@@ -118,7 +118,7 @@ def metric_names(given: Sequence[str], otherwise: str) -> list[str]:
 
 
 def comment_of(text: str, option: str = "--comment") -> str:
-    """Give what was typed for an option on one line; raises BadParameter."""
+    """Return what was typed for an option on one line; raises BadParameter."""
     comment = " ".join(text.split())
     _check_text(option, comment)
     return comment
@@ -132,7 +132,7 @@ def check_name(option: str, name: str | None, advice: str) -> None:
 
 
 def receiver_of(url: str, secret_file: Path | None, prefix: str = "", **values: str) -> WebhookSettings:
-    """Give the receiver of webhooks at an address, with the secret that a file holds.
+    """Return the receiver of webhooks at an address, with the secret that a file holds.
 
     Raises OSError for the file, and ConfigError, whose message begins with `prefix`, for values that cannot be used.
     """

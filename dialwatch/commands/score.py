@@ -122,7 +122,7 @@ def _scored(
 
 
 def _ask_judges(metrics: Sequence[Metric], engine: str) -> bool:
-    """Say which judges metrics ask, and give whether they ask any; raises ConfigError where that cannot be."""
+    """Say which judges metrics ask, and return whether they ask any; raises ConfigError where that cannot be."""
     from evaluator.judge_binding import judges_of_all
 
     names = ", ".join(judge.name for judge in judges_of_all(metrics))
@@ -154,7 +154,7 @@ def _send(report: DatasetReport, receiver: WebhookSettings) -> None:
 
 
 def _body_of(report: DatasetReport) -> bytes:
-    """Give the JSON that is sent: the table's path, when it was made, its rows, and for each metric mean and counts.
+    """Return the JSON that is sent: the table's path, when it was made, its rows, and for each metric mean and counts.
 
     `reasons` are the numbers of rows without a value, by reason. A mean of no rows is null.
     """
@@ -196,7 +196,7 @@ def _end(report: DatasetReport, *, are_named: bool) -> None:
 
 
 def _unanswered(report: DatasetReport) -> Iterator[str]:
-    """Give what judges did not answer where they answered about other rows; it may come if the command is run again."""
+    """Yield what judges did not answer where they answered about other rows; it may come if this is run again."""
     from evaluator.judges import NOT_FOR_GOOD
 
     for line in report.summaries():
@@ -210,7 +210,7 @@ def _unanswered(report: DatasetReport) -> Iterator[str]:
 
 
 def _unscored(report: DatasetReport) -> Iterator[str]:
-    """Give what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
+    """Yield what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
     from evaluator.judges import Reason
 
     summaries = list(report.summaries())

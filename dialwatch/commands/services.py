@@ -79,7 +79,7 @@ def collect_http(
 
 
 def _settings(config: Path | None, lake: str | None, flags: dict[str, Any]) -> Settings:
-    """Give the settings; what they import must find Arrow without pandas."""
+    """Return the settings; what they import must find Arrow without pandas."""
     return settings_of(config, lake, flags, prepare=leave_pandas_unloaded)
 
 

@@ -125,7 +125,7 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
 
 
 def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
-    """Give notes on what may be a mistake; the silence is added all the same."""
+    """Yield notes on what may be a mistake; the silence is added all the same."""
     from dialwatch.commands.alert_names import unknown_names
 
     yield from unknown_names(silence.deployment, silence.metric, settings, lake)

@@ -95,7 +95,7 @@ def _parts(settings: Settings, now: datetime) -> Iterator[tuple[str, Callable[[]
 
 
 def _made(make: Callable[[], object]) -> str:
-    """Give a part's content; one that cannot be made says why, and the others are made."""
+    """Return a part's content; one that cannot be made says why, and the others are made."""
     import httpx
 
     from lake.store.store_errors import in_one_line, without_rows
@@ -132,7 +132,7 @@ def _installed(name: str) -> str | None:
 
 
 def _addresses(settings: Settings) -> dict[str, str]:
-    """Give the addresses of this configuration at which parts of dialwatch show their metrics, as far as it has any."""
+    """Return the addresses of this configuration at which parts of dialwatch show their metrics, if it has any."""
     http = settings.collector.http
     found = {
         "collector": settings.collector.metrics_listen or (http.listen if http else None),
@@ -143,14 +143,14 @@ def _addresses(settings: Settings) -> dict[str, str]:
 
 
 def _asked(listen: str, path: str) -> str:
-    """Give what a part on this machine answers; other hosts have other parts and are not asked."""
+    """Return what a part on this machine answers; other hosts have other parts and are not asked."""
     import httpx
 
     return httpx.get(f"{local_url(listen)}{path}", timeout=_SECONDS, trust_env=False).text
 
 
 def _tables_of(lake: Lake) -> Iterator[dict[str, Any]]:
-    """Give each table with its version, and the number of its files, rows and bytes."""
+    """Yield each table with its version, and the number of its files, rows and bytes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -171,7 +171,7 @@ def _tables_of(lake: Lake) -> Iterator[dict[str, Any]]:
 
 
 def _services_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
-    """Give the last heartbeat of each run of a part; its error is the store's, or the kind of another."""
+    """Return the last heartbeat of each run of a part; its error is the store's, or the kind of another."""
     from lake.spec.root_tables import SERVICES
 
     rows = lake.table(SERVICES).read([*_RUN, *_STATE], where=_recent(now)).sort_by("heartbeat_at")
@@ -180,7 +180,7 @@ def _services_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
 
 
 def _lines_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
-    """Give the counts of the collector's lines by day."""
+    """Return the counts of the collector's lines by day."""
     from lake.spec.root_tables import BATCHES
     from lake.spec.service_vocabulary import LineOutcome
 
@@ -190,7 +190,7 @@ def _lines_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
 
 
 def _rejections_of(lake: Lake, now: datetime) -> list[dict[str, Any]]:
-    """Give the number of rejected lines by day and reason."""
+    """Return the number of rejected lines by day and reason."""
     from lake.spec.root_tables import REJECTED
 
     rows = lake.table(REJECTED).read(["date", "reason"], where=_recent(now))
@@ -204,7 +204,7 @@ def _recent(now: datetime) -> ds.Expression:
 
 
 def _shown_settings(model: BaseModel) -> dict[str, Any]:
-    """Give the settings as JSON takes them; what is not shown says how long it is."""
+    """Return the settings as JSON takes them; what is not shown says how long it is."""
     return {name: _shown(name, field, getattr(model, name)) for name, field in type(model).model_fields.items()}
 
 

@@ -22,7 +22,7 @@ from dialwatch.demo.rag.assistant import RagAssistant
 from dialwatch.demo.rag.extraction import PASSAGES_READ
 from dialwatch.demo.rag.faults import Faults
 from dialwatch.demo.rag.passages import passages_of
-from dialwatch.demo.rag_answer import Passage
+from dialwatch.demo.rag_answer import RetrievedPassage
 
 DROP = Faults(retrieval="other_index")
 ASKED_AGAIN_SHARE = 0.5
@@ -51,14 +51,14 @@ class InProcessClient:
         self._loop.close()
 
     def post(self, path: str, body: Mapping[str, Any]) -> str:
-        """Send a body as JSON and give the whole answer; raises httpx.HTTPStatusError where it is refused."""
+        """Send a body as JSON and return the whole answer; raises httpx.HTTPStatusError where it is refused."""
         response = asyncio.run_coroutine_threadsafe(self._client.post(path, json=body), self._loop).result()
         response.raise_for_status()
         return response.text
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as a client sends it: when, how long the answer may take, and as a stream or not."""
 
     moment: datetime
@@ -80,7 +80,7 @@ class Exchange:
     right: bool
     body: str
     assembled: str
-    read: tuple[Passage, ...]
+    read: tuple[RetrievedPassage, ...]
 
 
 class Applications:
@@ -114,7 +114,7 @@ class Applications:
     ) -> None:
         self._client.__exit__(kind, error, trace)
 
-    def ask(self, deployment: str, asked: Asked) -> Exchange:
+    def ask(self, deployment: str, asked: AskedQuestion) -> Exchange:
         """Send a chat completion request, at the time of the question."""
         broken = deployment == self._degraded and asked.moment >= self._drop_at
         self._assistants[deployment].faults = DROP if broken else Faults()
@@ -132,7 +132,7 @@ class Applications:
         return Exchange(question, answer, right, sent, body, _passages_read(message))
 
     def _clock(self) -> float:
-        """Give the simulated time; each look at it takes a while."""
+        """Return the simulated time; each look at it takes a while."""
         now, self._seconds = self._seconds, self._seconds + self._step
         return now
 
@@ -148,7 +148,7 @@ class Visitors:
         self._liked: list[tuple[datetime, str]] = []
 
     def question(self, moment: datetime, *, first: bool) -> str:
-        """Give the next question of a conversation, of which it is the first or not."""
+        """Return the next question of a conversation, of which it is the first or not."""
         known = [text for liked_at, text in self._liked if liked_at <= moment - timedelta(minutes=10)]
         if first and known and self._rng.random() < ASKED_AGAIN_SHARE:
             return self._rng.choice(known)
@@ -161,6 +161,6 @@ class Visitors:
         self._liked.append((moment, question))
 
 
-def _passages_read(message: Mapping[str, Any]) -> tuple[Passage, ...]:
+def _passages_read(message: Mapping[str, Any]) -> tuple[RetrievedPassage, ...]:
     found = message["custom_content"]["stages"][0].get("attachments", [])[:PASSAGES_READ]
-    return tuple(Passage(item["data"], item["reference_url"]) for item in found)
+    return tuple(RetrievedPassage(item["data"], item["reference_url"]) for item in found)

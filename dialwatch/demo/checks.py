@@ -41,7 +41,7 @@ class ScoredAnswers:
         self._count = 0
 
     def count(self) -> int:
-        """Give their number; reads only what is new since the last call."""
+        """Return their number; reads only what is new since the last call."""
         for deployment in self._lake.deployments():
             change = self._lake.table(SCORES, deployment).read_since(self._versions.get(deployment), ["metric"])
             self._versions[deployment] = change.version

@@ -18,7 +18,7 @@ _DATA = re.compile(r"^data: (\{.*\})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Completion:
+class StreamedCompletion:
     """A streamed completion in pieces, in the order in which they are sent.
 
     `created` is in epoch seconds. `usage` is the token object of the last chunk.
@@ -31,7 +31,7 @@ class Completion:
     usage: Mapping[str, int]
 
     def events(self) -> str:
-        """Give the body of the stream: one server-sent event a piece, then `[DONE]`."""
+        """Return the body of the stream: one server-sent event a piece, then `[DONE]`."""
         chunks = [self._chunk(delta) for delta in self.deltas]
         return _events(compact_json(chunk) for chunk in [*chunks, {**self._chunk({}, "stop"), "usage": self.usage}])
 
@@ -42,7 +42,7 @@ class Completion:
 
 
 def assembled(events: str, shape: Shape) -> str:
-    """Give what Core merges the events of a stream into; an error costs it the id and the time, which come last."""
+    """Return what Core merges the events of a stream into; an error costs it the id and the time, which come last."""
     chunks = [json.loads(data) for data in _DATA.findall(events)]
     last: Mapping[str, Any] = chunks[-1] if chunks else {}
     head: dict[str, Any] = {
@@ -62,7 +62,7 @@ def assembled(events: str, shape: Shape) -> str:
 
 
 def broken_off(events: str, error: Mapping[str, Any], lost: int) -> str:
-    """Give a stream that lost its last `lost` events and ends in an error object."""
+    """Return a stream that lost its last `lost` events and ends in an error object."""
     return _events([*_DATA.findall(events)[:-lost], compact_json({"error": error})])
 
 
@@ -102,10 +102,10 @@ def _without_index(value: Any, in_array: bool = False) -> Any:
 
 
 def compact_json(value: Any) -> str:
-    """Give a value as JSON without blanks, as DIAL Core writes it."""
+    """Return a value as JSON without blanks, as DIAL Core writes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def token_count(text: str) -> int:
-    """Give about how many tokens a text has."""
+    """Return about how many tokens a text has."""
     return max(1, len(text) // 4)

@@ -83,7 +83,7 @@ class Display:
 
 
 def _message(body: Mapping[str, Any]) -> str:
-    """Give what a webhook says: a line an alert, and all that it says of the first."""
+    """Return what a webhook says: a line an alert, and all that it says of the first."""
     annotations = [alert.get("annotations", {}) for alert in body.get("alerts", [])]
     summaries = "\n".join(one.get("summary", "") for one in annotations)
     return f"{summaries}\n\n{annotations[0].get('description', '')}" if annotations else ""

@@ -10,7 +10,7 @@ from dialwatch.demo.completion import Delta
 
 
 @dataclass(frozen=True)
-class Passage:
+class RetrievedPassage:
     """A retrieved piece of a document; `reference` is its URL with the page, `files/a.pdf#page=2`."""
 
     text: str
@@ -23,8 +23,8 @@ def text_deltas(text: str) -> Iterator[Delta]:
         yield {"content": piece}
 
 
-def prompt_parts(question: str, retrieved: Sequence[Passage]) -> list[dict[str, str]]:
-    """Give the parts of the user message that DIAL RAG sends to its model: the question and the passages."""
+def prompt_parts(question: str, retrieved: Sequence[RetrievedPassage]) -> list[dict[str, str]]:
+    """Return the parts of the user message that DIAL RAG sends to its model: the question and the passages."""
     texts = [question, "<context>"]
     for number, passage in enumerate(retrieved, start=1):
         source, _, page = passage.reference.partition("#page=")

@@ -48,7 +48,7 @@ PLANTED = (
 
 
 def accept_by_rule(lake: Lake, deployment: str, now: datetime) -> int:
-    """Accept the proposed cases that have facts; give how many."""
+    """Accept the proposed cases that have facts; return how many."""
 
     def change(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
         found = (one for one in cases.values() if one["status"] == CaseStatus.PROPOSED and one["facts"])
@@ -85,7 +85,7 @@ def _run(lake: Lake, deployment: str, settings: ReplaySettings) -> ReplayRun | N
 
 
 def _part(run: ReplayRun | None) -> tuple[FailedPart | None, int, int]:
-    """Give the part that failed most often, in how many answers, of how many that failed."""
+    """Return the part that failed most often, in how many answers, of how many that failed."""
     scores = (score for row in (run.rows if run else ()) for score in row["scores"])
     parts = Counter(FailedPart(score["failed_part"]) for score in scores if score["failed_part"])
     part, count = next(iter(parts.most_common(1)), (None, 0))

@@ -45,7 +45,7 @@ _LEAST_WAIT_SECONDS = 0.05
 
 
 def run_demo(*, once: bool, keep: Path | None) -> int:
-    """Run the demo; gives the exit code: 0 if each stage did its work and just the planted regression was found.
+    """Run the demo; returns the exit code: 0 if each stage did its work and just the planted regression was found.
 
     With `once` it ends by itself, else it serves its pages until Ctrl+C. Logs and lake are in the new folder `keep`,
     or in one that is gone at the end.

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote
 
-from dialwatch.demo.assistant import Applications, Asked, Exchange, Visitors
+from dialwatch.demo.assistant import Applications, AskedQuestion, Exchange, Visitors
 from dialwatch.demo.core_line import CoreCall, core_line
 from dialwatch.demo.questions import Question, load_questions
 from dialwatch.demo.turn import EMBEDDER, Outcome, Person, Turn, embeddings_call, new_ids
@@ -78,7 +78,7 @@ class Plan:
 def make_traffic(
     seed: int, start: datetime, end: datetime, drop_at: datetime, answers: int = 1600
 ) -> Iterator[TrafficLine]:
-    """Give about `answers` answers between `start` and `end` with all lines around them, by time of arrival.
+    """Yield about `answers` answers between `start` and `end` with all lines around them, by time of arrival.
 
     Conversations of one to three turns are spread evenly over the time and over DEPLOYMENTS, and each question is
     asked of a RAG application; from `drop_at` on the retrieval of DEGRADED_DEPLOYMENT is broken. Core is updated
@@ -193,7 +193,7 @@ class _CoreSimulation:
         duration = timedelta(milliseconds=rng.randrange(1500, 6000))
         stream = outcome == "broken" or rng.random() < 0.8
         ids = new_ids(rng)
-        asked = Asked(started, duration, tuple(messages), stream, ids["response_id"])
+        asked = AskedQuestion(started, duration, tuple(messages), stream, ids["response_id"])
         return Turn(
             deployment=deployment,
             person=person,
@@ -269,7 +269,7 @@ def _person(number: int) -> Person:
 
 
 def document_urls() -> dict[str, list[str]]:
-    """Give the documents of each deployment."""
+    """Return the documents of each deployment."""
     return {deployment: [f"files/{_BUCKET}/{name}" for name in names] for deployment, names in _DOCUMENTS.items()}
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from dialwatch.demo.assistant import Exchange
-from dialwatch.demo.completion import Completion, assembled, broken_off, compact_json, token_count
+from dialwatch.demo.completion import StreamedCompletion, assembled, broken_off, compact_json, token_count
 from dialwatch.demo.core_line import CallUsage, CoreCall
 from dialwatch.demo.rag_answer import prompt_parts, text_deltas
 
@@ -62,7 +62,7 @@ class Turn:
     span_id: str
 
     def answer_call(self) -> CoreCall:
-        """Give the call whose answer the person saw."""
+        """Return the call whose answer the person saw."""
         common = self._call(self.deployment, f"/openai/deployments/{self.deployment}/chat/completions", self.span_id)
         request = compact_json({"messages": self.messages, "model": self.deployment, "stream": self.stream})
         if self.outcome == "refused":
@@ -76,7 +76,7 @@ class Turn:
         )
 
     def child_calls(self, rng: random.Random) -> Iterator[CoreCall]:
-        """Give calls of the application, in the order in which they end: embeddings, then the model.
+        """Yield calls of the application, in the order in which they end: embeddings, then the model.
 
         The demo's application makes none: it searches words and answers with sentences. These are what DIAL RAG would
         have asked for the same answer.
@@ -92,7 +92,7 @@ class Turn:
         parts = prompt_parts(self.exchange.question, self.exchange.read)
         messages = [{"role": "system", "content": prompt}, {"role": "user", "content": parts}]
         usage = self._model_usage()
-        completion = Completion(
+        completion = StreamedCompletion(
             response_id=f"chatcmpl-{rng.getrandbits(116):029x}",
             created=int(model_started.timestamp()),
             model="gpt-4o-2024-08-06",
@@ -111,7 +111,7 @@ class Turn:
         )
 
     def rating_call(self, like: bool, comment: str | None, moment: datetime, rng: random.Random) -> CoreCall:
-        """Give the call in which the person likes or dislikes the answer; it has a trace of its own."""
+        """Return the call in which the person likes or dislikes the answer; it has a trace of its own."""
         body = {"rate": like, "modelId": self.deployment, "responseId": self.response_id}
         if comment:
             body["comment"] = comment
@@ -178,7 +178,7 @@ class Turn:
 
 
 def embeddings_call(text: str, rng: random.Random, **call: Any) -> CoreCall:
-    """Give the call that embeds `text` in 64 dimensions; `call` holds the other fields of CoreCall."""
+    """Return the call that embeds `text` in 64 dimensions; `call` holds the other fields of CoreCall."""
     usage = _embedding_usage(text)
     vector = [round(rng.gauss(0, 0.1), 6) for _ in range(64)]
     tokens = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
@@ -189,7 +189,7 @@ def embeddings_call(text: str, rng: random.Random, **call: Any) -> CoreCall:
 
 
 def new_ids(rng: random.Random) -> dict[str, str]:
-    """Give a fresh response id, trace id and span id, by the names that Turn has for them."""
+    """Return a fresh response id, trace id and span id, by the names that Turn has for them."""
     response_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
     return {"response_id": response_id, "trace_id": _trace(rng), "span_id": _span(rng)}
 

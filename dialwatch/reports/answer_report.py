@@ -19,7 +19,7 @@ _IN_WORDS = frozenset({"unsupported", "more_unsupported"})
 
 
 def format_answer(details: AnswerDetails) -> str:
-    """Give what `dialwatch show` prints. Texts of people and models are made harmless and cut where they are long."""
+    """Return what `dialwatch show` prints. Texts of people and models are made harmless and cut where they are long."""
     return report_of(_sections(details))
 
 

@@ -39,7 +39,7 @@ class CaseDetails:
 
 
 def format_case(details: CaseDetails) -> str:
-    """Give what `dialwatch ground-truth show` prints. Texts are made harmless and cut where they are long."""
+    """Return what `dialwatch ground-truth show` prints. Texts are made harmless and cut where they are long."""
     return report_of(_sections(details))
 
 
@@ -95,7 +95,7 @@ def _contexts(case: Mapping[str, Any], places: Sequence[FactPlace | None]) -> It
 
 
 def _marked(text: str, marks: Sequence[tuple[int, FactPlace]]) -> str:
-    """Give a chunk with each fact between `[1: ` and ` :1]`, by its number."""
+    """Return a chunk with each fact between `[1: ` and ` :1]`, by its number."""
     events = [(end, False, number) for number, (_, _, end) in marks]
     events += [(start, True, number) for number, (_, start, _) in marks]
     pieces, done = [], 0
@@ -125,7 +125,7 @@ def _source(details: CaseDetails) -> Iterator[str]:
 
 
 def _row_of(signal: AnswerSignal) -> dict[str, Any]:
-    """Give a signal as a row, as `lake.fold_signals` takes it."""
+    """Return a signal as a row, as `lake.fold_signals` takes it."""
     names = ("signal_id", "signaled_at", "signal", "value", "confidence", "origin", "user_id")
     return {name: getattr(signal, name) for name in names}
 

@@ -11,7 +11,7 @@ from lake.queries.cases import FactPlace
 
 
 def found_places(facts: Sequence[str], chunks: Sequence[str]) -> list[FactPlace | None]:
-    """Give the first place of each fact, None where no chunk holds it.
+    """Return the first place of each fact, None where no chunk holds it.
 
     Raises UnscorableRowError for thousands of facts in megabytes of chunks.
     """
@@ -23,7 +23,7 @@ def found_places(facts: Sequence[str], chunks: Sequence[str]) -> list[FactPlace 
 
 
 def places_of(case: Mapping[str, Any]) -> list[FactPlace | None]:
-    """Give where each fact of a case stands: as the case has it, else in the first chunk where it is found."""
+    """Return where each fact of a case stands: as the case has it, else in the first chunk where it is found."""
     facts, chunks = [one or "" for one in case["facts"] or ()], [one or "" for one in case["context"] or ()]
     citations = list(case["citations"] or ())
     citations += [None] * (len(facts) - len(citations))

@@ -57,7 +57,7 @@ class MetricLine:
 
 
 def page_of(report: DatasetReport, storage: Storage | None = None) -> str:
-    """Give the page; the values are read from the table that was written, a column at a time.
+    """Return the page; the values are read from the table that was written, a column at a time.
 
     The worst rows are shown with their texts by the templates and the style of the monitor's pages.
     """
@@ -109,7 +109,7 @@ def _range(low: float, high: float, values: Values) -> tuple[float, float]:
 
 
 def bars(values: Values, low: float, high: float) -> list[Bar]:
-    """Give the values' distribution in bars of equal width from low to high; the last one holds its upper end too."""
+    """Return the values' distribution in bars of equal width from low to high; the last one holds its upper end too."""
     counts, edges = np.histogram(values, bins=_BARS, range=(low, high))
     most = max(int(counts.max()), 1)
     width = _WIDTH / _BARS

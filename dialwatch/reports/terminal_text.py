@@ -9,18 +9,18 @@ MOST_CHARACTERS = 4_000
 
 
 def visible(text: str) -> str:
-    """Give the text with the code point, as in `[U+001B]`, of each character that one does not see; tabs as spaces."""
+    """Return the text with the code point, as in `[U+001B]`, of each character one does not see; tabs as spaces."""
     return unseen_characters.visible(text.replace("\r\n", "\n").expandtabs(4))
 
 
 def in_one_line(text: str, most: int = 200) -> str:
-    """Give a name or an id on one line, cut to `most` characters."""
+    """Return a name or an id on one line, cut to `most` characters."""
     cut = visible(text[:most].replace("\n", " "))
     return cut if len(text) <= most else f"{cut}…"
 
 
 def in_lines(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Give a text with its lines indented by two spaces, and how much was left out."""
+    """Return a text with its lines indented by two spaces, and how much was left out."""
     left = len(text) - most
     lines = visible(text[:most]).split("\n")
     if left > 0:

@@ -15,7 +15,7 @@ from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.tables.storage import Storage
 from monitor.pages.answers.answer_view import AnswerView, view_of
-from monitor.pages.answers.findings import Case
+from monitor.pages.answers.findings import ComparedCase
 
 MOST_BY_METRIC = 5
 """Worst rows that are named for each metric."""
@@ -99,7 +99,7 @@ def _row(
         question=_text(row.get("question")),
         case_id=case_id,
         response_id=_text(row.get("response_id")),
-        view=view_of(answer, Case(case_id or "", facts), most=MOST_CHARACTERS),
+        view=view_of(answer, ComparedCase(case_id or "", facts), most=MOST_CHARACTERS),
         # What they are made of is marked in the texts, and would take most of the page.
         scores=[replace(score, details=None) for score in scores if score.value is not None or score.reason],
         contexts_left_out=max(0, len(contexts) - MOST_CONTEXTS),

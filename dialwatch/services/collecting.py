@@ -46,7 +46,7 @@ FIRST_LOOK_SECONDS = 30.0
 
 
 def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tuple[int, Counts]:
-    """Read what is new in the files, then what people did after the answers; gives the number of files and counts.
+    """Read what is new in the files, then what people did after the answers; returns the number of files and counts.
 
     Raises SystemExit with code 1 where files could not be read, when all others are in the lake.
     """
@@ -81,7 +81,7 @@ def collecting(
     shown: Collection[StoreUser] = tuple(StoreUser),
     last_lines: LastLines | None = None,
 ) -> Iterator[Collector]:
-    """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
+    """Read Kafka, follow the files, serve HTTP, as far as they are configured; yields the collector of all.
 
     A lake that is away is waited for, by each source in its thread. When the block ends all are asked to stop at once.
     Raises what then kept a source from committing. `part` notes how it goes. Its own `/metrics` has the requests to a
@@ -162,7 +162,7 @@ def _words(counts: Counts) -> str:
 
 
 def _deriving(lake: Lake, settings: SignalSettings, stop: threading.Event) -> Callable[[], str | None]:
-    """Give a pass over the signals. The first one begins with the lexicon, so that what is wrong there fails it."""
+    """Return a pass over the signals. The first one begins with the lexicon, so that what is wrong there fails it."""
     kept: list[ImplicitSignals] = []
 
     def derive() -> str | None:

@@ -64,7 +64,7 @@ class PassMeter:
 
     @contextmanager
     def measured(self) -> Iterator[Callable[[PassResult], PassResult]]:
-        """Measure the pass in the block; gives a function that takes its result, and gives it back."""
+        """Measure the pass in the block; yields a function that takes its result, and gives it back."""
         began, is_well = self._monotonic(), False
 
         def note(result: PassResult) -> PassResult:

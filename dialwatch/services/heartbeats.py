@@ -98,7 +98,7 @@ class Part:
         return self.sources_problem() if self._needs_sources else None
 
     def watching(self, step: str, run: Callable[[], Problem]) -> Callable[[], Problem]:
-        """Give a function that runs the step, records the problem that it returns or raises, and passes it on."""
+        """Return a function that runs the step, records the problem that it returns or raises, and passes it on."""
 
         def watched() -> Problem:
             try:

@@ -32,7 +32,7 @@ class LakeContents:
     newest_age: timedelta | None
 
     def __str__(self) -> str:
-        """Give it in words."""
+        """Return it in words."""
         number = f"{self.deployments:,} deployment{'' if self.deployments == 1 else 's'}"
         age = (
             "no row of a collector yet"
@@ -43,7 +43,7 @@ class LakeContents:
 
 
 def contents_of(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> LakeContents | None:
-    """Give what is in a lake; None where it is empty. Makes nothing. Raises what the store raises."""
+    """Return what is in a lake; None where it is empty. Makes nothing. Raises what the store raises."""
     if lake.is_empty():
         return None
     newest = _newest_commit(lake)

@@ -43,7 +43,7 @@ def add_readiness(app: FastAPI, part: Part) -> None:
 
 @contextmanager
 def serving_probes(listen: str | None, setting: str, registry: CollectorRegistry, part: Part) -> Iterator[str | None]:
-    """Serve a part's `/metrics`, `/healthz` and `/readyz` while the block runs, if it has an address; gives the URL.
+    """Serve a part's `/metrics`, `/healthz` and `/readyz` while the block runs, if it has an address; yields the URL.
 
     Raises ConfigError, which names the setting, for an address that cannot be.
     """

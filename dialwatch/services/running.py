@@ -114,7 +114,7 @@ def _beginning(settings: Settings, lake: Lake, parts: ProcessParts, served: Serv
 
 
 def addresses_of(settings: Settings, parts: Sequence[ServicePart]) -> dict[str, str]:
-    """Give the addresses that a process with these parts listens on, by their settings."""
+    """Return the addresses that a process with these parts listens on, by their settings."""
     collector, http = settings.collector, settings.collector.http
     chosen = {
         "collector.http.listen": http.listen if http and ServicePart.COLLECTOR in parts else None,
@@ -138,7 +138,7 @@ def refuse_open_pages(settings: Settings) -> None:
 
 
 def _shown_by_the_monitor(settings: Settings) -> list[StoreUser]:
-    """Give the parts of a process with all of them that no other address of it shows."""
+    """Return the parts of a process with all of them that no other address of it shows."""
     elsewhere = set()
     if settings.collector.http or settings.collector.metrics_listen:
         elsewhere.add(StoreUser.COLLECTOR)
@@ -161,7 +161,7 @@ def monitoring(
 ) -> Iterator[str]:
     """Keep the figures fresh, send alerts, and serve the pages, until the block ends or `stop` is set.
 
-    Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are. `/metrics`
+    Yields the address of the pages. `parts` are those of this process, which the monitor asks how they are. `/metrics`
     has `more`, or the requests of all parts to a store.
     """
     lake, more = lake.used_by(StoreUser.MONITOR), [StoreRequests(tuple(StoreUser))] if more is None else more

@@ -31,14 +31,14 @@ def is_loopback(listen: str) -> bool:
 
 
 def local_url(listen: str) -> str:
-    """Give the URL under which this machine reaches what listens there."""
+    """Return the URL under which this machine reaches what listens there."""
     host, port = parse_address(listen)
     reached = _EVERYWHERE.get(host, host)
     return f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
 
 
 def free_address() -> str:
-    """Give an address of this machine on which nothing listens yet."""
+    """Return an address of this machine on which nothing listens yet."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return f"127.0.0.1:{listener.getsockname()[1]}"
 

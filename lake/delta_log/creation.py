@@ -37,7 +37,7 @@ def create_table(uri: str, spec: TableSpec, title: str) -> None:
 
 
 def first_commit(spec: TableSpec, title: str) -> bytes:
-    """Give the commit that makes a table."""
+    """Return the commit that makes a table."""
     with TemporaryDirectory(prefix="dialwatch-log-") as folder:
         create_table(folder, spec, title)
         return Path(folder, LOG, commit_name(0)).read_bytes()

@@ -36,7 +36,7 @@ class DataFile:
 
 
 def added_files(read: Callable[[int], bytes | None], begin: int, end: int) -> list[DataFile]:
-    """Give the files with the new rows of versions `begin` to `end`, both included, oldest first.
+    """Return the files with the new rows of versions `begin` to `end`, both included, oldest first.
 
     `read` gives the bytes of a commit. Raises FileNotFoundError where the log no longer holds one of the versions.
     """
@@ -55,7 +55,7 @@ def removed_paths(filesystem: fs.FileSystem, names: Iterable[str]) -> set[str]:
 
 
 def live_files(delta: DeltaTable) -> list[DataFile]:
-    """Give the files that the table's rows are in now, the oldest first."""
+    """Return the files that the table's rows are in now, the oldest first."""
     files = pa.table(delta.get_add_actions(flatten=True))
     days = files["partition.date"].to_pylist() if "partition.date" in files.column_names else [None] * files.num_rows
     columns = [files[name].to_pylist() for name in ("modification_time", "path", "size_bytes", "num_records")]
@@ -72,7 +72,7 @@ def scan(
     schema: pa.Schema,
     fetched: Mapping[str, bytes] = MappingProxyType({}),
 ) -> ds.Dataset:
-    """Give the rows of these files, in their order, as a dataset of the table's schema.
+    """Return the rows of these files, in their order, as a dataset of the table's schema.
 
     `fetched` are the bytes of some of them, by their paths.
     """
@@ -88,12 +88,12 @@ def scan(
 
 
 def day_of(file: DataFile) -> date | None:
-    """Give the partition of a file as a date."""
+    """Return the partition of a file as a date."""
     return None if file.date is None else date.fromisoformat(file.date)
 
 
 def partition_of(day: date | None) -> ds.Expression:
-    """Give what holds for the rows of a day's files."""
+    """Return what holds for the rows of a day's files."""
     return ds.field("date").is_null() if day is None else ds.field("date") == pa.scalar(day)
 
 
@@ -102,7 +102,7 @@ def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
 
 
 def new_rows(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
-    """Give the files that hold the new rows of a commit.
+    """Return the files that hold the new rows of a commit.
 
     A commit that removes files too adds no new rows: it is a compaction, or a deletion that keeps the others' rows.
     """
@@ -112,18 +112,18 @@ def new_rows(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
 
 
 def added_of(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
-    """Give all files that a commit added."""
+    """Return all files that a commit added."""
     added = [action["add"] for action in actions if "add" in action]
     return [DataFile(unquote(add["path"]), add["partitionValues"].get("date") or None, add["size"]) for add in added]
 
 
 def removed_files(actions: Sequence[dict[str, Any]]) -> set[str]:
-    """Give the paths of the files that a commit removed."""
+    """Return the paths of the files that a commit removed."""
     return {unquote(action["remove"]["path"]) for action in actions if "remove" in action}
 
 
 def actions_of(commit: bytes) -> list[dict[str, Any]]:
-    """Give the actions of a commit; raises ValueError where it is no JSON."""
+    """Return the actions of a commit; raises ValueError where it is no JSON."""
     return [json.loads(line) for line in commit.splitlines() if line.strip()]
 
 

@@ -30,7 +30,7 @@ class Moment:
     wall: float = field(default_factory=time.time)
 
     def age(self) -> timedelta:
-        """Give the time since then by the clock that says more."""
+        """Return the time since then by the clock that says more."""
         return timedelta(seconds=max(time.monotonic() - self.monotonic, time.time() - self.wall))
 
 

@@ -72,7 +72,7 @@ class FollowedLog:
     def look_for_earlier(
         self, files: frozenset[str], progress: Mapping[str, int], rows: pa.Table | None
     ) -> LogTail | None:
-        """Give the log where an earlier try, whose answer was lost, has added these files, or these rows in others.
+        """Return the log where an earlier try, whose answer was lost, has added these files, or these rows in others.
 
         None where there was none, or none is there yet.
         """

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lake.delta_log.file_age import require_in_folder
-from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
+from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, TableSnapshot
 from lake.store.log_copy import (
     LAST_CHECKPOINT,
     LOG,
@@ -46,28 +46,28 @@ class LogFiles(Protocol):
         """How long after a look that found the last known commit in its place a reader need not look for it again."""
         ...
 
-    def open(self) -> Snapshot | None:
-        """Give the state of the table as it is now; None where there is no table."""
+    def open(self) -> TableSnapshot | None:
+        """Return the state of the table as it is now; None where there is no table."""
         ...
 
     def newest(self) -> AbstractContextManager[DeltaTable | None]:
-        """Give deltalake's table as it is now, to be read while the block lasts; None where there is no table."""
+        """Return deltalake's table as it is now, to be read while the block lasts; None where there is no table."""
         ...
 
-    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+    def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint of a version, so that who opens the table reads few commits; `current` gives its state."""
         ...
 
     def read(self, version: int) -> bytes | None:
-        """Give the bytes of a commit; None where the log has none of this version."""
+        """Return the bytes of a commit; None where the log has none of this version."""
         ...
 
     def read_told(self, version: int) -> bytes | None:
-        """Give the bytes of a commit that is known to be there; another reader of this process may have fetched it."""
+        """Return the bytes of a commit that is there for sure; another reader of this process may have fetched it."""
         ...
 
     def create(self, version: int, commit: bytes) -> bool:
-        """Write a commit; gives False, and changes nothing, where the log has one of this version.
+        """Write a commit; returns False, and changes nothing, where the log has one of this version.
 
         Raises FilesGoneError where it is seen, before the commit counts, that a file which it adds is gone.
         """
@@ -90,40 +90,40 @@ class LocalLogFiles:
         self._durable = durable
         self._is_settled = False
 
-    def open(self) -> Snapshot | None:
-        """Give the state of the table; see `LogFiles`."""
+    def open(self) -> TableSnapshot | None:
+        """Return the state of the table, as deltalake reads it; None where there is no table."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
         return _opened(lambda: DeltaTable(self._uri), self.entry) if self._folder.is_dir() else None
 
     @contextlib.contextmanager
     def newest(self) -> Iterator[DeltaTable | None]:
-        """Give the table; see `LogFiles`."""
+        """Yield deltalake's table as it is now; None where there is no table."""
         yield _table(lambda: DeltaTable(self._uri))
 
-    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
-        """Write a checkpoint; see `LogFiles`."""
+    def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
+        """Write a checkpoint by deltalake, and remove old entries of the log."""
         with current().delta() as delta:
             delta.create_checkpoint()
             self.settle(version)
             delta.cleanup_metadata()
 
     def read(self, version: int) -> bytes | None:
-        """Give the bytes of a commit; see `LogFiles`."""
+        """Return the bytes of a commit; None where the folder has none of this version."""
         return self.entry(commit_name(version))
 
     def entry(self, name: str) -> bytes | None:
-        """Give the bytes of a file of the log by its name; None where there is none."""
+        """Return the bytes of a file of the log by its name; None where there is none."""
         try:
             return (self._folder / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def read_told(self, version: int) -> bytes | None:
-        """Give the bytes of a commit; see `LogFiles`."""
+        """Return the bytes of a commit as `read` does: a folder needs no shared reads."""
         return self.read(version)
 
     def create(self, version: int, commit: bytes) -> bool:
-        """Write a commit; see `LogFiles`."""
+        """Write a commit under a name that is still free; returns False where it is taken."""
         added = [action["add"]["path"] for action in map(json.loads, commit.splitlines()) if "add" in action]
         if self._durable:
             require_in_folder(self._table, added)
@@ -146,7 +146,7 @@ class LocalLogFiles:
         return True
 
     def settle(self, since: int, files: Iterable[str] = ()) -> None:
-        """Sync files of the table with their folders, and what the log has from a version on; see `LogFiles`."""
+        """Sync files of the table with their folders, and what the log has from a version on, if it is durable."""
         if not self._durable:
             return
         paths = [self._table / file for file in files]
@@ -195,8 +195,8 @@ class StoreLogFiles:
         self._own: dict[str, bytes] = {}
         """Commits that were created here since the log was opened and the last checkpoint, by name."""
 
-    def open(self) -> Snapshot | None:
-        """Give the state of the table; see `LogFiles`."""
+    def open(self) -> TableSnapshot | None:
+        """Return the state of the table, from a copy of its log; None where there is no table."""
         self._own.clear()
         if (opened := self._opened_by_another()) is not None:
             return opened
@@ -207,8 +207,8 @@ class StoreLogFiles:
         self._missing_at = now if snapshot is None else None
         return snapshot
 
-    def _opened_by_another(self) -> Snapshot | None:
-        """Give the state that another handle holds, if the table is still at its version; None otherwise."""
+    def _opened_by_another(self) -> TableSnapshot | None:
+        """Return the state that another handle holds, if the table is still at its version; None otherwise."""
         held = _OPENED.get(self._folder)
         # No two commits are the same: where the last one is in its place, so are those before.
         if held is None or held.last_commit is None or self.read(held.version) != held.last_commit:
@@ -224,7 +224,7 @@ class StoreLogFiles:
 
     @contextlib.contextmanager
     def newest(self) -> Iterator[DeltaTable | None]:
-        """Give the table, of a copied log; see `LogFiles`."""
+        """Yield deltalake's table of a copied log; None where there is no table."""
         try:
             found = log_entries(self._read)
         except UnusualLogError:
@@ -236,14 +236,14 @@ class StoreLogFiles:
         with copied_table(found) as delta:
             yield delta
 
-    def _open(self, version: int | None) -> Snapshot | None:
+    def _open(self, version: int | None) -> TableSnapshot | None:
         try:
             found = log_entries(self._read, version)
         except UnusualLogError:
             return _opened(self._by_deltalake, self._read)
         return None if found is None else self._remembered(CopiedSnapshot.of(found, self._entries, self._reopen))
 
-    def _reopen(self, version: int) -> Snapshot:
+    def _reopen(self, version: int) -> TableSnapshot:
         snapshot = self._open(version)
         if snapshot is None or snapshot.version != version:
             raise FileNotFoundError(f"the log {self._folder} has no version {version} to be opened any more")
@@ -260,7 +260,7 @@ class StoreLogFiles:
             raise FileNotFoundError(f"the log {self._folder} is gone")
         return found
 
-    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+    def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint; see `LogFiles`. Old entries are left to the upkeep."""
         try:
             found = log_entries(self._read_or_own, version) or {}
@@ -273,11 +273,11 @@ class StoreLogFiles:
         self._own.clear()
 
     def read(self, version: int) -> bytes | None:
-        """Give the bytes of a commit; see `LogFiles`."""
+        """Return the bytes of a commit; None where the store has none of this version."""
         return self._read(commit_name(version))
 
     def read_told(self, version: int) -> bytes | None:
-        """Give the bytes of a commit; see `LogFiles`."""
+        """Return the bytes of a commit, fetched once for all readers of this process; None where it is missing."""
         path = f"{self._folder}/{commit_name(version)}"
         try:
             return kept(path, lambda: self._fetch(path))
@@ -299,7 +299,7 @@ class StoreLogFiles:
         return bytes(self._filesystem.cat_file(path, max_concurrency=1))
 
     def create(self, version: int, commit: bytes) -> bool:
-        """Write a commit, by a conditional PUT; see `LogFiles`."""
+        """Write a commit by a conditional PUT; returns False where the store has one of this version."""
         path = f"{self._folder}/{commit_name(version)}"
         try:
             self._filesystem.pipe_file(path, commit, mode="create")
@@ -310,10 +310,10 @@ class StoreLogFiles:
         return True
 
     def settle(self, since: int, files: Iterable[str] = ()) -> None:
-        """Do nothing: what a store has taken is durable; see `LogFiles`."""
+        """Leave it: what a store has taken is durable."""
 
 
-def _opened(open_table: Callable[[], DeltaTable], read: Read) -> Snapshot | None:
+def _opened(open_table: Callable[[], DeltaTable], read: Read) -> TableSnapshot | None:
     table = _table(open_table)
     return None if table is None else DeltaSnapshot(table, read)
 

@@ -27,7 +27,7 @@ from lake.delta_log.delta_log import DataFile, actions_of, added_of, new_rows, r
 from lake.delta_log.file_age import FilesGoneError
 from lake.delta_log.log_files import LogFiles
 from lake.delta_log.pending_commits import PendingCommit, PendingCommits, digest_of, paths_of
-from lake.delta_log.snapshots import Snapshot
+from lake.delta_log.snapshots import TableSnapshot
 from lake.delta_log.transactions import transactions_of
 from lake.delta_log.writing import NewFile
 from lake.store.store_errors import in_one_line
@@ -51,7 +51,9 @@ _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "checkConstraints", "c
 class LogTail:
     """The log of one table, from a version on that deltalake has read. Not safe for use by several threads at once."""
 
-    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str, pending: PendingCommits | None = None) -> None:
+    def __init__(
+        self, files: LogFiles, snapshot: TableSnapshot, uri: str, pending: PendingCommits | None = None
+    ) -> None:
         """`uri` names the table in errors; `pending` keeps the commits of this process whose fate is not known."""
         self._files = files
         self._pending = pending or PendingCommits()
@@ -113,8 +115,8 @@ class LogTail:
                 return False
         return True
 
-    def current(self) -> Snapshot:
-        """Give the state at the version that was read last."""
+    def current(self) -> TableSnapshot:
+        """Return the state at the version that was read last."""
         if self._snapshot.version != self.version:
             self._snapshot = self._snapshot.at(self.version)
         return self._snapshot
@@ -134,13 +136,13 @@ class LogTail:
             )
 
     def live_files(self) -> list[DataFile]:
-        """Give the files that the table's rows are in at the version that was read last, the oldest first."""
+        """Return the files that the table's rows are in at the version that was read last, the oldest first."""
         if self._live is None:
             self._live = {file.path: file for file in self.current().live_files()}
         return list(self._live.values())
 
     def transaction(self, app_id: str) -> int | None:
-        """Give the version that the last commit with this `app_id` carried."""
+        """Return the version that the last commit with this `app_id` carried."""
         if app_id not in self._transactions:
             # Not known from the commits since the snapshot, so that of the snapshot is the last one.
             self._transactions[app_id] = self._snapshot.transaction(app_id)
@@ -161,7 +163,7 @@ class LogTail:
             raise ValueError(f"{self._uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def added_since(self, version: int) -> list[DataFile] | None:
-        """Give the files with the new rows of the commits after `version`, oldest first; None where one is unknown."""
+        """Return the files with the new rows of commits after `version`, oldest first; None where one is unknown."""
         wanted = range(version + 1, self.version + 1)
         if any(number not in self._added for number in wanted):
             return None

@@ -21,7 +21,7 @@ class News(Protocol):
         ...
 
     def told_version(self) -> int | None:
-        """Give the version up to which the handle has only to read; None where it must look how far the table is."""
+        """Return the version up to which the handle has only to read; None where it must look how far the table is."""
         ...
 
     def caught_up(self) -> None:
@@ -37,18 +37,18 @@ class AlwaysNews:
     """Of a table that nobody watches: each look goes to the store."""
 
     def may_be_there(self) -> bool:
-        """Say so."""
+        """Return true: nobody tells that there is nothing."""
         return True
 
     def told_version(self) -> int | None:
-        """Give None: nobody tells."""
+        """Return None: nobody tells."""
         return None
 
     def caught_up(self) -> None:
-        """Do nothing."""
+        """Keep nothing: nobody tells of a version."""
 
     def seen(self) -> None:
-        """Do nothing."""
+        """Keep nothing: the next look goes to the store, too."""
 
 
 class WatchedNews:
@@ -71,7 +71,7 @@ class WatchedNews:
         return self._told is not None or self._is_due()
 
     def told_version(self) -> int | None:
-        """Give the version that was told."""
+        """Return the version that was told."""
         return None if self._is_due() else self._told
 
     def caught_up(self) -> None:

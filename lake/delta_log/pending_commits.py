@@ -52,7 +52,7 @@ class PendingCommits:
         self._lock = threading.Lock()
 
     def unanswered(self) -> Sequence[PendingCommit]:
-        """Give those that were sent in vain, as far as was seen; the oldest first."""
+        """Return those that were sent in vain, as far as was seen; the oldest first."""
         with self._lock:
             return list(self._unanswered)
 
@@ -96,21 +96,21 @@ _LOCK = threading.Lock()
 
 
 def pending_commits(endpoint: str | None, uri: str) -> PendingCommits:
-    """Give those of the table at a URI of a store."""
+    """Return those of the table at a URI of a store."""
     with _LOCK:
         return _OF_TABLES.setdefault((endpoint, uri), PendingCommits())
 
 
 def paths_of(files: Iterable[NewFile]) -> frozenset[str]:
-    """Give the paths of files."""
+    """Return the paths of files."""
     return frozenset(file.path for file in files)
 
 
 def digest_of(commit: bytes) -> str:
-    """Give what tells a commit from any other one."""
+    """Return what tells a commit from any other one."""
     return hashlib.sha256(commit).hexdigest()[:32]
 
 
 def few(rows: pa.Table) -> pa.Table | None:
-    """Give rows that are small enough to be kept with their commit; None otherwise."""
+    """Return rows that are small enough to be kept with their commit; None otherwise."""
     return rows if rows.nbytes <= _MOST_BYTES_OF_ROWS else None

@@ -12,7 +12,7 @@ from lake.spec.table_spec import TableSpec
 
 
 def missing_columns(there: Collection[str], spec: TableSpec) -> list[pa.Field]:
-    """Give the columns of `spec` that are not among those that a table has."""
+    """Return the columns of `spec` that are not among those that a table has."""
     return [field for field in spec.schema if field.name not in there]
 
 

@@ -21,7 +21,7 @@ _FEW_COMMITS = 4
 """Of a log that is this short all are read at once."""
 
 
-class Snapshot(Protocol):
+class TableSnapshot(Protocol):
     """State of a table at one version."""
 
     @property
@@ -50,19 +50,19 @@ class Snapshot(Protocol):
         ...
 
     def transaction(self, app_id: str) -> int | None:
-        """Give the version that the last commit with this `app_id` carried."""
+        """Return the version that the last commit with this `app_id` carried."""
         ...
 
     def live_files(self) -> list[DataFile]:
-        """Give the files that the rows are in, the oldest first."""
+        """Return the files that the rows are in, the oldest first."""
         ...
 
-    def at(self, version: int) -> Snapshot:
-        """Give the state at a later version."""
+    def at(self, version: int) -> TableSnapshot:
+        """Return the state at a later version."""
         ...
 
     def delta(self) -> AbstractContextManager[DeltaTable]:
-        """Give deltalake's table, to be read while the block lasts; it may be one of a copied log, without rows."""
+        """Return deltalake's table, to be read while the block lasts; it may be one of a copied log, without rows."""
         ...
 
 
@@ -79,30 +79,30 @@ class DeltaSnapshot:
 
     @property
     def version(self) -> int:
-        """The version; see `Snapshot`."""
+        """The version that deltalake has read."""
         return int(self._delta.version())
 
     @property
     def table_id(self) -> str:
-        """The id; see `Snapshot`."""
+        """The id of the table's metadata."""
         return _id_of(self._delta)
 
     @property
     def columns(self) -> frozenset[str]:
-        """Names of the columns; see `Snapshot`."""
+        """Names of the columns of its schema."""
         return _columns_of(self._delta)
 
     @property
     def writer_protocol(self) -> tuple[int, frozenset[str]]:
-        """Version and features; see `Snapshot`."""
+        """Version of the Delta writer protocol, and its features."""
         return _protocol_of(self._delta)
 
     @property
     def last_commit(self) -> None:
-        """None: deltalake has read it; see `Snapshot`."""
+        """None: deltalake has read it, and keeps it."""
 
     def transaction(self, app_id: str) -> int | None:
-        """Give a transaction's version; see `Snapshot`."""
+        """Return the version of a transaction; all are read at once where many are asked for."""
         if self._asked == (_MOST_ASKED if self.version > _FEW_COMMITS else 0):
             self._transactions = transactions_at(self._read, self.version)
         self._asked += 1
@@ -112,11 +112,11 @@ class DeltaSnapshot:
         return found
 
     def live_files(self) -> list[DataFile]:
-        """Give the files; see `Snapshot`."""
+        """Return the files that deltalake knows, the oldest first."""
         return live_files(self._delta)
 
     def at(self, version: int) -> DeltaSnapshot:
-        """Read on; see `Snapshot`."""
+        """Have deltalake read on to the newest version; returns this state."""
         if self.version < version:
             self._delta.update_incremental()
             self._asked, self._transactions = 0, None
@@ -124,7 +124,7 @@ class DeltaSnapshot:
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
-        """Give the table; see `Snapshot`."""
+        """Yield deltalake's table."""
         yield self._delta
 
 
@@ -147,10 +147,12 @@ class CopiedSnapshot:
     files: pa.Table
     transactions: pa.Table
     entries: Callable[[int], Entries]
-    reopen: Callable[[int], Snapshot]
+    reopen: Callable[[int], TableSnapshot]
 
     @classmethod
-    def of(cls, found: Entries, entries: Callable[[int], Entries], reopen: Callable[[int], Snapshot]) -> CopiedSnapshot:
+    def of(
+        cls, found: Entries, entries: Callable[[int], Entries], reopen: Callable[[int], TableSnapshot]
+    ) -> CopiedSnapshot:
         """Read the state from the files of a log, by name."""
         with copied_table(found) as delta:
             files = live_files(delta)
@@ -170,21 +172,21 @@ class CopiedSnapshot:
         return cls(*known, table, transactions, entries, reopen)
 
     def transaction(self, app_id: str) -> int | None:
-        """Give a transaction's version; see `Snapshot`."""
+        """Return the version of a transaction, as the copied log has it."""
         place = pc.index(self.transactions["appId"], app_id).as_py()
         return None if place < 0 else int(self.transactions["version"][place].as_py())
 
     def live_files(self) -> list[DataFile]:
-        """Give the files; see `Snapshot`."""
+        """Return the files of the copied log, the oldest first."""
         return [DataFile(*row) for row in zip(*(column.to_pylist() for column in self.files.columns), strict=True)]
 
-    def at(self, version: int) -> Snapshot:
-        """Read the log again; see `Snapshot`."""
+    def at(self, version: int) -> TableSnapshot:
+        """Return the state at another version, for which the log is read again."""
         return self if version == self.version else self.reopen(version)
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
-        """Give the table of a copied log; see `Snapshot`."""
+        """Yield deltalake's table of the copied log, without rows."""
         with copied_table(self.entries(self.version)) as delta:
             yield delta
 

@@ -12,7 +12,7 @@ from lake.store.log_copy import Read, UnusualLogError, log_entries
 
 
 def transactions_at(read: Read, version: int) -> dict[str, int] | None:
-    """Give the version of each `app_id` at a version of the table; `read` gives the bytes of an entry of the log.
+    """Return the version of each `app_id` at a version of the table; `read` gives the bytes of an entry of the log.
 
     deltalake tells one at a time, and looks through the log for each. None where the log is not as usual: deltalake
     then knows better.
@@ -25,7 +25,7 @@ def transactions_at(read: Read, version: int) -> dict[str, int] | None:
 
 
 def transactions_in(entries: Mapping[str, bytes]) -> dict[str, int]:
-    """Give the version of each `app_id` that the files of a log carry, by name."""
+    """Return the version of each `app_id` that the files of a log carry, by name."""
     found: dict[str, int] = {}
     for name, content in sorted(entries.items()):
         if name.endswith(".parquet"):
@@ -36,7 +36,7 @@ def transactions_in(entries: Mapping[str, bytes]) -> dict[str, int]:
 
 
 def transactions_of(actions: list[dict[str, dict[str, object]]]) -> dict[str, int]:
-    """Give the version of each `app_id` that a commit carries."""
+    """Return the version of each `app_id` that a commit carries."""
     return {str(action["txn"]["appId"]): int(str(action["txn"]["version"])) for action in actions if "txn" in action}
 
 

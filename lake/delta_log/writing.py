@@ -54,7 +54,7 @@ class NewFile:
     written: Moment = field(default_factory=Moment, compare=False)
 
     def action(self) -> AddAction:
-        """Give the entry of the table's log that adds it."""
+        """Return the entry of the table's log that adds it."""
         return AddAction(self.path, self.size, self.partition_values, int(time.time() * 1000), True, self.statistics)
 
 
@@ -66,7 +66,7 @@ class Folder(Protocol):
     """Where files are written: a file system of Arrow that begins at a folder, or one in memory."""
 
     def open_output_stream(self, path: str) -> Any:
-        """Give a stream that writes a new file."""
+        """Return a stream that writes a new file."""
         ...
 
     def create_dir(self, path: str) -> None:
@@ -108,7 +108,7 @@ class FileWriter:
         self._is_adding = False
 
     def write(self, rows: Iterable[pa.RecordBatch | pa.Table]) -> list[NewFile]:
-        """Write all rows and give the files.
+        """Write all rows and return the files.
 
         After an error none of the files is left, as far as the store lets them be removed.
         """
@@ -142,7 +142,7 @@ class FileWriter:
         self._is_adding = False
 
     def finish(self) -> list[NewFile]:
-        """Write what is left, and give the files; can be called again after an error, as `add`."""
+        """Write what is left, and return the files; can be called again after an error, as `add`."""
         while self._open:
             self._close_oldest()
         return self._whole
@@ -269,7 +269,7 @@ class _File:
         self._pending_rows += sum(part.rows.num_rows for part in parts)
 
     def close(self) -> int:
-        """Write what is left, and give the file's size; can be called again after an error."""
+        """Write what is left, and return the file's size; can be called again after an error."""
         while self._pending:
             self._write_row_group()
         if self._writer is not None:
@@ -336,7 +336,7 @@ class _Statistics:
     ranges: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def plus(self, rows: pa.Table) -> _Statistics:
-        """Give the statistics of these rows too."""
+        """Return the statistics of these rows too."""
         nulls, ranges = dict[str, int](), dict(self.ranges)
         for name in self.columns:
             column = rows[name]

@@ -132,7 +132,7 @@ def _lost_baselines(
 
 
 def _tables(lake: Lake, specs: Iterable[TableSpec]) -> Iterator[tuple[str | None, Table]]:
-    """Give the tables of these kinds that are there, kind by kind, with their deployments."""
+    """Yield the tables of these kinds that are there, kind by kind, with their deployments."""
     for spec in specs:
         for deployment in lake.deployments() if spec.per_deployment else [None]:
             table = lake.table(spec, deployment)
@@ -196,7 +196,7 @@ class _Erasure:
                     _advance_counters(table)
 
     def _erase(self, table: Table, rule: Rule) -> bool:
-        """Erase the rows of one table; give whether there were any."""
+        """Erase the rows of one table; return whether there were any."""
         for _ in range(_ATTEMPTS):
             delta = table.snapshot()
             if delta is None:
@@ -253,7 +253,7 @@ class _Work:
         return self.found.total() > before
 
     def rest(self, files: list[DataFile]) -> Iterator[pa.RecordBatch]:
-        """Give what stays."""
+        """Yield what stays."""
         for batch in batches(self.table, files):
             stays = self._rewritten(batch.filter(pc.invert(self._is_erased(batch))))
             if stays.num_rows:

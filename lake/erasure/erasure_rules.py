@@ -154,7 +154,7 @@ def _is_replay(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
 
 
 def of_calls(event_ids: frozenset[str]) -> Rule:
-    """Give the rule of `parsed_logs` that erases just these calls."""
+    """Return the rule of `parsed_logs` that erases just these calls."""
     return Rule(("event_id",), lambda batch, _: is_in(batch["event_id"], event_ids))
 
 

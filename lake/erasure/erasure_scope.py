@@ -118,10 +118,10 @@ def is_in(column: pa.Array, values: Iterable[str]) -> pa.Array:
 
 
 def strings(values: Iterable[str]) -> pa.Array:
-    """Give values as an array, in order."""
+    """Return values as an array, in order."""
     return pa.array(sorted(values), pa.string())
 
 
 def one_line(text: str | None) -> str:
-    """Give a text without what editors and forms change of it: ends of lines, and how many blanks there are."""
+    """Return a text without what editors and forms change of it: ends of lines, and how many blanks there are."""
     return " ".join((text or "").split())

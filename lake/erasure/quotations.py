@@ -102,7 +102,7 @@ class Quotations:
 
 
 def strings_in(data: bytes) -> set[str]:
-    """Give what stands between two quotation marks, however escaped: the strings of JSON are among it."""
+    """Return what stands between two quotation marks, however escaped: the strings of JSON are among it."""
     return {one.decode("utf-8", "replace") for decoding in _decodings(data) for one in decoding.split(b'"')}
 
 
@@ -111,7 +111,7 @@ def _numbers(data: bytes, window: int) -> npt.NDArray[np.unsignedinteger]:
 
 
 def _decodings(data: bytes) -> Iterator[bytes]:
-    """Give the bytes as they are, as they are without their escapes, without the escapes within these, and so on."""
+    """Yield the bytes as they are, as they are without their escapes, without the escapes within these, and so on."""
     text = data.decode("utf-8", "replace").encode()
     for _ in range(DEEPEST_ESCAPE + 1):
         yield _normalized(text)

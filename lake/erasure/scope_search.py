@@ -87,7 +87,7 @@ class _ScopeSearch:
         return scope
 
     def _named(self) -> list[Row]:
-        """Give the calls of the answer that an id names; raises SeveralAnswersError."""
+        """Return the calls of the answer that an id names; raises SeveralAnswersError."""
         named, found = self._scope.subject.id, list[Row]()
         for deployment, batch in self._batches(_ID_COLUMNS):
             found += [row | {"deployment": deployment} for row in batch.filter(self._is_own(batch)).to_pylist()]
@@ -101,7 +101,7 @@ class _ScopeSearch:
         return found
 
     def _scored(self, named: str) -> set[str]:
-        """Give the ids of an answer whose call is no longer in the log: those that its scores have."""
+        """Return the ids of an answer whose call is no longer in the log: those that its scores have."""
         found: dict[str, Row] = {}
         for deployment in self._lake.deployments():
             for spec in (SCORES, ANCHORS):
@@ -210,7 +210,7 @@ class _ScopeSearch:
                 self._scope.answers |= texts if name == "answer" else set()
 
     def _repeating(self) -> list[Row]:
-        """Give the calls that repeat a text: of the chats, made in the traces, or continuing a conversation."""
+        """Return the calls that repeat a text: of the chats, made in the traces, or continuing a conversation."""
         found = self._rows(
             lambda batch: pc.or_(is_in(batch["chat_id"], self._scope.chats), self._is_in_own_trace(batch))
         )
@@ -236,7 +236,7 @@ class _ScopeSearch:
         return pc.and_(is_in(batch["parent_history_hash"], hashes), self._names_no_other(batch))
 
     def _quoting(self, rows: Iterable[Row], quotations: Quotations) -> list[Row]:
-        """Give those of the rows, none that is taken already, whose bodies hold one of the quotations."""
+        """Return those of the rows, none that is taken already, whose bodies hold one of the quotations."""
         asked = {row["event_id"]: row for row in rows if row["event_id"] not in self._scope.event_ids}
         found = set()
         for _, batch in self._batches(("event_id", *_BODIES), _is_one_of(asked)) if asked else ():
@@ -266,14 +266,14 @@ def _ids(row: Row) -> set[str]:
 
 
 def _ids_in(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-    """Give every id of the answers of a batch, and the number of the row that has it."""
+    """Return every id of the answers of a batch, and the number of the row that has it."""
     many, each = batch["response_ids"], pa.array(range(batch.num_rows), pa.int64())
     numbers = pa.concat_arrays([each, pc.list_parent_indices(many).cast(pa.int64())])
     return numbers, pa.concat_arrays([batch["response_id"], pc.list_flatten(many)])
 
 
 def _others_with(batch: pa.RecordBatch, ids: set[str], event_ids: set[str]) -> dict[str, str]:
-    """Give those of the ids that other calls than these have, each with the `event_id` of one of them."""
+    """Return those of the ids that other calls than these have, each with the `event_id` of one of them."""
     numbers, found = _ids_in(batch)
     is_wanted = is_in(found, ids)
     numbers, found = numbers.filter(is_wanted), found.filter(is_wanted)
@@ -283,7 +283,7 @@ def _others_with(batch: pa.RecordBatch, ids: set[str], event_ids: set[str]) -> d
 
 
 def _answers(rows: Iterable[Row]) -> list[AnswerAddress]:
-    """Give the answers of these calls that people saw, where there are some, once for each trace."""
+    """Return the answers of these calls that people saw, where there are some, once for each trace."""
     some = list(rows)
     seen = [row for row in some if row["is_entry"]] or some
     return _addresses({row["trace_id"] or row["event_id"]: row for row in seen}.values())

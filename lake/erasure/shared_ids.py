@@ -30,7 +30,7 @@ _TECHNICAL = ("modelId", "log")
 
 
 def said_by(lake: Lake, deployments: Iterable[str | None], where: ds.Expression) -> dict[str, set[tuple[str, str]]]:
-    """Give the questions, each with its answer, of calls by their `event_id`; texts as `one_line` gives them."""
+    """Return the questions, each with its answer, of calls by their `event_id`; texts as `one_line` gives them."""
     found: dict[str, set[tuple[str, str]]] = {}
     for deployment in deployments:
         logs = lake.table(PARSED_LOGS, deployment).dataset()
@@ -116,7 +116,7 @@ def _pair(case: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _alike(versions: Iterable[Mapping[str, Any]], scope: ErasureScope) -> list[Mapping[str, Any]]:
-    """Give the versions of cases that have a question or an answer of these calls, and can be of the same day."""
+    """Return the versions of cases that have a question or an answer of these calls, and can be of the same day."""
     days = {None, *scope.days.to_pylist()}
     questions = {question for question, _ in scope.said}
     answers = {answer for _, answer in scope.said if len(answer) >= SHORTEST_TEXT}
@@ -130,7 +130,7 @@ def _alike(versions: Iterable[Mapping[str, Any]], scope: ErasureScope) -> list[M
 def _cases_of_others(
     lake: Lake, scope: ErasureScope, deployment: str | None, versions: Sequence[Mapping[str, Any]]
 ) -> set[str]:
-    """Give the cases, of these versions, of which another call of the deployment has question and answer."""
+    """Return the cases, of these versions, of which another call of the deployment has question and answer."""
     answers = strings({one["answer"] for one in versions} - {None})
     said = said_by(lake, [deployment], pc.field("answer").isin(answers)) if versions else {}
     pairs = {pair for event_id, some in said.items() if event_id not in scope.event_ids for pair in some}
@@ -138,7 +138,7 @@ def _cases_of_others(
 
 
 def _first_by_id(scope: ErasureScope, deployment: str | None) -> dict[str | None, datetime | None]:
-    """Give when the first of the subject's answers came by shared ids, with None for answers without one.
+    """Return when the first of the subject's answers came by shared ids, with None for answers without one.
 
     They are those of the deployment. Where nobody's answer there has an id, it may go by another name: then those of
     all deployments.
@@ -195,7 +195,7 @@ def _read_signals(
 
 
 def _own_answers(scope: ErasureScope, deployment: str | None) -> pa.Table:
-    """Give the subject's answers (`JOIN_COLUMNS`) that people saw."""
+    """Return the subject's answers (`JOIN_COLUMNS`) that people saw."""
     own = [call for call in scope.calls.get(deployment, ()) if call["is_entry"] is not False]
     return PARSED_LOGS.rows([{name: call[name] for name in JOIN_COLUMNS} for call in own]).select(JOIN_COLUMNS)
 
@@ -203,7 +203,7 @@ def _own_answers(scope: ErasureScope, deployment: str | None) -> pa.Table:
 def _answers_of_others(
     lake: Lake, scope: ErasureScope, deployment: str | None, signals: Sequence[Mapping[str, Any]]
 ) -> pa.Table:
-    """Give the answers (`JOIN_COLUMNS`) of others that have a conversation or a person of the signals.
+    """Return the answers (`JOIN_COLUMNS`) of others that have a conversation or a person of the signals.
 
     For each shared id there is one more, without which an id of one of these alone would seem to be unique.
     """

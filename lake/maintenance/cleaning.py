@@ -36,7 +36,7 @@ class LogClean:
 
 
 def vacuum(table: Table, grace: timedelta, *, dry_run: bool = False) -> list[str]:
-    """Remove the files that were replaced, or written and never committed, longer than `grace` ago; give their paths.
+    """Remove the files that were replaced, or written and never committed, longer than `grace` ago; return their paths.
 
     A reader that has been reading for less than that finds all its files. Raises ValueError for a `grace` under
     `WRITER_GRACE` or over 7 days, after which the log forgets when a file was replaced.
@@ -78,7 +78,7 @@ def remove_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
     """Remove all files that no row is in now, and the log's entries before now; for what must not be left anywhere.
 
     Files and entries of the last `WRITER_GRACE` may be needed by a writer at work: of these only files that the log
-    calls removed go. Gives the removed paths, and those of young files that may hold anything.
+    calls removed go. Returns the removed paths, and those of young files that may hold anything.
     """
     delta = table.snapshot()
     if delta is None:

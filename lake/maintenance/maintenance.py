@@ -109,7 +109,7 @@ class MaintenanceResult:
 
 
 def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
-    """Give every table that is there, with its deployment."""
+    """Yield every table that is there, with its deployment."""
     for deployment in lake.deployments():
         for spec in TABLES.values():
             if spec.per_deployment and (table := lake.table(spec, deployment)).version() is not None:
@@ -186,7 +186,7 @@ def _checked(retention: Ages, known: tuple[str, ...]) -> Ages:
 
 
 def abort_uploads(lake: Lake, before: datetime) -> int:
-    """Abort the uploads in parts under the lake's root that began before a time; give their number.
+    """Abort the uploads in parts under the lake's root that began before a time; return their number.
 
     A lake in a folder, or in a store that does not speak S3, has none.
     """

@@ -68,7 +68,7 @@ def drop_before(table: Table, first: date, *, dry_run: bool = False) -> Retentio
 
 
 def newest_baseline(replays: Table) -> pa.Table:
-    """Give the rows of the run of `replays` that later runs are compared with (columns run_id and date)."""
+    """Return the rows of the run of `replays` that later runs are compared with (columns run_id and date)."""
     rows = replays.read(["run_id", "run_started_at", "is_baseline", "date"])
     baselines = rows.filter(pc.fill_null(rows["is_baseline"], False)).sort_by(
         [("run_started_at", "ascending"), ("run_id", "ascending")]

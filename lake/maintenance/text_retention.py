@@ -20,7 +20,7 @@ _NAME = "defaults of the lake"
 def begin_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> bool:
     """Write down the defaults of a lake that has no table yet; call it before the first row is written.
 
-    Gives whether the lake was empty. Of several processes that begin it at once, one is first, and its row counts for
+    Returns whether the lake was empty. Of several processes that begin it at once, one is first, and its row counts for
     all. A lake that has any table, such as one of an earlier version, is left as it is.
     """
     if not lake.is_empty():
@@ -36,6 +36,6 @@ def begin_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(
 
 
 def text_age(lake: Lake) -> timedelta | None:
-    """Give the age at which rows of `TEXT_TABLES` go where the settings do not say it; None where they stay."""
+    """Return the age at which rows of `TEXT_TABLES` go where the settings do not say it; None where they stay."""
     rows = lake.table(LAKE_DEFAULTS).read(["text_retention_days"]).to_pylist()
     return timedelta(days=rows[0]["text_retention_days"]) if rows else None

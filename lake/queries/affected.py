@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lake.queries.answer_rows import ENTRY_COLUMNS, IS_ENTRY
 from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS
-from lake.tables.day_reading import DayReader, Period, within
+from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
 
 MOST_PROJECTS = 5
@@ -55,7 +55,7 @@ def affected(lake: Lake, deployment: str | None, since: datetime, until: datetim
     projects: Counter[str] = Counter()
     requests = without_user = 0
     for day in reader.days():
-        rows = each_once(reader.read(_READ, where, [day], Period(since, until)))
+        rows = each_once(reader.read(_READ, where, [day], RequestPeriod(since, until)))
         requests += rows.num_rows
         without_user += rows["user_id"].null_count
         people.update(_known(rows["user_id"]))

@@ -11,7 +11,7 @@ from typing import Any
 
 from lake.queries.behind_interceptors import LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.queries.latest_rows import each_once
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, RequestPeriod
 
 MOST_CALLS = 500
 """The most calls that are given of one answer: an agent may make thousands."""
@@ -62,7 +62,7 @@ def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> 
     if not row["trace_id"]:
         return []
     since, until = row["requested_at"] - LONGEST_CALL, row["requested_at"] + LONGEST_CALL
-    days, period = {since.date(), row["date"], until.date()}, Period(since, until)
+    days, period = {since.date(), row["date"], until.date()}, RequestPeriod(since, until)
     found: dict[tuple[str | None, str], dict[str, Any]] = {}
 
     def read(reader: DayReader) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def answer_calls(shown: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> li
 
 
 def _tree(root: int, made_by: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Give the number and depth of the root and of each call below it, children in the order of their numbers."""
+    """Yield the number and depth of the root and of each call below it, children in the order of their numbers."""
     children: dict[int, list[int]] = defaultdict(list)
     for child in sorted(made_by):
         children[made_by[child]].append(child)
@@ -108,7 +108,7 @@ def _tree(root: int, made_by: Mapping[int, int]) -> Iterator[tuple[int, int]]:
 
 
 def _callers(rows: Sequence[dict[str, Any]]) -> dict[int, int]:
-    """Give the number of the call that made each, of those where the log says it or only one can have."""
+    """Return the number of the call that made each, of those where the log says it or only one can have."""
     by_span = {row["span_id"]: number for number, row in reversed(list(enumerate(rows))) if row["span_id"]}
     found = {}
     behind: dict[str, list[int]] = defaultdict(list)

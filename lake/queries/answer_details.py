@@ -32,7 +32,7 @@ from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, Si
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import OUTRANKED_BY_CHILD, REFUSAL, FailureKind
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, RequestPeriod
 from lake.tables.lake import Lake
 
 CONVERSATION_DAYS = 7
@@ -202,9 +202,9 @@ def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[Answ
     )
 
 
-def _around(row: Mapping[str, Any]) -> Period:
-    """Give the period of the calls of the row's trace, and of those that may have made them, with a margin."""
-    return Period(row["requested_at"] - 3 * LONGEST_CALL, row["requested_at"] + 3 * LONGEST_CALL)
+def _around(row: Mapping[str, Any]) -> RequestPeriod:
+    """Return the period of the calls of the row's trace, and of those that may have made them, with a margin."""
+    return RequestPeriod(row["requested_at"] - 3 * LONGEST_CALL, row["requested_at"] + 3 * LONGEST_CALL)
 
 
 def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, ...]:
@@ -212,7 +212,7 @@ def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, 
     if not row["chat_id"]:
         return ()
     until = row["requested_at"]
-    period = Period(until - CONVERSATION_DAYS * _DAY, until)
+    period = RequestPeriod(until - CONVERSATION_DAYS * _DAY, until)
     turns = logs.read_rows(["chat_id"], [row["chat_id"]], _TURN_COLUMNS, period=period)
     earlier = ds.field("requested_at") < pa.scalar(until, TIMESTAMP)
     ordered = each_once(turns.filter(IS_ENTRY & earlier)).sort_by(_IN_ORDER)
@@ -222,7 +222,7 @@ def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, 
 
 def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
     table, at = DayReader(lake.table(SCORES, row["deployment"]), row["date"], row["date"]), row["requested_at"]
-    scores = table.read_rows(["event_id"], [row["event_id"]], SCORES.schema.names, period=Period(at, at))
+    scores = table.read_rows(["event_id"], [row["event_id"]], SCORES.schema.names, period=RequestPeriod(at, at))
     latest = set(latest_scores(scores)["score_id"].to_pylist())
     ordered = scores.sort_by([("scored_at", "descending"), ("score_id", "ascending")]).to_pylist()
     once = {score["score_id"]: score for score in reversed(ordered)}
@@ -231,7 +231,7 @@ def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
 
 
 def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]:
-    """Give the event id of the answer where its latest score says that it refuses."""
+    """Return the event id of the answer where its latest score says that it refuses."""
     latest = (one.value or 0.0 for one in scores if one.metric == REFUSAL and one.is_latest)
     return {row["event_id"]} if any(value > 0 for value in latest) else set()
 

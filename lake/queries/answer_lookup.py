@@ -63,7 +63,7 @@ def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -
 
 
 def own_id(lake: Lake, row: Mapping[str, Any]) -> str:
-    """Give the id that names a row of `parsed_logs` alone: its `response_id`, else its `event_id`.
+    """Return the id that names a row of `parsed_logs` alone: its `response_id`, else its `event_id`.
 
     The ids of the whole log of its deployment are read.
     """

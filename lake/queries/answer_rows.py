@@ -54,7 +54,7 @@ class CaseQuestion(NamedTuple):
 
 
 def case_question(row: Mapping[str, Any]) -> CaseQuestion | None:
-    """Give the question that an answer is compared by; None where it is not known what was asked.
+    """Return the question that an answer is compared by; None where it is not known what was asked.
 
     It is the question as it was sent where that was the first of its conversation, else the standalone question that
     the application made of it, else the question together with its conversation: a "Yes" means another thing in each.
@@ -76,7 +76,7 @@ def _is_first(row: Mapping[str, Any]) -> bool:
 
 
 def answer_text(row: Mapping[str, Any]) -> str | None:
-    """Give the answer's text (answer, answer_kind, status, error, finish_reason), without thoughts before it.
+    """Return the answer's text (answer, answer_kind, status, error, finish_reason), without thoughts before it.
 
     It is empty where the answer ended without a word, None where the log does not hold it, and where it is a call of a
     tool or an attachment alone.
@@ -89,14 +89,14 @@ def answer_text(row: Mapping[str, Any]) -> str | None:
 
 
 def context_texts(row: Mapping[str, Any]) -> list[str] | None:
-    """Give the texts of the chunks in rank order; None where the log does not say what was retrieved."""
+    """Return the texts of the chunks in rank order; None where the log does not say what was retrieved."""
     if row["contexts"] is None or not has_known_contexts(row["contexts_origin"]):
         return None
     return usable_texts(row["contexts"])
 
 
 def context_ids(contexts: Sequence[Mapping[str, Any] | None]) -> list[str | None]:
-    """Give the ids of chunks in rank order: each chunk's own, else its url, with the page where there is one.
+    """Return the ids of chunks in rank order: each chunk's own, else its url, with the page where there is one.
 
     None for a chunk that has neither.
     """
@@ -111,6 +111,6 @@ def _context_id(context: Mapping[str, Any]) -> str | None:
 
 
 def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | None:
-    """Give the texts of chunks in rank order; None where there are chunks, but only images."""
+    """Return the texts of chunks in rank order; None where there are chunks, but only images."""
     texts = [(context or {}).get("text") or "" for context in contexts]
     return texts if not texts or any(text.strip() for text in texts) else None

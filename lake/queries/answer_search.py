@@ -29,7 +29,7 @@ from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, wi
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import REFUSAL, FailureKind
-from lake.tables.day_reading import DayReader, Period, within
+from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
 
 EXCERPT_CHARACTERS = 200
@@ -140,7 +140,7 @@ class _Search:
     """One search, with the tables of the deployment as they were when it began."""
 
     def __init__(self, lake: Lake, wanted: AnswerFilter) -> None:
-        self._wanted, self._period = wanted, Period(wanted.since, wanted.until)
+        self._wanted, self._period = wanted, RequestPeriod(wanted.since, wanted.until)
         first, last = wanted.since.astimezone(UTC).date(), (wanted.until - _INSTANT).astimezone(UTC).date()
         self._logs = DayReader(lake.table(PARSED_LOGS, wanted.deployment), first, last)
         self._scores = DayReader(lake.table(SCORES, wanted.deployment), first, last)
@@ -152,7 +152,7 @@ class _Search:
         self._known: pa.Table | None = None
 
     def page(self) -> AnswerPage:
-        """Give the page that the filter names."""
+        """Return the page that the filter names."""
         parts = [self._matching(day) for day in self._logs.days()]
         found = pa.concat_tables([_FOUND.empty_table(), *parts])
         order = "ascending" if self._wanted.ascending else "descending"
@@ -164,7 +164,7 @@ class _Search:
         )
 
     def _matching(self, day: date) -> pa.Table:
-        """Give the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
+        """Return the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
         wanted = self._wanted
         columns = dict.fromkeys((*_SEARCHED, *(("question", "answer") if wanted.words else ()), *self._of_failure()))
         rows = each_once(self._logs.read(list(columns), self._where(), [day], self._period))
@@ -236,7 +236,7 @@ class _Search:
         if not ids:
             return ()
         asked = pc.min_max(found["requested_at"]).as_py()
-        period = Period(asked["min"], asked["max"])
+        period = RequestPeriod(asked["min"], asked["max"])
         rows = each_once(self._logs.read_rows(["event_id"], ids, _SHOWN, days, period))
         values: dict[str, dict[str, float | None]] = defaultdict(dict)
         for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():

@@ -40,7 +40,7 @@ class TracedCall:
 
 
 def parents_of(children: Sequence[TracedCall], calls: Mapping[Key, TracedCall]) -> Iterator[tuple[int, Key]]:
-    """Give the place of each child that exactly one call can have made, with the key of that call.
+    """Yield the place of each child that exactly one call can have made, with the key of that call.
 
     `calls` are all calls of the deployment that the children name as their parent. A call can have made a child if both
     are of one trace, the child began before the call ended and at most an hour after the call began, and the child's

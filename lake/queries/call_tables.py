@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from lake.queries.recent_children import INDEX_COLUMNS, IS_CHILD, RecentChildren
 from lake.spec.schemas import PARSED_LOGS
 from lake.store.store_errors import TableError
-from lake.tables.day_reading import DayReader, Period, within
+from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
 
@@ -59,7 +59,7 @@ class AllCallTables:
         self._recent.forget()
 
     def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
-        """Read rows; see `CallTables`."""
+        """Read rows with the table that they were in; once more where a table was replaced meanwhile."""
         try:
             return _together(columns, self._read_each(columns, where, deployments))
         except (OSError, TableError):
@@ -69,14 +69,14 @@ class AllCallTables:
             return _together(columns, self._read_each(columns, where, deployments))
 
     def children(self, since: datetime, until: datetime) -> pa.Table:
-        """Read children; see `CallTables`."""
+        """Read the calls that others made, of recent time from what is kept."""
         recent = self._recent.between(since, until)
         if recent is None:
             return self.rows(INDEX_COLUMNS, between(since, until) & IS_CHILD)
         return _together(INDEX_COLUMNS, recent.items())
 
     def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
-        """Read the contexts of some calls; see `CallTables`."""
+        """Read `event_id` and `contexts` of some calls of one deployment."""
         where = ds.field("date").isin(pa.array(sorted(days), pa.date32())) & ds.field("event_id").isin(event_ids)
         return self._table(deployment).read(["event_id", "contexts"], where)
 
@@ -101,29 +101,29 @@ class CallTablesOfDays:
 
     opened_at = None
 
-    def __init__(self, logs: Mapping[str | None, DayReader], period: Period) -> None:
+    def __init__(self, logs: Mapping[str | None, DayReader], period: RequestPeriod) -> None:
         self._logs = logs
         self._period = period
 
     def forget(self) -> None:
-        """Do nothing: these are for one answer."""
+        """Leave it: these are for one answer."""
 
     def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
-        """Read rows; see `CallTables`."""
+        """Read rows of the period, with the table that they were in."""
         some = [name for name in self._logs if deployments is None or name in deployments]
         return _together(columns, ((name, self._logs[name].read(columns, where, period=self._period)) for name in some))
 
     def children(self, since: datetime, until: datetime) -> pa.Table:
-        """Read children; see `CallTables`."""
+        """Read the calls that others made, of the period."""
         return self.rows(INDEX_COLUMNS, between(since, until) & IS_CHILD)
 
     def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
-        """Read the contexts of some calls; see `CallTables`."""
+        """Read `event_id` and `contexts` of some calls of one deployment."""
         return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", "contexts"], days, self._period)
 
 
 def between(since: datetime, until: datetime) -> ds.Expression:
-    """Give what lets through the rows that were requested in a time, the end left out."""
+    """Return what lets through the rows that were requested in a time, the end left out."""
     day = ds.field("date")
     return within("requested_at", since, until) & (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
 

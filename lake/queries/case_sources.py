@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 
 def case_id_of(deployment: str | None, event_id: str) -> str:
-    """Give the id of the case that the evaluator makes of an answer."""
+    """Return the id of the case that the evaluator makes of an answer."""
     return identity(deployment or "", event_id)
 
 
@@ -50,7 +50,7 @@ def source_rows(
 
 
 def possible_sources(logs: Table, cases: Sequence[Row], where: ds.Expression = IS_ANSWER) -> dict[str, Sequence[Row]]:
-    """Give by `case_id` the answers (`event_id`, `date`, `requested_at`) that each case can be made of.
+    """Return by `case_id` the answers (`event_id`, `date`, `requested_at`) that each case can be made of.
 
     `cases` have `case_id`, `deployment`, `source_response_id`, `source_date`, `question` and `answer`; `where` says
     which rows may be meant. Of several answers with one id it is the one whose case has this `case_id`, else they are
@@ -84,7 +84,7 @@ def _read(logs: Table, columns: Iterable[str], where: ds.Expression, names: Iter
 
 
 def _nearest(case: Row, rows: Sequence[Row]) -> Sequence[Row]:
-    """Give the row that a case names or that it was made of by its id, else those of its day."""
+    """Return the row that a case names or that it was made of by its id, else those of its day."""
     own = [row for row in rows if row["event_id"] == case["source_response_id"] or _is_made_of(case, row)]
     return own or [row for row in rows if row["date"] == case["source_date"]] or rows
 

@@ -29,7 +29,7 @@ class CaseChangedError(Exception):
 
 
 def newest_versions(rows: pa.Table) -> pa.Table:
-    """Give of each case its newest version, in the order of the rows; columns `case_id` and `version` are needed.
+    """Return of each case its newest version, in the order of the rows; columns `case_id` and `version` are needed.
 
     Rows of lakes that had no versions are version 1.
     """
@@ -41,23 +41,23 @@ def newest_versions(rows: pa.Table) -> pa.Table:
 
 
 def read_cases(truth: Table, status: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Give the cases of a deployment as they are, with all columns: of these statuses, or all of them."""
+    """Return the cases of a deployment as they are, with all columns: of these statuses, or all of them."""
     cases = cases_in(truth.read())
     return cases if status is None else [case for case in cases if case["status"] in status]
 
 
 def case_history(truth: Table, case_id: str) -> list[dict[str, Any]]:
-    """Give the versions of a case, the newest first; none where there is no such case."""
+    """Return the versions of a case, the newest first; none where there is no such case."""
     return history_in(truth.read(), case_id)
 
 
 def cases_in(rows: pa.Table) -> list[dict[str, Any]]:
-    """Give the cases of a deployment as they are, from all rows of its table."""
+    """Return the cases of a deployment as they are, from all rows of its table."""
     return _numbered(newest_versions(rows))
 
 
 def history_in(rows: pa.Table, case_id: str) -> list[dict[str, Any]]:
-    """Give the versions of a case, the newest first, from all rows of its table."""
+    """Return the versions of a case, the newest first, from all rows of its table."""
     versions = _numbered(rows.filter(pc.equal(rows["case_id"], case_id)))
     return sorted(versions, key=lambda row: row["version"], reverse=True)
 
@@ -65,7 +65,7 @@ def history_in(rows: pa.Table, case_id: str) -> list[dict[str, Any]]:
 def write_cases(
     lake: Lake, deployment: str, make: Callable[[Mapping[str, Mapping[str, Any]]], Sequence[dict[str, Any]]]
 ) -> Sequence[dict[str, Any]]:
-    """Write the rows that `make` gives, new cases and next versions, in one commit, and give these rows.
+    """Write the rows that `make` gives, new cases and next versions, in one commit, and return these rows.
 
     `make` gets the cases as they are, by their ids; it is asked again where somebody else has changed the table
     meanwhile. Raises LostRaceError where others are faster ten times in a row.
@@ -92,7 +92,7 @@ def change_cases(
     who: str,
     now: datetime,
 ) -> Sequence[dict[str, Any]]:
-    """Write a new version of each case that `change` gives columns for, in one commit, and give these versions.
+    """Write a new version of each case that `change` gives columns for, in one commit, and return these versions.
 
     `change` gets the cases as they are, by their ids, and gives by id the columns that change; it is asked again where
     somebody else has changed the table meanwhile. Who gives another status stands in `status_by`. Raises KeyError for a
@@ -115,7 +115,7 @@ def change_case(
     *,
     of_version: int | None = None,
 ) -> dict[str, Any] | None:
-    """Write a new version of one case, and give it; None where there is no such case.
+    """Write a new version of one case, and return it; None where there is no such case.
 
     Raises CaseChangedError where its version is no longer `of_version`.
     """
@@ -134,7 +134,7 @@ def change_case(
 
 
 def next_version(case: Mapping[str, Any], columns: Changes, who: str, now: datetime) -> dict[str, Any]:
-    """Give the next version of a case, with these columns; who gives another status stands in `status_by`."""
+    """Return the next version of a case, with these columns; who gives another status stands in `status_by`."""
     made = {"version": (case["version"] or 1) + 1, "updated_at": now, "updated_by": who, "note": None}
     if columns.get("status", case["status"]) != case["status"]:
         made |= {"status_by": who, "status_at": now}

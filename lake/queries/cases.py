@@ -26,7 +26,7 @@ FindPlaces = Callable[[Sequence[str], Sequence[str]], Sequence[FactPlace | None]
 def citations_of(
     facts: Sequence[str], chunks: Sequence[str], statements: Mapping[str, str | None], find: FindPlaces
 ) -> list[dict[str, Any]] | None:
-    """Give `ground_truth.citations` of facts, with what each says in other words; None where there are no chunks."""
+    """Return `ground_truth.citations` of facts, with what each says in other words; None where there are no chunks."""
     if not chunks:
         return None
     places = [place or (None, None, None) for place in find(facts, chunks)]
@@ -185,7 +185,7 @@ class CaseBook:
         return sorted(self._read, key=lambda case: (not case.accepted, -case.confidence, case.case_id))
 
     def earlier(self, some: Sequence[AnswerT]) -> list[tuple[AnswerT, Reference]]:
-        """Give the answers for which there is a case whose own answer was asked for before, each with the best one.
+        """Return the answers for which there is a case whose own answer was asked for before, each with the best one.
 
         A case without a known source is earlier than any answer. An answer is never compared with its own case.
         """
@@ -216,7 +216,7 @@ class CaseBook:
         return found
 
     def _same(self, answer: ComparableAnswer) -> Sequence[Reference]:
-        """Give the cases with the answer's question, best first."""
+        """Return the cases with the answer's question, best first."""
         question = answer.case_question
         if question is None:
             return ()
@@ -230,7 +230,7 @@ class CaseBook:
         ]
 
     def _alike(self, some: Sequence[ComparableAnswer]) -> list[Sequence[Reference]]:
-        """Give the cases with a similar question for each of these answers, best first."""
+        """Return the cases with a similar question for each of these answers, best first."""
         found: list[Sequence[Reference]] = [()] * len(some)
         if self._similar is None:
             return found
@@ -255,12 +255,12 @@ class CaseBook:
     def _earliest_of(
         self, some: Sequence[ComparableAnswer], found: Sequence[Sequence[Reference]]
     ) -> list[Reference | None]:
-        """Give of each answer's cases the first that is not its own and was there before it."""
+        """Return of each answer's cases the first that is not its own and was there before it."""
         sources = self._sources_of({one.case.case_id: one.case for about in found for one in about}.values())
         return [_first_earlier(answer, about, sources) for answer, about in zip(some, found, strict=True)]
 
     def _sources_of(self, cases: Iterable[Case]) -> Mapping[str, _Source | None]:
-        """Give by case the answers that cases were made from; None for those that are no longer in the log."""
+        """Return by case the answers that cases were made from; None for those that are no longer in the log."""
         new = {case.case_id: case for case in cases if case.case_id not in self._sources}
         if new:
             found = possible_sources(self._logs, [_as_row(case) for case in new.values()])
@@ -289,7 +289,7 @@ def _index(cases: Iterable[tuple[Case, str]]) -> _Index:
 def _first_earlier(
     answer: ComparableAnswer, found: Iterable[Reference], sources: Mapping[str, _Source | None]
 ) -> Reference | None:
-    """Give the first case that was not made from the answer itself, and whose own answer was there before it."""
+    """Return the first case that was not made from the answer itself, and whose own answer was there before it."""
     names = {answer.event_id, answer.response_id, *answer.response_ids} - {None}
     for one in found:
         source = sources[one.case.case_id]

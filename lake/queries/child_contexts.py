@@ -66,7 +66,7 @@ class ChildContexts:
         self._indexes.clear()
 
     def of(self, calls: Mapping[Span, datetime], deployment: str | None = None) -> dict[Span, list[dict[str, Any]]]:
-        """Give the contexts in the prompt of the last child of each of these calls, of those that have one.
+        """Return the contexts in the prompt of the last child of each of these calls, of those that have one.
 
         `calls` maps each call to when it was requested; a child is looked for up to an hour later. `deployment` is
         the one whose calls these are. With it, calls to a model behind an interceptor are found too: their parent span
@@ -113,7 +113,7 @@ class ChildContexts:
         deployment: str,
         children: Sequence[dict[str, Any]],
     ) -> dict[Span, dict[str, Any]]:
-        """Give the last of these children, in their order, of each call that alone can have made it."""
+        """Return the last of these children, in their order, of each call that alone can have made it."""
         if index.orphans is None:
             index.orphans = self._orphans(index)
         ids = pa.array([child["event_id"] for child in children], pa.string())
@@ -139,7 +139,7 @@ class ChildContexts:
         return not self._wait or written is None or opened_at is None or written <= opened_at - self._wait
 
     def _orphans(self, index: _Index) -> pa.Table:
-        """Give `_ORPHAN_COLUMNS` of the children that name a parent, but whose parent span no call has."""
+        """Return `_ORPHAN_COLUMNS` of the children that name a parent, but whose parent span no call has."""
         rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
         window = between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
         spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))

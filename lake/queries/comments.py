@@ -31,7 +31,7 @@ class Comment:
 def newest_comments(
     lake: Lake, deployment: str | None, since: datetime, until: datetime, most: int
 ) -> tuple[Comment, ...]:
-    """Give the comments of dislikes from `since` on and before `until`, the newest first, at most so many."""
+    """Return the comments of dislikes from `since` on and before `until`, the newest first, at most so many."""
     return tuple(islice(_comments(lake, deployment, since, until), most))
 
 
@@ -60,6 +60,6 @@ def members_of(details: str | None) -> dict[str, Any] | None:
 
 
 def comment_of(members: dict[str, Any] | None) -> str | None:
-    """Give the comment that came with a rating; None where there is none."""
+    """Return the comment that came with a rating; None where there is none."""
     comment = (members or {}).get("comment")
     return comment if isinstance(comment, str) else None

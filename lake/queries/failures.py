@@ -24,12 +24,12 @@ class AnswerStatus(StrEnum):
 
 
 def status_of(row: Mapping[str, Any]) -> AnswerStatus:
-    """Give the status of a row of `parsed_logs` (`status`, `error`)."""
+    """Return the status of a row of `parsed_logs` (`status`, `error`)."""
     return AnswerStatus.OK if row["status"] == 200 and is_whole(row) else AnswerStatus.FAILED
 
 
 def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[FailureKind, ...]]:
-    """Give the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are those that are scored as refusals.
+    """Return the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are those that are scored as refusals.
 
     An answer that the log does not hold, as of a secured key, is not empty.
     """

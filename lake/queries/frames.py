@@ -57,7 +57,7 @@ class _Asked:
 def answers_frame(
     lake: Lake, deployment: str, origin: str = Origin.PRODUCTION, status: Sequence[str] = USABLE_STATUS
 ) -> pd.DataFrame:
-    """Give the answers that people saw, as the evaluator scores them, a row each, in the order they were asked for.
+    """Return the answers that people saw, as the evaluator scores them, a row each, in the order they were asked for.
 
     - `question`, `documents`, `context`, `answer`: what aidial-rag-eval reads. `documents` and `context` are lists of
       strings, empty where there is none. An answer without contexts of its own has those of the model call it made.
@@ -81,7 +81,7 @@ def answers_frame(
 
 
 def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USABLE_STATUS) -> pd.DataFrame:
-    """Give the cases of these statuses that answers are compared with, a row a question about the same documents.
+    """Return the cases of these statuses that answers are compared with, a row a question about the same documents.
 
     - `question`, `documents`, `facts`, `answer`: what aidial-rag-eval reads. Questions that mean something in their
       conversation alone are left out: it joins by the text of the question. Facts without a letter or a digit are left

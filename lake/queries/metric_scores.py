@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.spec.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader, Period, within
+from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
 
 _PLACE = ("date", "event_id", "response_id", "requested_at")
@@ -28,12 +28,12 @@ _INSTANT = timedelta(microseconds=1)
 def metric_scores(
     lake: Lake, deployment: str | None, metric: str, version: str, since: datetime, until: datetime, enough: int
 ) -> pa.Table:
-    """Give the finite values of a metric's version for answers from `since` on and before `until`, one an answer.
+    """Return the finite values of a metric's version for answers from `since` on and before `until`, one an answer.
 
     Days are read whole, the latest first, until there are `enough`. The rows have the answer's address, `response_id`,
     `requested_at` and `value`.
     """
-    period = Period(since, until)
+    period = RequestPeriod(since, until)
     reader = DayReader(lake.table(SCORES, deployment), since.astimezone(UTC).date(), _last_day(until))
     where = (
         (ds.field("metric") == metric) & (ds.field("metric_version") == version) & within("requested_at", since, until)
@@ -52,7 +52,7 @@ def metric_scores(
 def texts_of_answers(
     lake: Lake, deployment: str | None, answers: pa.Table, columns: Sequence[str], characters: int
 ) -> dict[str, dict[str, Any]]:
-    """Give by `event_id` these text columns of answers (rows of `metric_scores`), each cut to so many characters.
+    """Return by `event_id` these text columns of answers (rows of `metric_scores`), each cut to so many characters.
 
     An answer that has been erased since it was scored is absent.
     """
@@ -66,7 +66,7 @@ def texts_of_answers(
         asked = pc.min_max(of_day["requested_at"]).as_py()
         ids = of_day["event_id"].to_pylist()
         rows = reader.read_rows(
-            ["event_id"], ids, ("event_id", "ingested_at", *columns), [day], Period(asked["min"], asked["max"])
+            ["event_id"], ids, ("event_id", "ingested_at", *columns), [day], RequestPeriod(asked["min"], asked["max"])
         )
         rows = each_once(rows).select(["event_id", *columns])
         for name in columns:

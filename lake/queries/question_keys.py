@@ -27,7 +27,7 @@ CAPITALS_MATTER = frozenset({"IT", "US", "WHO"})
 
 
 def normalised_question(text: str) -> str:
-    """Give a question so that others are the same text if they differ in spelling alone; empty if it has no word.
+    """Return a question so that others are the same text if they differ in spelling alone; empty if it has no word.
 
     Case, white space, and the marks of a sentence around and between words are left out, and forms of one character
     are made one (Unicode NFKC). What a number, a year, a name or a negation is made of stays: signs, decimal points,
@@ -85,7 +85,7 @@ class QuestionKeys:
         self._secret: bytes | None = None
 
     def of(self, deployment: str | None, question: CaseQuestion | None) -> str | None:
-        """Give the key of a deployment's question, 32 hexadecimal digits; None where it is not known or has no word."""
+        """Return the key of a deployment's question, 32 hexadecimal digits; None if it is not known or has no word."""
         text = normalised_question(question.text) if question else ""
         if question is None or not text:
             return None

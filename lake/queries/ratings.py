@@ -25,7 +25,7 @@ class AnswerRating(StrEnum):
 
 
 def ratings_of(answers: pa.Table, ratings: pa.Table, known: pa.Table | None = None) -> list[AnswerRating]:
-    """Give the rating of each answer by rows of `RATING_COLUMNS`; they are joined as in `signals_by_answer`."""
+    """Return the rating of each answer by rows of `RATING_COLUMNS`; they are joined as in `signals_by_answer`."""
     found = [AnswerRating.NONE] * answers.num_rows
     for number, rows in signals_by_answer(answers, ratings, known).items():
         found[number] = _rating(rows)
@@ -56,7 +56,7 @@ class AnswerLabel(StrEnum):
 
 
 def labels_of(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None) -> list[AnswerLabel]:
-    """Give the label of each answer by rows of `LABEL_COLUMNS`; they are joined as in `signals_by_answer`."""
+    """Return the label of each answer by rows of `LABEL_COLUMNS`; they are joined as in `signals_by_answer`."""
     found = [AnswerLabel.NONE] * answers.num_rows
     for number, share in shares_of_right(answers, labels, known).items():
         found[number] = AnswerLabel.RIGHT if share == 1 else AnswerLabel.DISPUTED if share else AnswerLabel.WRONG

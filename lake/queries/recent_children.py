@@ -73,7 +73,7 @@ class RecentChildren:
         self._is_read = False
 
     def between(self, since: datetime, until: datetime) -> dict[str | None, pa.Table] | None:
-        """Give `INDEX_COLUMNS` of the children that were called in this time, by the table that they are in.
+        """Return `INDEX_COLUMNS` of the children that were called in this time, by the table that they are in.
 
         None where that is longer ago than what is kept, or where there are too many to be kept.
         """

@@ -17,7 +17,7 @@ from lake.queries.answer_rows import IS_ENTRY
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS, SCORES
-from lake.tables.day_reading import DayReader, Period, map_at_once, within
+from lake.tables.day_reading import DayReader, RequestPeriod, map_at_once, within
 from lake.tables.lake import Lake
 
 _FOUND = ("event_id", "requested_at", "ingested_at", "chat_id")
@@ -49,9 +49,9 @@ class SampledAnswer:
 def callers(
     lake: Lake, deployments: Sequence[str | None], since: datetime, until: datetime
 ) -> dict[str | None, frozenset[str]]:
-    """Give for each of these deployments the other ones that called it within a period, where there are any."""
+    """Return for each of these deployments the other ones that called it within a period, where there are any."""
     where = ds.field("parent_deployment").is_valid() & within("requested_at", since, until)
-    period = Period(since, until)
+    period = RequestPeriod(since, until)
 
     def of_one(name: str | None) -> frozenset[str]:
         reader = DayReader(lake.table(PARSED_LOGS, name), since.astimezone(UTC).date(), until.astimezone(UTC).date())
@@ -65,7 +65,7 @@ def callers(
 def sampled_answers(
     lake: Lake, deployment: str, since: datetime, until: datetime, most: int, callees: Sequence[str | None]
 ) -> Iterator[SampledAnswer]:
-    """Give answers from `since` on and before `until`, of each UTC day at most `most`.
+    """Yield answers from `since` on and before `until`, of each UTC day at most `most`.
 
     Whole conversations are left out, by a hash of their ids: the same ones at each reading. Calls are looked for in the
     tables of `callees`, those of the answer's trace.
@@ -77,15 +77,15 @@ def sampled_answers(
     called = {name: DayReader(lake.table(PARSED_LOGS, name), first, last + _DAY) for name in callees}
     where = IS_ENTRY & within("requested_at", since, until)
     for day in sorted(logs.days()):
-        found = each_once(logs.read(_FOUND, where, [day], Period(since, until)))
+        found = each_once(logs.read(_FOUND, where, [day], RequestPeriod(since, until)))
         ids = _sampled(found, most)
         if not ids:
             continue
         asked = pc.min_max(found["requested_at"]).as_py()
-        period = Period(asked["min"], asked["max"])
+        period = RequestPeriod(asked["min"], asked["max"])
         rows = each_once(logs.read_rows(["event_id"], ids, _ENTRY, [day], period)).sort_by("requested_at").to_pylist()
         traces = {row["trace_id"] for row in rows if row["trace_id"]}
-        calls = _calls(called, traces, Period(asked["min"], asked["max"] + LONGEST_CALL))
+        calls = _calls(called, traces, RequestPeriod(asked["min"], asked["max"] + LONGEST_CALL))
         scored = scores.read_rows(["event_id"], ids, ("event_id", "segment"), [day], period)
         segments = dict(zip(scored["event_id"].to_pylist(), scored["segment"].to_pylist(), strict=True))
         for row in rows:
@@ -93,7 +93,7 @@ def sampled_answers(
 
 
 def request_of_answer(lake: Lake, deployment: str, day: date, event_id: str, callee: str) -> str | None:
-    """Give the logged request of an answer, or of the last call of its trace to `callee`, where that is another."""
+    """Return the logged request of an answer, or of the last call of its trace to `callee`, where that is another."""
     logs = DayReader(lake.table(PARSED_LOGS, deployment), day, day)
     rows = each_once(logs.read_rows(["event_id"], [event_id], _REQUEST, [day])).to_pylist()
     if not rows or callee == deployment:
@@ -102,14 +102,14 @@ def request_of_answer(lake: Lake, deployment: str, day: date, event_id: str, cal
     if not rows[0]["trace_id"]:
         return None
     called = DayReader(lake.table(PARSED_LOGS, callee), day, day + _DAY)
-    period = Period(asked, asked + LONGEST_CALL)
+    period = RequestPeriod(asked, asked + LONGEST_CALL)
     calls = each_once(called.read_rows(["trace_id"], [rows[0]["trace_id"]], _REQUEST, period=period)).to_pylist()
     last = max(calls, key=lambda one: (one["requested_at"], one["event_id"]), default=None)
     return None if last is None else last["request_body"]
 
 
 def _sampled(rows: pa.Table, most: int) -> list[str]:
-    """Give the ids of the answers of the conversations with the lowest hashes."""
+    """Return the ids of the answers of the conversations with the lowest hashes."""
     of_conversation: dict[str, list[str]] = defaultdict(list)
     for event_id, chat_id in zip(rows["event_id"].to_pylist(), rows["chat_id"].to_pylist(), strict=True):
         if event_id is None:
@@ -124,7 +124,7 @@ def _sampled(rows: pa.Table, most: int) -> list[str]:
 
 
 def _calls(
-    called: dict[str | None, DayReader], traces: set[str], period: Period
+    called: dict[str | None, DayReader], traces: set[str], period: RequestPeriod
 ) -> dict[str | None, list[dict[str, Any]]]:
     found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     if not traces:

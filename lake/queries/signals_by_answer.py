@@ -88,7 +88,7 @@ class SignalJoin:
         self._near = _NearAnswers(answers, shared, signals)
 
     def answer_of(self, signal: Mapping[str, Any]) -> str | None:
-        """Give the `event_id` of the answer; None where it is not there, or not known which one it is."""
+        """Return the `event_id` of the answer; None where it is not there, or not known which one it is."""
         named, response_id = _named(signal), signal["response_id"]
         if named is not None:
             return named
@@ -113,7 +113,7 @@ class SignalJoin:
 def signals_by_answer(
     answers: pa.Table, signals: pa.Table, known: pa.Table | None = None
 ) -> Mapping[int, Sequence[Mapping[str, Any]]]:
-    """Give the signals on each answer, by its number in the table; answers without one are absent.
+    """Return the signals on each answer, by its number in the table; answers without one are absent.
 
     `answers` and `known` have `JOIN_COLUMNS`; `known` are all answers that may have the signals' ids, by default these.
     """
@@ -170,7 +170,7 @@ def read_signaled(logs: Table, signals: pa.Table) -> pa.Table:
 
 
 def _may_be_elsewhere(answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Give the signals that are joined with none of these answers and may be with others."""
+    """Return the signals that are joined with none of these answers and may be with others."""
     join = SignalJoin(answers, signals)
     # One that names neither conversation nor person is about none of several, however many there are.
     return [
@@ -211,13 +211,13 @@ def with_namesakes(
 
 
 def latest_of_each_person(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
-    """Give what each person said last (`signal`); all that name nobody are one person."""
+    """Return what each person said last (`signal`); all that name nobody are one person."""
     ordered = sorted(rows, key=lambda row: (row["signaled_at"] is not None, row["signaled_at"], row["signal_id"] or ""))
     return {row["user_id"]: row["signal"] for row in ordered}
 
 
 def _ids(answers: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Give every id of every answer, and the number of the answer that has it."""
+    """Return every id of every answer, and the number of the answer that has it."""
     many = answers["response_ids"].combine_chunks()
     each = pa.array(range(answers.num_rows), pa.int64())
     single = [answers[name].combine_chunks() for name in ("response_id", "event_id")]
@@ -227,7 +227,7 @@ def _ids(answers: pa.Table) -> tuple[pa.Array, pa.Array]:
 
 
 def _pairs(answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Give the ids that signals have, null too, with the number and `event_id` of each answer that has them."""
+    """Return the ids that signals have, null too, with the number and `event_id` of each answer that has them."""
     wanted = pa.array({one["response_id"] for one in signals} - {None}, pa.string())
     numbers, ids = _ids(answers)
     some = pc.is_in(ids, wanted)
@@ -265,7 +265,7 @@ class _NearAnswers:
             some.sort(key=_order)
 
     def latest(self, signal: Mapping[str, Any]) -> _Answer | None:
-        """Give the latest that was asked for before a signal, and agrees with it."""
+        """Return the latest that was asked for before a signal, and agrees with it."""
         places = [(signal["response_id"], name, signal[name]) for name in ("chat_id", "user_id")]
         found = (self._latest_of(self._by_place.get(place, ()), signal) for place in places if place[-1] is not None)
         return max(filter(None, found), key=_order, default=None)
@@ -291,7 +291,7 @@ def _is_near(signals: Sequence[Mapping[str, Any]]) -> ds.Expression:
 
 
 def _uncertain(answers: pa.Table, until: datetime, signals: pa.Table) -> pa.Table:
-    """Give the signals that may be about these answers, but for those of which that is certain.
+    """Return the signals that may be about these answers, but for those of which that is certain.
 
     Certain is one that is earlier than `until` and agrees with an answer that was asked for before it.
     """
@@ -355,7 +355,7 @@ def _agrees(answer: _Answer, signal: Mapping[str, Any]) -> bool:
 
 
 def _named(signal: Mapping[str, Any]) -> str | None:
-    """Give the row that a signal names; what a client sent with a rating is not asked."""
+    """Return the row that a signal names; what a client sent with a rating is not asked."""
     if signal["origin"] not in (SignalOrigin.IMPLICIT, SignalOrigin.LABEL):
         return None
     named = (members_of(signal["details"]) or {}).get("event_id")

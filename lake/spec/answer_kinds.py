@@ -38,7 +38,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
 def finish_kind(word: str | None) -> FinishReason | None:
-    """Give the kind of a sender's finish reason; None where there is none.
+    """Return the kind of a sender's finish reason; None where there is none.
 
     Case, hyphens and underscores do not matter, nor does what an enumeration puts before its member:
     `FinishReason.MAX_TOKENS` and `max-tokens` are `length`.
@@ -96,7 +96,7 @@ def is_visible(text: str) -> bool:
 
 
 def answer_kind_of(row: Mapping[str, Any], *, has_text: bool) -> AnswerKind | None:
-    """Give the kind of the answer of a row of `parsed_logs` (answer_kind, status, error, finish_reason).
+    """Return the kind of the answer of a row of `parsed_logs` (answer_kind, status, error, finish_reason).
 
     Rows of older versions have none: it follows from their text and their finish reason. None where the log does not
     hold the answer.

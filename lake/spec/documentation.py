@@ -23,7 +23,7 @@ Every table of the [lake](lake.md). A column that is not said to be otherwise ca
 
 
 def page() -> str:
-    """Give the page: a section a table, a row a column."""
+    """Return the page: a section a table, a row a column."""
     return "\n".join([_HEAD, *(line for spec in TABLES.values() for line in _section(spec))])
 
 

@@ -31,5 +31,5 @@ class Heartbeat:
         return self.part, self.host, self.since
 
     def row(self) -> dict[str, Any]:
-        """Give the row."""
+        """Return the row."""
         return asdict(self) | {"date": self.heartbeat_at.date()}

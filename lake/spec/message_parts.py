@@ -78,7 +78,7 @@ _DEEPEST = 4
 
 
 def part_kind(part: object) -> PartKind:
-    """Give the kind of a part of a message's content."""
+    """Return the kind of a part of a message's content."""
     if isinstance(part, str):
         return PartKind.TEXT
     if not isinstance(part, dict):
@@ -137,7 +137,7 @@ def read_parts(content: object) -> MessageParts:
 
 
 def text_of_part(part: object, kind: PartKind) -> str:
-    """Give the text of a part of that kind; "" if it has none."""
+    """Return the text of a part of that kind; "" if it has none."""
     if isinstance(part, str):
         return part
     if kind is PartKind.THOUGHT:
@@ -146,7 +146,7 @@ def text_of_part(part: object, kind: PartKind) -> str:
 
 
 def thoughts_of(message: Mapping[str, Any]) -> str | None:
-    """Give the thoughts that a message has beside its content; None if there are none.
+    """Return the thoughts that a message has beside its content; None if there are none.
 
     The members are those of DeepSeek, vLLM, OpenRouter, Groq, Ollama, LiteLLM and Bedrock. Some senders repeat one in
     another: the first that has a text counts.

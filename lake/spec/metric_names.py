@@ -30,13 +30,13 @@ class MetricName:
 
 @cache
 def metric_names() -> Mapping[str, MetricName]:
-    """Give the names by identifier."""
+    """Return the names by identifier."""
     content = yaml.safe_load(files(__package__).joinpath("metric_names.yaml").read_text("utf-8"))
     return {metric: MetricName(**words) for metric, words in content.items()}
 
 
 def metric_name(metric: str) -> str:
-    """Give the name of a metric or a limit; its identifier where it has none.
+    """Return the name of a metric or a limit; its identifier where it has none.
 
     One that looks at the first ranks (`hit_rate@5`), or has a limit (`latency_over@10`), says so.
     """

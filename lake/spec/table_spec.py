@@ -49,5 +49,5 @@ class TableSpec:
 
 
 def described(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
-    """Give a schema of columns: name, type, and what it means."""
+    """Return a schema of columns: name, type, and what it means."""
     return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, kind, doc in columns])

@@ -76,7 +76,7 @@ def may_have_thoughts(text: str) -> bool:
 
 
 def without_thoughts(text: str) -> str:
-    """Give an answer without the thoughts at its beginning."""
+    """Return an answer without the thoughts at its beginning."""
     return split_thoughts(text).answer
 
 

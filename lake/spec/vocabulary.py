@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 
 
 def one_of(words: Iterable[str]) -> str:
-    """Give the words as a list in a sentence: `a, b or c`."""
+    """Return the words as a list in a sentence: `a, b or c`."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
 
@@ -248,7 +248,7 @@ def asks_llm(judge: str | None) -> bool:
 
 
 def llms_of(judge: str) -> list[str]:
-    """Give the names of the language models in `scores.judge`: `lexical+strict` has one, `strict`."""
+    """Return the names of the language models in `scores.judge`: `lexical+strict` has one, `strict`."""
     return [name for name in judge.split("+") if name not in JUDGE_KINDS]
 
 

@@ -35,7 +35,7 @@ class CountedS3(S3FileSystem):  # type: ignore[misc]
         return client
 
     async def _cat_file(self, path: str, *values: Any, **named: Any) -> bytes:
-        """Give the bytes of a file, by one request that is tried as often as any other.
+        """Return the bytes of a file, by one request that is tried as often as any other.
 
         s3fs tries it again as often for each of its tries: of a store that does not answer it says so after minutes.
         A body that is cut short is asked for again, `_PAUSES` times. Raises OSError where it cannot be had whole.

@@ -29,17 +29,17 @@ class UnusualLogError(Exception):
 
 
 def commit_name(version: int) -> str:
-    """Give the name of a commit within the log, as the Delta protocol has it."""
+    """Return the name of a commit within the log, as the Delta protocol has it."""
     return f"{version:020}.json"
 
 
 def checkpoint_name(version: int) -> str:
-    """Give the name of a checkpoint of one file."""
+    """Return the name of a checkpoint of one file."""
     return f"{version:020}.checkpoint.parquet"
 
 
 def log_entries(read: Read, until: int | None = None) -> Mapping[str, bytes] | None:
-    """Give the files of a log from which its table is known, by name: up to a version, or as it is now.
+    """Return the files of a log from which its table is known, by name: up to a version, or as it is now.
 
     None where there is no table. Raises UnusualLogError where other files would be needed.
     """
@@ -64,7 +64,7 @@ def log_entries(read: Read, until: int | None = None) -> Mapping[str, bytes] | N
 
 @contextmanager
 def copied_table(entries: Mapping[str, bytes]) -> Iterator[DeltaTable]:
-    """Give the table of a copied log while the block lasts; nothing of it may be read later."""
+    """Yield the table of a copied log while the block lasts; nothing of it may be read later."""
     with TemporaryDirectory(prefix="dialwatch-log-") as folder:
         log = Path(folder, LOG)
         log.mkdir()
@@ -74,7 +74,7 @@ def copied_table(entries: Mapping[str, bytes]) -> Iterator[DeltaTable]:
 
 
 def checkpoint_of(entries: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Write a checkpoint of a copied log; gives its files by name, in the order in which they are to be stored."""
+    """Write a checkpoint of a copied log; returns its files by name, in the order in which they are to be stored."""
     with copied_table(entries) as table:
         table.create_checkpoint()
         log = Path(table.table_uri.removeprefix("file://"), LOG)

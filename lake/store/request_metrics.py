@@ -18,7 +18,7 @@ class StoreRequests(Collector):
         self._users = users
 
     def collect(self) -> Iterator[Metric]:
-        """Give the metric, without series where there were no requests."""
+        """Yield the metric, without series where there were no requests."""
         family = CounterMetricFamily(
             "dialwatch_store_requests_total",
             "Requests of this process to a store (S3) since it started, each attempt counted, by the part that made "

@@ -22,7 +22,7 @@ class RequestCounts:
             self._counts[user, kind] += 1
 
     def read(self) -> Mapping[tuple[StoreUser, RequestKind], int]:
-        """Give the numbers of all requests so far."""
+        """Return the numbers of all requests so far."""
         with self._lock:
             return dict(self._counts)
 
@@ -32,13 +32,13 @@ REQUESTS = RequestCounts()
 
 
 def store_requests() -> Mapping[tuple[StoreUser, RequestKind], int]:
-    """Give the requests that this process has made so far, each attempt counted; those inside deltalake and Arrow are
+    """Return the requests that this process has made so far, each attempt counted; those inside deltalake and Arrow are
     not among them (see `CountedS3`)."""
     return REQUESTS.read()
 
 
 def kind_of(operation: str, method: str) -> RequestKind:
-    """Give the kind of a request by the name of S3's operation and its HTTP method."""
+    """Return the kind of a request by the name of S3's operation and its HTTP method."""
     if operation.startswith("List"):
         return RequestKind.LIST
     return RequestKind(method.lower())

@@ -40,7 +40,7 @@ def is_store_error(error: BaseException) -> bool:
 
 
 def in_one_line(error: BaseException) -> str:
-    """Give the kind of an error and its text, without line breaks; of a long one its beginning and its end."""
+    """Return the kind of an error and its text, without line breaks; of a long one its beginning and its end."""
     text = " ".join(_COLOURS.sub("", str(error)).split())
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]} ... {text[-_TAIL:]}"
@@ -48,13 +48,13 @@ def in_one_line(error: BaseException) -> str:
 
 
 def outage_of(error: BaseException) -> dict[str, object]:
-    """Give the field of a record of this error by which what fails for one reason is one line a minute."""
+    """Return the field of a record of this error by which what fails for one reason is one line a minute."""
     text = in_one_line(error)
     return next(({OUTAGE: name} for name, words in _OUTAGES.items() if words.search(text)), {})
 
 
 def without_rows(error: BaseException) -> str:
-    """Give kind and text of a store's error; of any other, whose text may quote rows, the kind alone."""
+    """Return kind and text of a store's error; of any other, whose text may quote rows, the kind alone."""
     return in_one_line(error) if is_store_error(error) else f"{type(error).__name__}; the log of this part says more"
 
 

@@ -37,14 +37,14 @@ class Upload:
         return size
 
     def tell(self) -> int:
-        """Give the number of bytes that were taken."""
+        """Return the number of bytes that were taken."""
         return self._size
 
     def flush(self) -> None:
-        """Do nothing: a store has no half of a file."""
+        """Keep what waits: a store has no half of a file."""
 
     def writable(self) -> bool:
-        """Say so."""
+        """Return true: a file of a store is written here."""
         return True
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ _KEPT = _Kept(_MOST_BYTES)
 
 
 def kept(path: str, fetch: Callable[[], bytes]) -> bytes:
-    """Give the bytes of the file at a path, fetched now if they are not kept; passes on what `fetch` raises."""
+    """Return the bytes of the file at a path, fetched now if they are not kept; passes on what `fetch` raises."""
     content = _KEPT.get(path)
     if content is None:
         content = fetch()
@@ -64,13 +64,13 @@ class WholeFiles:
         self._folder = folder
 
     def __call__(self, path: str) -> bytes:
-        """Give the bytes of a file; raises FileNotFoundError where there is none."""
+        """Return the bytes of a file; raises FileNotFoundError where there is none."""
         whole = f"{self._folder}/{path}"
         # More than one request at once would first ask for the size.
         return kept(whole, lambda: bytes(self._filesystem.cat_file(whole, max_concurrency=1)))
 
     def age(self, path: str) -> timedelta:
-        """Give the age of a file by the store's own clock, zero where that does not tell; raises FileNotFoundError."""
+        """Return the age of a file by the store's own clock, zero if that does not tell; raises FileNotFoundError."""
         whole = f"{self._folder}/{path}"
         call = getattr(self._filesystem, "call_s3", None)
         if call is None:

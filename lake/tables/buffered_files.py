@@ -67,11 +67,11 @@ class BufferedFiles:
         return files
 
     def count(self) -> int:
-        """Give the number of rows in the files, as their footers say; no row can be added any more."""
+        """Return the number of rows in the files, as their footers say; no row can be added any more."""
         return sum(pq.read_metadata(self._buffer(file)).num_rows for file in self._finished())
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows again, in the table's schema, few at a time; those of a date in the order they came in."""
+        """Yield the rows again, in the table's schema, few at a time; those of a date in the order they came in."""
         for file in self._finished():
             day = file.partition_values.get("date")
             content = pq.ParquetFile(self._buffer(file))
@@ -123,7 +123,7 @@ class _Memory:
         return self._files.setdefault(path, _File())
 
     def create_dir(self, path: str) -> None:
-        """Do nothing: there are no folders."""
+        """Make none: there are no folders."""
 
     def move(self, src: str, dest: str) -> None:
         self._files[dest] = self._files.pop(src)

@@ -39,7 +39,7 @@ def map_at_once(uri: str, read: Callable[[S], T], items: Sequence[S]) -> list[T]
 
 
 @dataclass(frozen=True)
-class Period:
+class RequestPeriod:
     """From `since` to `until`, both included: files that hold no row of this `requested_at` are not opened.
 
     It chooses files, not rows: rows outside may be read too.
@@ -68,7 +68,7 @@ class DayReader:
         self._files: pa.Table | None = None
 
     def days(self) -> list[date]:
-        """Give the days that have rows, the latest first."""
+        """Return the days that have rows, the latest first."""
         return sorted(self._opened()["date"].unique().to_pylist(), reverse=True)
 
     def read(
@@ -76,7 +76,7 @@ class DayReader:
         columns: Sequence[str],
         where: ds.Expression | None = None,
         days: Iterable[date] | None = None,
-        period: Period | None = None,
+        period: RequestPeriod | None = None,
     ) -> pa.Table:
         """Read these columns of the rows that `where` lets through; columns that a file lacks are null."""
         some = None if days is None else list(days)
@@ -94,7 +94,7 @@ class DayReader:
         values: Iterable[str],
         columns: Sequence[str],
         days: Iterable[date] | None = None,
-        period: Period | None = None,
+        period: RequestPeriod | None = None,
     ) -> pa.Table:
         """Read these columns of the rows that have one of `values` in a column of `keys`, or in a list there.
 
@@ -117,7 +117,7 @@ class DayReader:
     def _cast(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
         return rows.select(list(columns)).cast(pa.schema([self._table.spec.schema.field(name) for name in columns]))
 
-    def _chosen(self, days: Sequence[date] | None, period: Period | None) -> list[DataFile]:
+    def _chosen(self, days: Sequence[date] | None, period: RequestPeriod | None) -> list[DataFile]:
         files = self._opened()
         if days is not None:
             files = files.filter(pc.is_in(files["date"], pa.array(days, pa.date32())))
@@ -149,7 +149,7 @@ class DayReader:
 
 
 def _files_between(delta: DeltaTable | None, first: date, last: date) -> pa.Table:
-    """Give the files of these days, the oldest first, with the first and last `requested_at` where that is known."""
+    """Return the files of these days, the oldest first, with the first and last `requested_at` where that is known."""
     schema = pa.schema([("path", pa.string()), ("date", pa.date32()), ("size", pa.int64()), ("since", TIMESTAMP),
                         ("until", TIMESTAMP), ("written", pa.int64())])  # fmt: skip
     if delta is None:

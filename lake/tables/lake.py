@@ -57,7 +57,7 @@ class Lake:
         self._notes = ChangeNotes(lambda: self.table(CHANGES))
 
     def table(self, spec: TableSpec, deployment: str | None = None, news: News | None = None) -> Table:
-        """Give a new handle on a table; `deployment` None is for rows that name none.
+        """Return a new handle on a table; `deployment` None is for rows that name none.
 
         With `news` the handle asks the store only where these say that there may be something new: see `OpenTables`.
         """
@@ -69,7 +69,7 @@ class Lake:
         return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self.storage, news, note)
 
     def used_by(self, user: StoreUser) -> Lake:
-        """Give the same lake, whose requests to a store are counted for `user`."""
+        """Return the same lake, whose requests to a store are counted for `user`."""
         return Lake(self.root, replace(self.storage, user=user), self.installation)
 
     def noting_together(self) -> AbstractContextManager[None]:
@@ -113,7 +113,7 @@ class Lake:
 
 
 def _name_of(root: str) -> str:
-    """Give the name of a root: the last folder of a path, the whole place on a store, such as `bucket/prefix`."""
+    """Return the name of a root: the last folder of a path, the whole place on a store, such as `bucket/prefix`."""
     return root.partition("://")[2] if is_remote(root) else root.rpartition("/")[2] or root
 
 

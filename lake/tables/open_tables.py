@@ -27,11 +27,11 @@ class TableSource(Protocol):
     """What gives handles on tables: a `Lake`, or its tables that are kept open."""
 
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
-        """Give a new handle on a table."""
+        """Return a new handle on a table."""
         ...
 
     def deployments(self) -> list[str | None]:
-        """Give the deployments; None stands for rows that name none."""
+        """Return the deployments; None stands for rows that name none."""
         ...
 
 
@@ -81,7 +81,7 @@ class OpenTables:
         map_at_once(self._lake.root, _try_to_look, [table for table in self._open if table.may_have_news()])
 
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
-        """Give a new handle on a table."""
+        """Return a new handle on a table."""
         if not self._watches or spec in UNNOTED:
             return self._lake.table(spec, deployment)
         news = WatchedNews(self._monotonic)
@@ -91,7 +91,7 @@ class OpenTables:
         return table
 
     def deployments(self) -> list[str | None]:
-        """Give the deployments of the lake, as `Lake.deployments` does; of a store as the last listing has them."""
+        """Return the deployments of the lake, as `Lake.deployments` does; of a store as the last listing has them."""
         now = self._monotonic()
         if not self._watches or self._listed_at is None or now - self._listed_at >= TRUE_LOOK_SECONDS:
             self._deployments = self._lake.deployments()

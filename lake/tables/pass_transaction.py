@@ -36,7 +36,7 @@ class UncommittedPositions:
         self._reached: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}
 
     def since(self, table: Table, committed: Mapping[str, int]) -> Mapping[str, int]:
-        """Give what was reached after `committed`."""
+        """Return what was reached after `committed`."""
         before, reached = self._reached.get(table.uri, ({}, {}))
         return reached if before == committed else {}
 
@@ -90,7 +90,7 @@ class PassTransaction:
         return {**self.committed, **self._remembered}
 
     def count(self, counter: str) -> int:
-        """Give how often a counter was moved, this pass included; 0 where it never was."""
+        """Return how often a counter was moved, this pass included; 0 where it never was."""
         return self._committed.get(counter, 0)
 
     def beside(self, counter: str) -> None:

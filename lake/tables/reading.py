@@ -38,7 +38,7 @@ class NoRows:
         self._computed: tuple[Mapping[str, ds.Expression], pa.Table] | None = None
 
     def of(self, wanted: Mapping[str, ds.Expression]) -> pa.Table:
-        """Give one with these columns, by name."""
+        """Return one with these columns, by name."""
         if are_as_stored(wanted):
             return self._as_stored.select(list(wanted))
         if self._computed is None or self._computed[0] is not wanted:
@@ -60,7 +60,7 @@ def read_files(
     at_once: int = 1,
     fetch: Fetch | None = None,
 ) -> pa.Table:
-    """Give `columns` of the rows of these files, in their order, as a scan of a dataset would; `at_once` are read.
+    """Return `columns` of the rows of these files, in their order, as a scan of a dataset would; `at_once` are read.
 
     `fetch` gives the bytes of small files of a store.
 
@@ -81,7 +81,7 @@ def read_files(
 def scan_fetched(
     filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema, fetch: Fetch | None
 ) -> ds.Dataset:
-    """Give the rows of these files as a dataset, as `scan` does; with `fetch` small ones are fetched at once.
+    """Return the rows of these files as a dataset, as `scan` does; with `fetch` small ones are fetched at once.
 
     A scan asks a store three times for a file: for its footer, and for parts of its rows.
     """
@@ -94,7 +94,7 @@ def scan_fetched(
 
 
 def possible(files: Sequence[DataFile], where: ds.Expression, schema: pa.Schema) -> list[DataFile]:
-    """Give the files of the days that a filter does not exclude."""
+    """Return the files of the days that a filter does not exclude."""
     if "date" not in schema.names:
         return list(files)
     format_, nowhere = ds.ParquetFileFormat(), fs.LocalFileSystem()
@@ -129,7 +129,7 @@ def _opened(filesystem: fs.FileSystem, file: DataFile, fetch: Fetch | None) -> p
 
 
 def conform(rows: pa.Table, wanted: pa.Schema, file: DataFile) -> pa.Table:
-    """Give the columns of the schema: the date is in the folder's name, and an older file may lack others."""
+    """Return the columns of the schema: the date is in the folder's name, and an older file may lack others."""
     if rows.schema.equals(wanted):
         return rows
     return pa.Table.from_arrays([_column(rows, field, file) for field in wanted], schema=wanted)

@@ -24,7 +24,7 @@ _BYTES_AT_ONCE = 16 << 20
 
 
 def batches(table: Table, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]:
-    """Give the rows of these files in their order, few at a time."""
+    """Yield the rows of these files in their order, few at a time."""
     for some in [files] if table.fetch is None else _portions(files):
         rows = scan_fetched(table.files(), some, table.spec.schema, table.fetch)
         # One file after the other: reading ahead would hold many row groups of long texts at once.
@@ -32,7 +32,7 @@ def batches(table: Table, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]
 
 
 def _portions(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
-    """Give the files in their order, few bytes at a time: small ones are fetched together."""
+    """Yield the files in their order, few bytes at a time: small ones are fetched together."""
     some: list[DataFile] = []
     for file in files:
         if some and sum(one.size for one in some) + file.size > _BYTES_AT_ONCE:

@@ -50,7 +50,7 @@ class Storage:
     user: StoreUser = StoreUser.OTHER
 
     def delta_options(self) -> dict[str, str]:
-        """Give the `storage_options` of deltalake.
+        """Return the `storage_options` of deltalake.
 
         A commit is a conditional PUT, so the store must know `If-None-Match`.
         """
@@ -67,7 +67,7 @@ class Storage:
         return {key: value for key, value in options.items() if value is not None}
 
     def arrow_filesystem(self, uri: str) -> fs.FileSystem | None:
-        """Give Arrow's own file system below a path or an s3:// URI; None for other stores, which deltalake reads.
+        """Return Arrow's own file system below a path or an s3:// URI; None for other stores, which deltalake reads.
 
         Arrow's own works without Python: a read through Python that still goes on in one of Arrow's threads when the
         interpreter ends would abort the process.
@@ -95,25 +95,25 @@ class Storage:
         return fs.SubTreeFileSystem(path, store)
 
     def log_files(self, uri: str) -> LogFiles:
-        """Give the commits of the table at a path or URI."""
+        """Return the commits of the table at a path or URI."""
         if not is_remote(uri):
             return LocalLogFiles(uri, durable=self.durable)
         options = self.delta_options()
         return StoreLogFiles(*self.filesystem(uri), lambda: DeltaTable(uri, storage_options=options))
 
     def upload(self, uri: str) -> Callable[[str], Upload] | None:
-        """Give what writes a file below a URI of a store, by its path there; None for a local path."""
+        """Return what writes a file below a URI of a store, by its path there; None for a local path."""
         if not is_remote(uri):
             return None
         filesystem, folder = self.filesystem(uri)
         return lambda path: Upload(filesystem, f"{folder}/{path}")
 
     def fetch(self, uri: str) -> WholeFiles | None:
-        """Give what fetches whole files below a URI of a store with one request; None for a local path."""
+        """Return what fetches whole files below a URI of a store with one request; None for a local path."""
         return WholeFiles(*self.filesystem(uri)) if is_remote(uri) else None
 
     def filesystem(self, uri: str) -> tuple[Any, str]:
-        """Give fsspec's file system for a path or URI, and the path on it; raises UnsupportedStoreError."""
+        """Return fsspec's file system for a path or URI, and the path on it; raises UnsupportedStoreError."""
         if not is_remote(uri):
             return fsspec.filesystem("file"), str(Path(uri.removeprefix("file://")).absolute())
         check_scheme(uri)

@@ -85,7 +85,7 @@ class Table:
         return None if self._followed.tail is None else self._followed.tail.version
 
     def snapshot(self) -> DeltaTable | None:
-        """Give the table as it is now, to be changed, apart from this handle; None where there is none yet."""
+        """Return the table as it is now, to be changed, apart from this handle; None where there is none yet."""
         try:
             return self._by_deltalake()
         except TableNotFoundError:
@@ -179,7 +179,7 @@ class Table:
     def _open_unless_added(
         self, files: Sequence[NewFile], progress: Mapping[str, int], rows: pa.Table | None
     ) -> LogTail | None:
-        """Give the log to append to; None where an earlier try has added the rows."""
+        """Return the log to append to; None where an earlier try has added the rows."""
         paths = paths_of(files)
         while (earlier := self._followed.look_for_earlier(paths, progress, rows)) is None:
             try:
@@ -240,7 +240,7 @@ class Table:
         return tail
 
     def files(self) -> fs.FileSystem:
-        """Give the file system that begins at the table's folder."""
+        """Return the file system that begins at the table's folder."""
         filesystem = self._storage.arrow_filesystem(self.uri)
         if filesystem is not None:
             return filesystem
@@ -248,12 +248,12 @@ class Table:
         return fs.SubTreeFileSystem(path, fs.PyFileSystem(fs.FSSpecHandler(other)))
 
     def live_files(self) -> list[DataFile]:
-        """Give the files that the rows are in now, the oldest first."""
+        """Return the files that the rows are in now, the oldest first."""
         tail = self._followed.look()
         return [] if tail is None else tail.live_files()
 
     def files_of_version(self) -> tuple[int, list[DataFile]] | None:
-        """Give the latest version and the files that its rows are in, the oldest first; None where there is no table.
+        """Return the latest version and the files that its rows are in, the oldest first; None where there is no table.
 
         Each file has its number of rows.
         """
@@ -279,7 +279,7 @@ class Table:
         return self._rows_of(tail.live_files(), {name: ds.field(name) for name in names}, where)
 
     def dataset(self) -> ds.Dataset:
-        """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
+        """Return the rows as an Arrow dataset, for DuckDB, polars and the like; without rows if there is no table."""
         tail = self._followed.look()
         return ds.dataset(self.spec.schema.empty_table()) if tail is None else self._dataset_of(tail)
 

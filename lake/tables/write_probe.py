@@ -58,7 +58,7 @@ def _remove(filesystem: object, path: str) -> bool:
 
 
 def _outside(modified: datetime, began: datetime, ended: datetime) -> timedelta:
-    """Give how far a time is before or after a span; stores round down to seconds, which is no difference."""
+    """Return how far a time is before or after a span; stores round down to seconds, which is no difference."""
     if modified > ended:
         return modified - ended
     return min(timedelta(0), modified + timedelta(seconds=1) - began)

@@ -75,7 +75,7 @@ class AuditLog:
         self._wake_up.set()
 
     def write(self) -> bool:
-        """Write the rows that wait, in one commit; gives whether that went well. For one thread at a time."""
+        """Write the rows that wait, in one commit; returns whether that went well. For one thread at a time."""
         with self._lock:
             rows = list(self._waiting)
         if not rows:

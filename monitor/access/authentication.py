@@ -33,7 +33,7 @@ class Authentication(Protocol):
     forms: FormTokens
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
-        """Give who asks; None where that is not known, so that nothing may be shown."""
+        """Return who asks; None where that is not known, so that nothing may be shown."""
 
 
 class Open:
@@ -43,7 +43,7 @@ class Open:
         self.forms = FormTokens(secrets.token_bytes(32))
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:  # noqa: ARG002
-        """Give a reader without a name."""
+        """Return a reader without a name."""
         return Reader(None, ALL_RIGHTS, "")
 
 
@@ -60,7 +60,7 @@ class ByToken:
         return same(given, self._token)
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
-        """Give who sends the token (`Authorization: Bearer`) or a session's cookie."""
+        """Return who sends the token (`Authorization: Bearer`) or a session's cookie."""
         for sent in request.headers.getlist("authorization"):
             scheme, _, token = sent.partition(" ")
             if scheme.lower() == "bearer" and self.is_token(token.strip()):
@@ -78,7 +78,7 @@ class ByProxy:
         self.forms = FormTokens(secrets.token_bytes(32))
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
-        """Give whom the proxy names; None where another one sends this, or the headers are not plain."""
+        """Return whom the proxy names; None where another one sends this, or the headers are not plain."""
         if not self._is_proxy(request.client.host if request.client else None):
             return None
         user, groups = _only(request, USER_HEADER), _only(request, GROUPS_HEADER)
@@ -98,7 +98,7 @@ class ByProxy:
 
 
 def authentication_of(access: AccessSettings | Literal["none"] | None) -> Authentication:
-    """Give what the settings ask for; without them, as on loopback, everybody has every right."""
+    """Return what the settings ask for; without them, as on loopback, everybody has every right."""
     if isinstance(access, AccessSettings):
         if access.token is not None:
             return ByToken(access.token.get_secret_value())
@@ -108,7 +108,7 @@ def authentication_of(access: AccessSettings | Literal["none"] | None) -> Authen
 
 
 def _only(request: HTTPConnection, name: str) -> str | None:
-    """Give a header's value, empty where it is not sent; None for one that is sent twice, or is no UTF-8."""
+    """Return a header's value, empty where it is not sent; None for one that is sent twice, or is no UTF-8."""
     values = request.headers.getlist(name)
     if len(values) > 1:
         return None

@@ -19,7 +19,7 @@ class Grant:
 
     @classmethod
     def of(cls, group: GroupSettings) -> Grant:
-        """Give what the settings of a group grant."""
+        """Return what the settings of a group grant."""
         return cls(group.deployments, frozenset(group.rights))
 
     def covers(self, deployment: str | None) -> bool:

@@ -12,7 +12,7 @@ SESSION_SECONDS = 12 * 3600
 
 
 def derived(secret: bytes, purpose: str) -> bytes:
-    """Give the key for a purpose: from it neither the secret nor another purpose's key can be computed."""
+    """Return the key for a purpose: from it neither the secret nor another purpose's key can be computed."""
     return hmac.digest(secret, f"dialwatch {purpose}".encode(), hashlib.sha256)
 
 
@@ -34,12 +34,12 @@ class Sessions:
         self._ended: dict[str, int] = {}
 
     def begin(self) -> str:
-        """Give the value of a new session's cookie."""
+        """Return the value of a new session's cookie."""
         session = f"{int(self._clock()) + SESSION_SECONDS}.{secrets.token_urlsafe(16)}"
         return f"{session}.{self._signature(session)}"
 
     def find(self, value: str) -> str | None:
-        """Give the session of a cookie's value; None where we did not sign it, or it is over."""
+        """Return the session of a cookie's value; None where we did not sign it, or it is over."""
         session, _, signature = value.rpartition(".")
         if not same(signature, self._signature(session)):
             return None
@@ -64,7 +64,7 @@ class FormTokens:
         self._key = key
 
     def token_of(self, session: str) -> str:
-        """Give the token for the forms of a session."""
+        """Return the token for the forms of a session."""
         return hmac.new(self._key, session.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
     def fits(self, session: str | None, token: str) -> bool:

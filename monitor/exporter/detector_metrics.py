@@ -131,7 +131,7 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
 
 
 def detector_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
-    """Give what detectors and floors have found of each deployment."""
+    """Yield what detectors and floors have found of each deployment."""
     yield from _readings(deployments)
     yield _stopped(deployments)
     yield from _judges(deployments)

@@ -14,7 +14,7 @@ from monitor.service.health.heartbeat_reader import PartState
 
 
 def health_metrics(health: Health) -> Iterator[Metric]:
-    """Give the health of parts and the age of the last refresh; a part that was stopped has no series."""
+    """Yield the health of parts and the age of the last refresh; a part that was stopped has no series."""
     by_place: dict[tuple[str, ...], list[PartState]] = {}
     for part in health.parts:
         if part.state != ServiceState.STOPPED:
@@ -46,7 +46,7 @@ def health_metrics(health: Health) -> Iterator[Metric]:
 
 
 def failure_metrics(failures: Mapping[str, int]) -> Metric:
-    """Give the counter of the monitor's own failures, from numbers by reason."""
+    """Return the counter of the monitor's own failures, from numbers by reason."""
     return counter(
         "dialwatch_monitor_failures_total",
         "What went wrong in the monitor since it started, by the step that failed; its log says more.",
@@ -56,7 +56,7 @@ def failure_metrics(failures: Mapping[str, int]) -> Metric:
 
 
 def audit_metrics(audit: AuditLog) -> Iterator[Metric]:
-    """Give the rows of `_audit` that wait for the lake, and those that were lost."""
+    """Yield the rows of `_audit` that wait for the lake, and those that were lost."""
     yield gauge("dialwatch_audit_waiting_rows", "Rows of _audit that are not in the lake yet.", [((), audit.waiting)])
     yield counter(
         "dialwatch_audit_lost_rows_total",

@@ -39,7 +39,7 @@ class LabelBounds:
         self._lock = threading.Lock()
 
     def fold(self, families: Iterable[Metric]) -> list[Metric]:
-        """Give the families with the values that are too many as `other`, and one more that counts these."""
+        """Return the families with the values that are too many as `other`, and one more that counts these."""
         beyond: dict[str, set[str]] = {label: set() for label in self._bounds}
         with self._lock:
             folded = [self._folded(family, beyond) for family in families]

@@ -13,7 +13,7 @@ from monitor.service.totals import FleetTotals
 
 
 def pipeline_metrics(snapshot: Snapshot) -> Iterator[Metric]:
-    """Give the deliveries of webhooks, the lines of the collector, and the refreshes of the monitor."""
+    """Yield the deliveries of webhooks, the lines of the collector, and the refreshes of the monitor."""
     yield from _webhooks(snapshot)
     yield from _collector(snapshot.collector_stats, snapshot.totals)
     yield from _refreshes(snapshot)

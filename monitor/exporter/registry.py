@@ -25,7 +25,7 @@ from runtime.labelled_registry import LabelledRegistry
 
 
 def replay_metrics(snapshot: Snapshot) -> Iterator[Metric]:
-    """Give what the latest run of each deployment found."""
+    """Yield what the latest run of each deployment found."""
     runs = {name: state.replays for name, state in snapshot.deployments.items()}
     yield gauge(
         "dialwatch_replay_regression",
@@ -56,7 +56,7 @@ def registry_of(
     audit: AuditLog | None = None,
     more: Sequence[Collector] = (),
 ) -> CollectorRegistry:
-    """Give a registry of the newest snapshot, the health of all parts, the monitor's failures, audit log and process.
+    """Return a registry of the newest snapshot, the health of all parts, the monitor's failures, audit log and process.
 
     `installation` is a label of all of it. `more` is shown too.
     Before the first snapshot it has all but that, which needs the lake.

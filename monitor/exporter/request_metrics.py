@@ -16,7 +16,7 @@ _Requests = Sequence[tuple[str, str, RequestStats]]
 
 
 def request_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
-    """Give responses, tokens and costs by origin, and the signals of production."""
+    """Yield responses, tokens and costs by origin, and the signals of production."""
     requests = [
         (name, origin, one)
         for name, state in deployments.items()
@@ -56,7 +56,7 @@ def _signals(deployments: Mapping[str, DeploymentState]) -> Metric:
 
 
 def unjoined_metric(snapshot: Snapshot) -> Metric:
-    """Give the signals that are joined with no answer."""
+    """Return the signals that are joined with no answer."""
     return gauge(
         "dialwatch_unjoined_signals",
         "Signals of the last 7 days that are joined with no answer and so count for none: no answer in the log has "

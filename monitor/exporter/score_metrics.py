@@ -20,7 +20,7 @@ _Deployments = Mapping[str, DeploymentState]
 
 
 def score_metrics(snapshot: Snapshot) -> Iterator[Metric]:
-    """Give the histogram of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
+    """Yield the histogram of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
     yield _scores(snapshot.deployments)
     yield from _evaluations(snapshot.deployments, snapshot.totals)
     yield _match_shares(snapshot)

@@ -87,7 +87,7 @@ def description(change: AlertChange, external_url: str) -> str:
 
 
 def worst_links(change: AlertChange, external_url: str) -> tuple[str, ...]:
-    """Give the addresses of the pages of the worst answers; none where nobody said where our pages are."""
+    """Return the addresses of the pages of the worst answers; none where nobody said where our pages are."""
     if not external_url:
         return ()
     name, since = change.key.deployment, worst_since(change)
@@ -218,7 +218,7 @@ def _resolved(change: AlertChange) -> list[str]:
 
 
 def _part_that_fell(change: AlertChange) -> SegmentChange | None:
-    """Give the segment that got worse where the mean of all did not, as its mix got better; else None."""
+    """Return the segment that got worse where the mean of all did not, as its mix got better; else None."""
     rose = (change.current_mean or 0.0) > (change.reference_mean or 0.0)
     return change.details.most_worsened if rose is not _lower_is_better(change) else None
 

@@ -131,7 +131,7 @@ def by_incident(changes: Sequence[AlertChange]) -> dict[str | None, list[AlertCh
 def _worth_telling(
     incidents: Mapping[str | None, list[AlertChange]], news: Collection[str | None], now: datetime
 ) -> dict[str | None, list[AlertChange]]:
-    """Give the incidents that have news, are open or were over a short time ago, each with its changes."""
+    """Return the incidents that have news, are open or were over a short time ago, each with its changes."""
     return {
         incident_id: changes
         for incident_id, changes in incidents.items()
@@ -140,7 +140,7 @@ def _worth_telling(
 
 
 def _told_since(incident: Incident, changes: Sequence[AlertChange]) -> Incident:
-    """Give an incident of a view as not quiet where the changes of its alerts, which may be newer, say what is news."""
+    """Return an incident of a view as not quiet where the changes of its alerts, maybe newer, say what is news."""
     state = state_of(changes)
     is_same = (state.is_open, state.tier, state.verdict) == (True, incident.tier, incident.verdict)
     return incident if is_same or not changes else replace(incident, acknowledged=None, recovering_since=None)

@@ -62,7 +62,7 @@ def post_signed(
 
 
 def signed_headers(message_id: str, at: datetime, body: bytes, secret: SecretStr | None) -> dict[str, str]:
-    """Give the headers of the Standard Webhooks specification: id, timestamp in seconds, signature.
+    """Return the headers of the Standard Webhooks specification: id, timestamp in seconds, signature.
 
     `secret` holds one or several, separated by white space: each signs, and a receiver accepts the message if it
     knows any of them. None gives no signature. The id is the same whenever a message is sent again; timestamp and
@@ -92,7 +92,7 @@ def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mappi
 
 
 def request_headers(url: str, headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
-    """Give the headers of a request with a JSON body, with the log-in of the url, and `headers`."""
+    """Return the headers of a request with a JSON body, with the log-in of the url, and `headers`."""
     parts = urlsplit(url)
     login, _, host = parts.netloc.rpartition("@")
     sent = {"host": host, "content-type": "application/json", "user-agent": "dialwatch", "accept-encoding": "identity"}

@@ -19,7 +19,7 @@ _OVER_BEFORE = "over before the silence that held back its beginning"
 
 
 def hold_back(alerts: AlertStore, routed: Routed) -> dict[str, Silence]:
-    """Give the silences that hold back pending changes, by change_id, after a row for each says so.
+    """Return the silences that hold back pending changes, by change_id, after a row for each says so.
 
     First what silences ended before the time that their rows say is written, so that it counts also after a restart.
     """
@@ -45,7 +45,7 @@ def is_silenced(change: AlertChange, routed: Routed) -> bool:
 
 
 def held_by_cause(change: AlertChange, causes: Mapping[str, SharedCause]) -> Silence | None:
-    """Give a silence of a change that says no more than that what it calls fails; None where it says more.
+    """Return a silence of a change that says no more than that what it calls fails; None where it says more.
 
     It is over, before its time, once the cause is; what fires still is sent then.
     """
@@ -61,7 +61,7 @@ def held_by_cause(change: AlertChange, causes: Mapping[str, SharedCause]) -> Sil
 
 
 def incidents_told_by_cause(routed: Routed) -> set[str | None]:
-    """Give the open incidents of which nothing was sent, and that the incident of what causes them tells."""
+    """Return the open incidents of which nothing was sent, and that the incident of what causes them tells."""
     sent = {one.incident_id for one in routed.changes if one.details.receiver == routed.receiver}
     firing: dict[str | None, list[AlertChange]] = {}
     for change in {one.alert_id: one for one in in_order(routed.changes)}.values():

@@ -34,17 +34,17 @@ class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def severity_of(tier: Tier) -> str:
-    """Give the word for a tier in messages and labels, as users of Prometheus know it."""
+    """Return the word for a tier in messages and labels, as users of Prometheus know it."""
     return tier if tier == Tier.PAGE else "warning"
 
 
 def tier_of(change: AlertChange) -> str:
-    """Give the word for the tier of one alert."""
+    """Return the word for the tier of one alert."""
     return severity_of(Tier.PAGE if change.pages else Tier.WARN)
 
 
 def note_of(incident_id: str, state: IncidentState, external_url: str) -> IncidentNote:
-    """Give what there is to say of an incident."""
+    """Return what there is to say of an incident."""
     return IncidentNote(
         id=incident_id,
         status=AlertEvent.FIRING if state.is_open else AlertEvent.RESOLVED,

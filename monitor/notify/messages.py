@@ -105,7 +105,7 @@ class MessageIncident:
         return tuple(change for change in self._after.alerts.values() if change.change == AlertEvent.RESOLVED)
 
     def note(self, external_url: str) -> IncidentNote:
-        """Give what to say of the incident as it is now; `external_url` is where our pages are."""
+        """Return what to say of the incident as it is now; `external_url` is where our pages are."""
         return note_of(str(self._message.incident_id), state_of(self._every), external_url)
 
     @property

@@ -40,7 +40,7 @@ Resolve = Callable[[str, int], Iterable[str]]
 def connections(
     internal_hosts: Collection[str] = (), timeout: float = TIMEOUT_SECONDS, resolve: Resolve | None = None
 ) -> httpcore.ConnectionPool:
-    """Give a pool that connects to public addresses and, wherever they are, to `internal_hosts` (names as in a URL).
+    """Return a pool that connects to public addresses and, wherever they are, to `internal_hosts` (names as in a URL).
 
     A name is resolved once for each connection, and what is connected to is the address that was checked. A
     connection serves one message and ends `timeout` seconds after it began, however slowly its bytes come.

@@ -90,13 +90,13 @@ class Notifier:
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
 
     def without_receiver(self, deployments: Iterable[str]) -> frozenset[str]:
-        """Give the deployments that no receiver is for; none where there are no receivers at all."""
+        """Return the deployments that no receiver is for; none where there are no receivers at all."""
         if not self._receivers:
             return frozenset()
         return frozenset(name for name in deployments if not any(one.routing.is_for(name) for one in self._receivers))
 
     def unsent(self, firing: Iterable[AlertChange]) -> list[AlertChange]:
-        """Give the alerts that go to nobody as no receiver is for them; the log says it of each once."""
+        """Return the alerts that go to nobody as no receiver is for them; the log says it of each once."""
         firing = [change for change in firing if not is_of_all(change)]
         missed = self.without_receiver({change.key.deployment for change in firing})
         found = [change for change in firing if change.key.deployment in missed]

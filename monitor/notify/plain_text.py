@@ -10,7 +10,7 @@ _NOT_IN_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\
 
 
 def one_line(text: str) -> str:
-    """Give the text with a blank for each break and control character: no name can begin a line of its own."""
+    """Return the text with a blank for each break and control character: no name can begin a line of its own."""
     return _NOT_IN_A_LINE.sub(" ", text)
 
 

@@ -28,7 +28,7 @@ class PostedAlert(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def posted_alerts(changes: Sequence[AlertChange], external_url: str, unless_sent_again: datetime) -> list[PostedAlert]:
-    """Give the alert of one incident, from the changes of its alerts in their order.
+    """Return the alert of one incident, from the changes of its alerts in their order.
 
     Its labels are those of the alert that opened the incident, with the incident's id and severity. By its labels it
     is another alert with another severity: the one that it had before is given too, as over. While the incident is
@@ -42,7 +42,7 @@ def posted_alerts(changes: Sequence[AlertChange], external_url: str, unless_sent
 
 
 def _left_severities(changes: Sequence[AlertChange]) -> dict[str, datetime]:
-    """Give when, by the clock, the incident last had each severity."""
+    """Return when, by the clock, the incident last had each severity."""
     left, state = {}, IncidentState()
     for change in changes:
         if state.is_open:

@@ -79,7 +79,7 @@ class Receiver(ABC):
         """Take what is the receiver's through the stages after the first; returns when to do so again."""
 
     def _rests_until(self, now: datetime) -> datetime | None:
-        """Give when the receiver may be asked again; None where it may be asked now."""
+        """Return when the receiver may be asked again; None where it may be asked now."""
         return self._paused_until if self._paused_until is not None and now < self._paused_until else None
 
     def _fail(self, reason: str) -> None:

@@ -53,12 +53,12 @@ class Retries:
         self._generator = random.Random()  # noqa: S311 - only spreads retries
 
     def due(self, message_id: str, now: datetime) -> datetime | None:
-        """Give when the message is tried again; None where that is now."""
+        """Return when the message is tried again; None where that is now."""
         retry = self._retries.get(message_id)
         return retry.due if retry and now < retry.due else None
 
     def settled(self, message_id: str) -> Settled | None:
-        """Give what came of a message of which only the rows are still to be written."""
+        """Return what came of a message of which only the rows are still to be written."""
         retry = self._retries.get(message_id)
         return retry.settled if retry else None
 

@@ -33,11 +33,11 @@ class RoutedAlerts:
         return change.alert_id in self.own or (is_end and change.alert_id in self.told)
 
     def known(self, changes: Sequence[AlertChange]) -> list[AlertChange]:
-        """Give the changes of alerts of which the receiver may know; a message says nothing of others."""
+        """Return the changes of alerts of which the receiver may know; a message says nothing of others."""
         return [change for change in changes if change.alert_id in self.own or change.alert_id in self.told]
 
     def incidents(self, incidents: Sequence[Incident]) -> list[Incident]:
-        """Give the incidents that have alerts of the receiver's, each with these alone."""
+        """Return the incidents that have alerts of the receiver's, each with these alone."""
         mine = [(one, tuple(alert for alert in one.alerts if alert.alert_id in self.own)) for one in incidents]
         return [replace(one, alerts=alerts) for one, alerts in mine if alerts]
 
@@ -55,7 +55,7 @@ class Routed:
     mine: RoutedAlerts
 
     def pending(self, alerts: AlertStore) -> list[AlertChange]:
-        """Give the changes that are still to be sent to the receiver, by the rows that are there by now."""
+        """Return the changes that are still to be sent to the receiver, by the rows that are there by now."""
         return [change for change in alerts.pending(self.receiver, self.now) if self.mine.takes(change)]
 
 
@@ -71,12 +71,12 @@ class Routing:
         return any(fnmatchcase(deployment, glob) for glob in self._globs)
 
     def route(self, changes: Sequence[AlertChange], view: NotificationView, now: datetime) -> Routed:
-        """Give what is the receiver's of the changes of all alerts."""
+        """Return what is the receiver's of the changes of all alerts."""
         causes = shared_causes(changes, view.callers or {}, now)
         return Routed(self._receiver, view, now, changes, causes, self.alerts(changes, causes))
 
     def alerts(self, changes: Sequence[AlertChange], causes: Mapping[str, SharedCause]) -> RoutedAlerts:
-        """Give the receiver's alerts, from the changes of all alerts.
+        """Return the receiver's alerts, from the changes of all alerts.
 
         Beside those of its deployments these are the failures of what its deployments call and fail by, as their own
         messages are held back for it, and the one that stands for all deployments where all are silent.

@@ -45,7 +45,7 @@ def incidents_that_go_on(
     is_silenced: Callable[[AlertChange], bool],
     now: datetime,
 ) -> list[GoingOn]:
-    """Give what is to be in a summary now; nothing within a day of the last one.
+    """Return what is to be in a summary now; nothing within a day of the last one.
 
     An incident is in it a day after the last message of it. One that somebody took note of, that recovers or that is
     silenced is left out. `changes` are those of all alerts, with what became of them.
@@ -70,7 +70,7 @@ def incidents_that_go_on(
 
 
 def summary_id(incidents: Sequence[GoingOn], receiver: str, now: datetime) -> str:
-    """Give the webhook-id of a summary: the same if it is tried again on the same day."""
+    """Return the webhook-id of a summary: the same if it is tried again on the same day."""
     return digest("summary", receiver, now.date().isoformat(), *sorted(one.note.id for one in incidents))
 
 

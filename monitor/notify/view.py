@@ -28,5 +28,5 @@ class NotificationView:
     that."""
 
     def with_silences(self, silences: Sequence[Silence], *, is_certain: bool) -> NotificationView:
-        """Give the view with these; where it is not certain that they are all, those that were known stay."""
+        """Return the view with these; where it is not certain that they are all, those that were known stay."""
         return replace(self, silences=silences) if is_certain or self.silences is None else self

@@ -78,7 +78,7 @@ def create_app(
     *,
     with_metrics: bool = True,
 ) -> FastAPI:
-    """Give the application that shows a monitor's newest snapshot; only the pages of answers read the lake.
+    """Return the application that shows a monitor's newest snapshot; only the pages of answers read the lake.
 
     `with_metrics` False leaves `/metrics`, `/healthz` and `/readyz` to `create_metrics_app`. `/metrics` shows
     `more_metrics` too.

@@ -18,7 +18,7 @@ _TYPE = "application/x-www-form-urlencoded"
 
 
 async def fields_of(request: Request) -> Mapping[str, str]:
-    """Give the fields of a form that was posted, of several with one name the last; raises HTTPException."""
+    """Return the fields of a form that was posted, of several with one name the last; raises HTTPException."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
         raise HTTPException(415, f"A form is sent as {_TYPE}")
     body = bytearray()
@@ -37,7 +37,7 @@ async def fields_of(request: Request) -> Mapping[str, str]:
 
 
 async def checked_form(request: Request, authentication: Authentication) -> Mapping[str, str]:
-    """Give the fields of a form whose `form_token` is that of the reader's session; else raises HTTPException 403."""
+    """Return the fields of a form whose `form_token` is that of the reader's session; else raises HTTPException 403."""
     fields = await fields_of(request)
     if not authentication.forms.fits(reader_of(request).session, fields.get("form_token", "")):
         raise HTTPException(403, "This form is too old or was not ours: open its page again, and send it from there")

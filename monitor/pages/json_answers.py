@@ -24,14 +24,14 @@ class ErrorAnswer:
 
 
 def json_answer(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Give data as JSON: fields of dataclasses by name, times as ISO 8601 in UTC, null for what is no number."""
+    """Return data as JSON: fields of dataclasses by name, times as ISO 8601 in UTC, null for what is no number."""
     # Details may hold what the faster encoders refuse: large numbers, half characters.
     text = json.dumps(json_values(body))
     return Response(text, status, NOT_KEPT | dict(headers or {}), "application/json")
 
 
 def error_answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Give what was wrong as JSON."""
+    """Return what was wrong as JSON."""
     return json_answer(ErrorAnswer(status, message), status, headers)
 
 

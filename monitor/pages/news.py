@@ -63,7 +63,7 @@ class WorseDeployment:
 
 
 @dataclass(frozen=True)
-class News:
+class MetricNews:
     """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
     worse: tuple[WorseDeployment, ...]
@@ -74,11 +74,11 @@ class News:
     stopped: int
 
 
-def news_of(snapshot: Snapshot) -> News:
-    """Give what got worse in the deployments of a snapshot."""
+def news_of(snapshot: Snapshot) -> MetricNews:
+    """Return what got worse in the deployments of a snapshot."""
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (-item[1].requests.total, item[0]))
     readings = [reading for _, state in ordered for reading in state.readings.values()]
-    return News(
+    return MetricNews(
         worse=tuple(one for name, state in ordered for one in worse_deployments(name, state)),
         passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
         watching=sum(reading.status is Status.WATCHING for reading in readings),
@@ -90,7 +90,7 @@ def news_of(snapshot: Snapshot) -> News:
 
 
 def open_incident(state: DeploymentState) -> Incident | None:
-    """Give the incident of a deployment that is open."""
+    """Return the incident of a deployment that is open."""
     return next((one for one in state.incidents if one.ended_at is None), None)
 
 
@@ -101,7 +101,7 @@ def sentence_of(incident: Incident) -> str:
 
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
-    """Give the deployment with its regressions that have not ended; nothing where there are none."""
+    """Yield the deployment with its regressions that have not ended; nothing where there are none."""
     regressed = tuple(
         ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
         for metric, reading in state.readings.items()

@@ -28,7 +28,7 @@ _SLOT_HOURS = {Days.DAY: 1, Days.WEEK: 6, Days.MONTH: 24, Days.QUARTER: 24}
 
 
 @dataclass(frozen=True)
-class Period:
+class PagePeriod:
     """The last days up to `end`, from a whole hour on; more than a week of them from midnight (UTC) on."""
 
     days: Days

@@ -38,7 +38,7 @@ _FORM = "<form"
 
 
 def reader_of(request: Request) -> Reader:
-    """Give who asks; for what needs no access that may be nobody."""
+    """Return who asks; for what needs no access that may be nobody."""
     reader: Reader | None = request.scope.get("dialwatch.reader")
     return reader or Reader()
 
@@ -61,7 +61,7 @@ class Renderer:
         headers: Mapping[str, str] | None = None,
         **values: Any,
     ) -> HTMLResponse:
-        """Give a page. Templates have `reader` and, for hidden fields `form_token` of their forms, `form_token`."""
+        """Return a page. Templates have `reader` and, for hidden fields `form_token` of their forms, `form_token`."""
         reader, authentication = reader_of(request), self._authentication
         form_token = "" if reader.session is None else authentication.forms.token_of(reader.session)
         may_sign_out = bool(form_token) and isinstance(authentication, ByToken)
@@ -82,12 +82,12 @@ class Renderer:
 
 
 def style_sheet() -> str:
-    """Give the style of the pages, for one that stands by itself in a file."""
+    """Return the style of the pages, for one that stands by itself in a file."""
     return (STATIC / "dialwatch.css").read_text("utf-8")
 
 
 def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
-    """Give the environment of all templates, with the filters of the pages; `own` have those of a report."""
+    """Return the environment of all templates, with the filters of the pages; `own` have those of a report."""
     made = Environment(
         loader=ChoiceLoader([*own, PackageLoader("monitor.pages")]),
         autoescape=True,

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Mark:
+class TextMark:
     """A class of the style sheet, the places of a text that get it, and their tooltip."""
 
     style: str
@@ -26,12 +26,12 @@ class Mark:
 
 
 def shown(text: object, most: int = MOST_CHARACTERS) -> Markup:
-    """Give a text as HTML that is shown as it is: no tag, no turn of direction, no unseen character."""
+    """Return a text as HTML that is shown as it is: no tag, no turn of direction, no unseen character."""
     return marked(str(text), (), most)
 
 
-def marked(text: str, marks: Iterable[Mark], most: int = MOST_CHARACTERS) -> Markup:
-    """Give a text as HTML with `<mark>` around the places; where places overlap, the first mark of them is used."""
+def marked(text: str, marks: Iterable[TextMark], most: int = MOST_CHARACTERS) -> Markup:
+    """Return a text as HTML with `<mark>` around the places; where places overlap, the first mark of them is used."""
     cut, parts = text[:most], []
     for piece, mark in _pieces(cut, marks):
         html = _written(piece)
@@ -50,7 +50,7 @@ def _written(text: str) -> Markup:
     return Markup("").join(unseen.format(f"{ord(piece):04X}") if hidden else escape(piece) for piece, hidden in pieces)
 
 
-def _pieces(text: str, marks: Iterable[Mark]) -> Iterator[tuple[str, Mark | None]]:
+def _pieces(text: str, marks: Iterable[TextMark]) -> Iterator[tuple[str, TextMark | None]]:
     places = sorted(
         ((start, end, mark) for mark in marks for start, end in mark.places if 0 <= start < end), key=lambda one: one[0]
     )

@@ -39,7 +39,7 @@ class Times:
         return self._written(at, "%H:%M:%S")
 
     def zoned(self, text: str) -> str:
-        """Give the text of a message, which names times of UTC, with these times in the zone."""
+        """Return the text of a message, which names times of UTC, with these times in the zone."""
         return _IN_A_MESSAGE.sub(self._rewritten, text)
 
     @property

@@ -12,7 +12,7 @@ _PROBLEM = "Some of dialwatch does not work; who may see all deployments sees wh
 
 
 def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
-    """Give the snapshot without the deployments that the reader may not see: as if they did not exist."""
+    """Return the snapshot without the deployments that the reader may not see: as if they did not exist."""
     if snapshot is None or reader.may_see(None):
         return snapshot
     return replace(
@@ -28,7 +28,7 @@ def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
 
 
 def health_for(reader: Reader, health: Health) -> Health:
-    """Give the health; errors, which may name any deployment, to those alone who may see all."""
+    """Return the health; errors, which may name any deployment, to those alone who may see all."""
     if reader.may_see(None):
         return health
     parts = tuple(replace(part, error=None, problem=part.problem and "it fails") for part in health.parts)
@@ -36,5 +36,5 @@ def health_for(reader: Reader, health: Health) -> Health:
 
 
 def problem_for(reader: Reader | None, problem: str | None) -> str | None:
-    """Give a problem in words to who may see all, None for programs of our own; to others that there is one."""
+    """Return a problem in words to who may see all, None for programs of our own; to others that there is one."""
     return problem if problem is None or reader is None or reader.may_see(None) else _PROBLEM

@@ -145,7 +145,7 @@ class Monitor:
         return health_of(self._age(), self.settings.refresh_seconds, self._failures.problems, parts)
 
     def now(self) -> datetime:
-        """Give the time by the monitor's clock."""
+        """Return the time by the monitor's clock."""
         return self._clock()
 
     @property

@@ -25,7 +25,7 @@ def published_deployments(
     incidents: Mapping[str, tuple[Incident, ...]],
     now: datetime,
 ) -> dict[str, DeploymentState]:
-    """Give the state of each deployment to publish, by name; `changes` are those of all alerts, oldest first."""
+    """Return the state of each deployment to publish, by name; `changes` are those of all alerts, oldest first."""
     of_deployment: dict[str, list[AlertChange]] = {}
     for change in reversed(changes):
         if change.change in ALERT_STATES:

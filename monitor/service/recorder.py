@@ -88,7 +88,7 @@ class AlertRecorder:
         """What is known of judges now."""
 
     def record_regressions(self, now: datetime) -> StreamStates:
-        """Advance the detectors, record the alerts that begin, change or end, and give what is known of the streams."""
+        """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams."""
         streams = self._ingest.streams
         found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
         computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
@@ -138,7 +138,7 @@ class AlertRecorder:
             self._failures.add_lasting(STOPPED, f"{'; '.join(told[:_MOST_TOLD])}{more}. {learns}")
 
     def record_incidents(self) -> Mapping[str, tuple[Incident, ...]]:
-        """Write what follows for incidents from the alerts that are recorded; give them by deployment."""
+        """Write what follows for incidents from the alerts that are recorded; return them by deployment."""
         incidents = self._ingest.incidents.incidents(self._alerts.changes())
         for deployment, mine in incidents.items():
             record = partial(self._ingest.incidents.record, deployment, mine)
@@ -164,7 +164,7 @@ class AlertRecorder:
             self._failures.attempt(ALERTS_RECORDED, stage)
 
     def _with_judgement(self, transition: Transition, now: datetime) -> Transition:
-        """Give a transition with what its alert is to say beside the figures."""
+        """Return a transition with what its alert is to say beside the figures."""
         is_beginning = transition.change == AlertEvent.FIRING
         return replace(
             transition,
@@ -175,7 +175,7 @@ class AlertRecorder:
         )
 
     def _newest_scores(self, deployments: Collection[str]) -> Mapping[StreamKey, datetime]:
-        """Give the streams of each metric's newest version, with when their newest score was made."""
+        """Return the streams of each metric's newest version, with when their newest score was made."""
         return {
             StreamKey(name, metric, scores.version): scores.scored_at
             for name in deployments
@@ -188,7 +188,7 @@ class AlertRecorder:
         return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
-        """Give what is known of judges, of deployments of which nothing is missing: else an alert would end."""
+        """Return what is known of judges, of deployments of which nothing is missing: else an alert would end."""
         known = watched_streams(self._ingest.deployments, self.judge_readings, now)
         return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
 
@@ -216,7 +216,7 @@ class AlertRecorder:
         return self._failures.attempt(CHANGES, partial(look, now), f"log of {name!r}")
 
     def _page_due(self, transition: Transition, now: datetime) -> datetime | None:
-        """Give until when a page may wait; None where no anchors can decide what changed."""
+        """Return until when a page may wait; None where no anchors can decide what changed."""
         can_decide = self._failures.attempt(JUDGES, lambda: self._ingest.judges.can_compare(transition.key))
         return now + self._judge_wait if can_decide and self._judge_wait else None
 

@@ -48,7 +48,7 @@ def totals_of(
     alerts: Iterable[AlertStats],
     collector_stats: CollectorStats,
 ) -> FleetTotals:
-    """Give the totals of what each deployment has."""
+    """Return the totals of what each deployment has."""
     skips: dict[str, int] = {}
     for one in scores:
         skips = add_counts(skips, one.skips)
@@ -84,7 +84,7 @@ class MonotonicTotals:
         self._begun_again = set(self._shown)
 
     def update(self, counted: FleetTotals, known: Collection[str]) -> FleetTotals:
-        """Give the totals to show, from what is counted now; fields that are not in `known` stay as they were."""
+        """Return the totals to show, from what is counted now; fields that are not in `known` stay as they were."""
         for name, counts in asdict(counted).items():
             if name not in known:
                 continue

@@ -25,7 +25,7 @@ class Deltas:
         self._choices: dict[int, _Choice] = {}
 
     def take(self, choices: object) -> object:
-        """Take contents, calls and messages out of a chunk's choices; gives the rest, to be merged by Core's rules.
+        """Take contents, calls and messages out of a chunk's choices; returns the rest, to be merged by Core's rules.
 
         The choices are changed by it. A choice without an index takes its position. None where nothing is left.
         """
@@ -101,7 +101,7 @@ class _Choice:
         self._function: _Calls | None = None
 
     def take(self, delta: dict[str, Any]) -> int:
-        """Take what is ours of a delta; gives the number of values that fit nowhere."""
+        """Take what is ours of a delta; returns the number of values that fit nowhere."""
         self.has_delta = True
         if "content" in delta:
             self._has_content = True

@@ -169,7 +169,7 @@ class _OpenEvent:
         self.lines: list[str] = []
 
     def read_between(self, gap: str) -> Iterator[tuple[str, str]]:
-        """Read what stands between two lines `data`; gives the events that end in it."""
+        """Read what stands between two lines `data`; yields the events that end in it."""
         if gap == _END:
             yield from self._end()
             return

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from collector.parsing.json_text.value_limit import holds_more_values, may_hold_more_values
-from collector.parsing.line.envelopes import MARK, Part, has_text_key, join, read_cri, read_envelopes, read_part
+from collector.parsing.line.envelopes import MARK, LinePart, has_text_key, join, read_cri, read_envelopes, read_part
 from collector.parsing.line.line import Unreadable
 from lake.spec.service_vocabulary import RejectionReason
 
@@ -56,7 +56,7 @@ def _entries(raw: bytes, *, cri: bool = True) -> Iterator[bytes]:
         yield piece
     elif cri and read_cri(piece) is not None:
         # Once: a line of prefixes alone must not be copied for each of them.
-        yield from _unwrapped([read_cri(line) or Part(line) for line in piece.split(b"\n")], cri=False)
+        yield from _unwrapped([read_cri(line) or LinePart(line) for line in piece.split(b"\n")], cri=False)
     elif (envelopes := read_envelopes(piece)) is not None:
         yield from _unwrapped(envelopes, cri=cri)
     # Its parts are decoded from anywhere on, be it inside of what looks like a string.
@@ -66,12 +66,12 @@ def _entries(raw: bytes, *, cri: bool = True) -> Iterator[bytes]:
         yield from _unwrapped_in(_parts(piece), cri=cri)
 
 
-def _unwrapped(parts: list[Part], *, cri: bool) -> Iterator[bytes]:
+def _unwrapped(parts: list[LinePart], *, cri: bool) -> Iterator[bytes]:
     lines = list(join(parts))
     inner = [read_part(line, cri=cri) for line in lines] if len(lines) > 1 else []
     if any(part is not None and part.goes_on for part in inner):
         # A shipper has wrapped the parts that a runtime made.
-        yield from _unwrapped([part or Part(line) for part, line in zip(inner, lines, strict=True)], cri=False)
+        yield from _unwrapped([part or LinePart(line) for part, line in zip(inner, lines, strict=True)], cri=False)
         return
     for line in lines:
         yield from _entries(line, cri=cri)
@@ -79,7 +79,7 @@ def _unwrapped(parts: list[Part], *, cri: bool) -> Iterator[bytes]:
 
 def _unwrapped_in(pieces: list[bytes], *, cri: bool) -> Iterator[bytes]:
     """Entries of JSON values and the text between them: envelopes that follow each other may hold parts of a line."""
-    envelopes: list[Part] = []
+    envelopes: list[LinePart] = []
     for piece in pieces:
         found = read_envelopes(piece) if piece.startswith(b"{") else None
         if found is None:

@@ -28,7 +28,7 @@ _PARTIAL_KEYS: Final = (("partial_message", "partial_last"), ("CONTAINER_PARTIAL
 _TRUE: Final = (True, "true")
 
 
-class Part(NamedTuple):
+class LinePart(NamedTuple):
     """A line of Core, or a part of one; parts of one line have the same `stream`, and `goes_on` but for the last."""
 
     text: bytes
@@ -41,7 +41,7 @@ def has_text_key(piece: bytes) -> bool:
     return any(key in piece for key in _WRITTEN_KEYS)
 
 
-def read_part(line: bytes, *, cri: bool = True) -> Part | None:
+def read_part(line: bytes, *, cri: bool = True) -> LinePart | None:
     """Read a line that is one envelope of any sort; None for anything else. Without `cri`, JSON alone."""
     if line.startswith(b"{"):
         parts = None if line.startswith(_MARK) else read_envelopes(line)
@@ -49,14 +49,14 @@ def read_part(line: bytes, *, cri: bool = True) -> Part | None:
     return read_cri(line) if cri else None
 
 
-def read_cri(line: bytes) -> Part | None:
+def read_cri(line: bytes) -> LinePart | None:
     """Read a line in the format of the Container Runtime Interface: `<time> <stream> <P or F> <text>`."""
     if not line[:1].isdigit() or (found := _CRI.match(line)) is None:
         return None
-    return Part(line[found.end() :], (found[1],), found[2] == b"P")
+    return LinePart(line[found.end() :], (found[1],), found[2] == b"P")
 
 
-def read_envelopes(piece: bytes) -> list[Part] | None:
+def read_envelopes(piece: bytes) -> list[LinePart] | None:
     """Read a JSON envelope, or an array of them; None for anything else. An object with a `request` is no envelope."""
     if not has_text_key(piece):
         return None
@@ -69,7 +69,7 @@ def read_envelopes(piece: bytes) -> list[Part] | None:
     return found if found and len(found) == len(parts) else None
 
 
-def join(parts: Iterable[Part]) -> Iterator[bytes]:
+def join(parts: Iterable[LinePart]) -> Iterator[bytes]:
     """Join the parts of each line; what has no last part, or the beginning of another line behind it, ends there."""
     unended: dict[tuple[Any, ...], list[bytes]] = {}
     for part in parts:
@@ -115,14 +115,14 @@ class UnendedParts:
         self._streams.clear()
 
 
-def _part(item: Any) -> Part | None:
+def _part(item: Any) -> LinePart | None:
     if not isinstance(item, dict) or "request" in item:
         return None
     for key in _TEXT_KEYS:
         text = _text(item.get(key))
         if text is not None:
             stream = tuple(str(item.get(name)) for name in ("stream", "source", "partial_id"))
-            return Part(text, stream, _goes_on(item, text))
+            return LinePart(text, stream, _goes_on(item, text))
     return None
 
 

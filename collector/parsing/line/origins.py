@@ -36,7 +36,7 @@ def read_origin(call: Call, projects: ProjectOrigins) -> Origin:
 
 
 def _origin_in(baggage: str) -> Origin | None:
-    """Give the origin that W3C baggage, `key=value;property,key=value`, names: by an evaluation's run, or by ours."""
+    """Return the origin that W3C baggage, `key=value;property,key=value`, names: by an evaluation's run, or by ours."""
     members = {key.strip(): value for key, _, value in (one.partition("=") for one in baggage.split(","))}
     if _EVALUATION_RUN in members:
         return Origin.EVALUATION

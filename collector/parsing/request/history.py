@@ -23,7 +23,7 @@ _NOTHING_BEFORE = hashlib.sha256(_before(RequestBody()), usedforsecurity=False)
 """Of a request that is its messages and nothing else, as most are."""
 
 
-class History(msgspec.Struct, frozen=True, gc=False):
+class HistoryHashes(msgspec.Struct, frozen=True, gc=False):
     """Hashes (SHA-256, 32 hex digits) of three beginnings of a request's messages; None if it does not exist.
 
     `history_hash` is that of all messages; equal if the same was asked again. `prefix_hash` is that of those before
@@ -37,7 +37,7 @@ class History(msgspec.Struct, frozen=True, gc=False):
     parent_history_hash: str | None = None
 
 
-def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: int | None) -> History:
+def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: int | None) -> HistoryHashes:
     """Hashes of the messages of a request; `asked_at` is the index of the last user message.
 
     `attached` has the custom content of user messages by their index. Equal hashes mean messages with equal JSON text,
@@ -46,7 +46,7 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
     """
     messages = body.messages or []
     if not messages and json_of(body.prompt) in (b"null", b'""', b"[]"):
-        return History()
+        return HistoryHashes()
     answered_at = _answered_at(messages, asked_at)
     running = _NOTHING_BEFORE.copy()
     if _beside_messages(body) != _NOTHING:
@@ -65,7 +65,7 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
         branch.update(_documents_before(end, attached))
         found[end] = branch.hexdigest()[:32]
         begin = end
-    return History(
+    return HistoryHashes(
         history_hash=found[len(messages)],
         prefix_hash=None if asked_at is None else found[asked_at],
         parent_history_hash=None if answered_at is None else found[answered_at],

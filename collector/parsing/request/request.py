@@ -12,10 +12,10 @@ from collector.parsing.contexts import Context, contexts_of_prompt
 from collector.parsing.json_text.bodies import CUT_MARK, objects, read_object, text_of, text_or_none
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
 from collector.parsing.request.documents import documents_of
-from collector.parsing.request.history import History, read_history
+from collector.parsing.request.history import HistoryHashes, read_history
 from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
 
-_NO_HISTORY: Final = History()
+_NO_HISTORY: Final = HistoryHashes()
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -30,7 +30,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     question: str | None = None
     documents: tuple[str, ...] = ()
     message_count: int | None = None
-    history: History = _NO_HISTORY
+    history: HistoryHashes = _NO_HISTORY
     stream: bool | None = None
     model: str | None = None
     prompt_contexts: tuple[Context, ...] = ()

@@ -55,7 +55,7 @@ class KnownContents:
         return begins in self._places
 
     def place(self, partition: Partition, begins: str, offset: int) -> Place | None:
-        """Give the newest place in this file if it is at `offset`; None where nothing is known of that."""
+        """Return the newest place in this file if it is at `offset`; None where nothing is known of that."""
         place = self._places.get(begins, {}).get(partition)
         return place if place is not None and place[0] == offset else None
 

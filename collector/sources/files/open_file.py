@@ -145,18 +145,18 @@ class OpenFile:
             self.offset, self.checksum, self._is_checked = offset, None if offset else 0, not offset
 
     def taken(self) -> Taken:
-        """Give what was taken of it."""
+        """Return what was taken of it."""
         return Taken(self.offset, self.partition, self.content())
 
     def content(self) -> Content | None:
-        """Give what it holds up to its position, if it may be renamed and that is known."""
+        """Return what it holds up to its position, if it may be renamed and that is known."""
         return self._content(self.checksum)
 
     def _content(self, checksum: int | None) -> Content | None:
         return None if checksum is None else Content(self.begins, checksum)
 
     def lines(self) -> Iterator[tuple[SourceLine, Content | None]]:
-        """Give the lines behind the position, with what the file holds up to the end of each.
+        """Yield the lines behind the position, with what the file holds up to the end of each.
 
         The position moves on when the next one is asked for. Raises UnreadableFileError.
         """
@@ -242,7 +242,7 @@ class Tails:
             self._files.popitem(last=False)[1].close()
 
     def get(self, inode: Inode | None) -> OpenFile | None:
-        """Give what is held of this file."""
+        """Return what is held of this file."""
         return None if inode is None else self._files.get(inode)
 
     def holds(self, file: OpenFile) -> bool:
@@ -250,7 +250,7 @@ class Tails:
         return any(held is file for held in self._files.values())
 
     def moved(self) -> list[OpenFile]:
-        """Give those whose path names another file now, or none."""
+        """Return those whose path names another file now, or none."""
         return [file for file in self._files.values() if file.has_moved()]
 
     def let_go(self, file: OpenFile) -> None:

@@ -77,8 +77,8 @@ class FileSource:
     def read_into(self, collector: Collector, stop: Callable[[], bool] = lambda: False) -> int:
         """Add all new lines of the files to the collector, in order of their names, until `stop` returns true.
 
-        Gives the number of files that were found. A file that cannot be read is logged, costs only itself and is tried
-        again the next time. Errors of the lake are raised.
+        Returns the number of files that were found. A file that cannot be read is logged, costs only itself and is
+        tried again the next time. Errors of the lake are raised.
         """
         if self._contents is None or self._contents.collector is not collector:
             self._contents = KnownContents(collector, self._is_growing)
@@ -181,7 +181,7 @@ class FileSource:
             self._tails.let_go(file)
 
     def _read_on(self, file: OpenFile, contents: KnownContents, stop: Callable[[], bool]) -> bool:
-        """Take the lines that are new; gives whether the file was read to its end."""
+        """Take the lines that are new; returns whether the file was read to its end."""
         try:
             return self._take_lines(file, contents.collector, stop)
         finally:
@@ -274,7 +274,7 @@ class FileSource:
 
 
 def source_name(path: str) -> str:
-    """Give the name of a path, folder or glob in `LastLines`."""
+    """Return the name of a path, folder or glob in `LastLines`."""
     return f"{SourceKind.FILE} {path}"
 
 

@@ -17,7 +17,7 @@ from collector.metrics.last_lines import LastLines
 from collector.pipeline.collector import Collector
 from collector.signals.word_limit import WordLimit
 from collector.sources.http.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
-from collector.sources.http.deliveries import Deliveries, Held, Item, OverloadedError
+from collector.sources.http.deliveries import DeliveredItem, Deliveries, Held, OverloadedError
 from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import is_renamed, read_signals
 from lake.spec.vocabulary import SourceKind
@@ -72,21 +72,21 @@ def create_app(
     async def gone(_: Request, __: Exception) -> Response:
         return Response(status_code=400)  # Nobody reads it.
 
-    def note(items: list[Item]) -> None:
+    def note(items: list[DeliveredItem]) -> None:
         if items and last_lines is not None:
             last_lines.note(SOURCE_NAME)
 
     @app.post("/data")
     async def data(request: Request) -> dict[str, str]:
-        def read(body: bytes) -> list[Item]:
-            return [Item(line) for line in split_lines(body, settings.max_body_bytes)]
+        def read(body: bytes) -> list[DeliveredItem]:
+            return [DeliveredItem(line) for line in split_lines(body, settings.max_body_bytes)]
 
         note(await _take(request, settings, deliveries, read))
         return {"status": "stored"}
 
     @app.post("/signals")
     async def signals(request: Request) -> dict[str, object]:
-        def read(body: bytes) -> list[Item]:
+        def read(body: bytes) -> list[DeliveredItem]:
             try:
                 return read_signals(body, clock(), settings.max_body_bytes, words.stored_as)
             except ValueError as error:
@@ -114,8 +114,8 @@ def create_app(
 
 
 async def _take(
-    request: Request, settings: HttpSettings, deliveries: Deliveries, read: Callable[[bytes], list[Item]]
-) -> list[Item]:
+    request: Request, settings: HttpSettings, deliveries: Deliveries, read: Callable[[bytes], list[DeliveredItem]]
+) -> list[DeliveredItem]:
     _authorize(request, settings)
     with deliveries.hold() as held:
         try:

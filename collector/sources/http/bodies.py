@@ -22,7 +22,7 @@ _IDLE_SECONDS = 20.0
 
 
 async def read_body(request: Request, limit: int, seconds: float) -> AsyncIterator[bytes]:
-    """Give the body in pieces, unpacked; raises HTTPException 400, 408, 413 or 415.
+    """Yield the body in pieces, unpacked; raises HTTPException 400, 408, 413 or 415.
 
     It stops at the limit, so that a small body cannot fill the memory, and does not begin where `Content-Length` is
     over it already. All of it must come within so many seconds.
@@ -99,7 +99,7 @@ def _is_empty_array(body: bytes) -> bool:
 
 
 async def _in_time(stream: AsyncIterator[bytes], seconds: float) -> AsyncIterator[bytes]:
-    """Give what comes as it comes; raises HTTPException 408 where it takes too long, or nothing comes any more."""
+    """Yield what comes as it comes; raises HTTPException 408 where it takes too long, or nothing comes any more."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while True:

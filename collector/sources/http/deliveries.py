@@ -27,7 +27,7 @@ class OverloadedError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class DeliveredItem:
     """A line, a signal, or what cannot be read, with the reason and a message."""
 
     raw: bytes
@@ -58,7 +58,9 @@ class Deliveries:
     _run: str = field(default_factory=lambda: uuid.uuid4().hex)
     _offsets: dict[Partition, int] = field(default_factory=dict)
     _held: int = 0
-    _waiting: list[tuple[Partition, list[Item], asyncio.Future[list[Item]]]] = field(default_factory=list)
+    _waiting: list[tuple[Partition, list[DeliveredItem], asyncio.Future[list[DeliveredItem]]]] = field(
+        default_factory=list
+    )
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     @contextmanager
@@ -78,14 +80,14 @@ class Deliveries:
         held.bytes += size
         self._held += size
 
-    async def store(self, name: str, items: list[Item], held: Held) -> list[Item]:
-        """Give the items when they are durable; a signal that the collector refused has a problem then.
+    async def store(self, name: str, items: list[DeliveredItem], held: Held) -> list[DeliveredItem]:
+        """Return the items when they are durable; a signal that the collector refused has a problem then.
 
         Raises the error of the commit, or OverloadedError after the time.
         """
         if not items:
             return items
-        done: asyncio.Future[list[Item]] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[list[DeliveredItem]] = asyncio.get_running_loop().create_future()
         delivery = (Partition(SourceKind.HTTP, name, f"{self._run}{name}"), items, done)
         self._waiting.append(delivery)
         self._arrived.set()
@@ -98,11 +100,11 @@ class Deliveries:
                 self._hold_until(done, held)
             raise OverloadedError(f"the lake did not take the rows within {duration(self.answer_seconds)}") from None
 
-    def _hold_until(self, done: asyncio.Future[list[Item]], held: Held) -> None:
+    def _hold_until(self, done: asyncio.Future[list[DeliveredItem]], held: Held) -> None:
         """Count the bytes of a request that was answered until its commit, which is under way, is over."""
         size, held.bytes = held.bytes, 0
 
-        def over(future: asyncio.Future[list[Item]]) -> None:
+        def over(future: asyncio.Future[list[DeliveredItem]]) -> None:
             self._held -= size
             if not future.cancelled():
                 future.exception()  # It is in the log; here nobody waits for it any more.
@@ -138,7 +140,9 @@ class Deliveries:
                     done.set_result(outcome[number])
             await pause
 
-    def _commit(self, taken: list[tuple[Partition, list[Item]]], retry: float) -> list[list[Item]] | Exception:
+    def _commit(
+        self, taken: list[tuple[Partition, list[DeliveredItem]]], retry: float
+    ) -> list[list[DeliveredItem]] | Exception:
         """Commit the items; return them with the problems that the collector found, or the error if that fails."""
         try:
             rejections = self.collector.commit(
@@ -155,13 +159,13 @@ class Deliveries:
         judged = iter(rejections)
         return [[_judged(item, next(judged)) for item in items] for _, items in taken]
 
-    def _pieces(self, partition: Partition, items: list[Item]) -> Iterator[Piece]:
+    def _pieces(self, partition: Partition, items: list[DeliveredItem]) -> Iterator[Piece]:
         for item in items:
             offset = self._offsets[partition] = self._offsets.get(partition, 0) + 1
             yield Piece(partition, item.raw, offset, problem=item.problem, record=item.record)
 
 
-def _judged(item: Item, rejections: list[Rejection]) -> Item:
+def _judged(item: DeliveredItem, rejections: list[Rejection]) -> DeliveredItem:
     if item.record is None or not rejections:
         return item
-    return Item(item.raw, problem=(rejections[0].reason, rejections[0].message))
+    return DeliveredItem(item.raw, problem=(rejections[0].reason, rejections[0].message))

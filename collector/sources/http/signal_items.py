@@ -16,7 +16,7 @@ from collector.parsing import SignalRecord
 from collector.parsing.line.entries import BOM
 from collector.parsing.line.line import DEEPEST
 from collector.sources.http.bodies import is_json, lines_of, require_few_items, require_few_values
-from collector.sources.http.deliveries import Item
+from collector.sources.http.deliveries import DeliveredItem
 from lake.spec.service_vocabulary import RejectionReason
 from lake.spec.vocabulary import Signal, SignalOrigin
 
@@ -77,8 +77,8 @@ class SignalItem(BaseModel):
 
 def read_signals(
     body: bytes, now: datetime, limit: int = 64 << 20, stored_as: Callable[[str], str] = lambda word: word
-) -> list[Item]:
-    """Give the signals of a body that is a JSON array, one object, or an object a line; each read by itself.
+) -> list[DeliveredItem]:
+    """Return the signals of a body that is a JSON array, one object, or an object a line; each read by itself.
 
     An item that cannot be read has a `problem`. Raises ValueError where none of them can, and HTTPException 413 where
     what the body holds takes more than `limit` bytes. `stored_as` gives the word under which a signal is stored.
@@ -116,11 +116,11 @@ def _value(line: bytes) -> Any:
         return None
 
 
-def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]) -> Item:
+def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]) -> DeliveredItem:
     if value is None:
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, "it is no JSON"))
+        return DeliveredItem(raw, problem=(RejectionReason.NOT_A_SIGNAL, "it is no JSON"))
     if not isinstance(value, dict):
-        return Item(
+        return DeliveredItem(
             raw,
             problem=(RejectionReason.NOT_A_SIGNAL, "a signal is a JSON object with deployment, signal and response_id"),
         )
@@ -130,17 +130,17 @@ def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]
         message = "; ".join(
             f"{'.'.join(map(str, at['loc']))}: {at['msg']}" for at in error.errors(include_url=False)[:5]
         )
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
+        return DeliveredItem(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
     if signal.response_id is None and signal.chat_id is None and signal.user_id is None:
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, _NO_ANSWER))
+        return DeliveredItem(raw, problem=(RejectionReason.NOT_A_SIGNAL, _NO_ANSWER))
     at = signal.signaled_at or now
     if at > now + _AHEAD:
         message = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
+        return DeliveredItem(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
     try:
-        return Item(raw, record=_record(signal, value, at, stored_as))
+        return DeliveredItem(raw, record=_record(signal, value, at, stored_as))
     except TypeError:  # orjson reads deeper JSON than it writes
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, f"it nests more than {DEEPEST} levels deep"))
+        return DeliveredItem(raw, problem=(RejectionReason.NOT_A_SIGNAL, f"it nests more than {DEEPEST} levels deep"))
 
 
 def _record(signal: SignalItem, sent: dict[str, Any], at: datetime, stored_as: Callable[[str], str]) -> SignalRecord:
@@ -167,7 +167,7 @@ def _record(signal: SignalItem, sent: dict[str, Any], at: datetime, stored_as: C
 
 
 def _signal_id(signal: SignalItem, sent: dict[str, Any]) -> str:
-    """Give the id by which a repeat is known: the sender's own, else a hash of all that was sent; 32 hex digits."""
+    """Return the id by which a repeat is known: the sender's own, else a hash of all that was sent; 32 hex digits."""
     if signal.signal_id is not None and _ID.fullmatch(signal.signal_id):
         return signal.signal_id
     identity = sent if signal.signal_id is None else [signal.deployment, signal.signal_id]

@@ -41,7 +41,7 @@ class SubscribedRoundRobinAssignor(RoundRobinPartitionAssignor):  # type: ignore
 
     @classmethod
     def assign(cls, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
-        """Give each member's partitions, by topic; the leader of the group calls it."""
+        """Return each member's partitions, by topic; the leader of the group calls it."""
         ordered = sorted(members, key=lambda one: (one.group_instance_id is None, one.group_instance_id, one.member_id))
         topics = {topic for member in members for topic in member.metadata.topics}
         if any(set(member.metadata.topics) != topics for member in members):
@@ -64,7 +64,7 @@ class SubscribedRoundRobinAssignor(RoundRobinPartitionAssignor):  # type: ignore
 
 
 def connect(settings: KafkaSettings) -> KafkaConsumer:
-    """Give a consumer that knows the cluster; raises a KafkaError where no broker answers within 10 s.
+    """Return a consumer that knows the cluster; raises a KafkaError where no broker answers within 10 s.
 
     It commits nothing by itself and never jumps: a position that the broker has not is an error.
     """
@@ -101,7 +101,7 @@ def known_topics(consumer: KafkaConsumer) -> set[str]:
 
 
 def options_of(settings: KafkaSettings) -> dict[str, Any]:
-    """Give the keyword arguments of KafkaConsumer."""
+    """Return the keyword arguments of KafkaConsumer."""
     session = int(settings.session_timeout_seconds * 1000)
     return {
         "bootstrap_servers": settings.bootstrap_servers,
@@ -163,7 +163,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
         self._good_until = float("-inf")
 
     def token(self) -> str:
-        """Give a token that is still good; raises httpx.HTTPError or ValueError where the server gives none."""
+        """Return a token that is still good; raises httpx.HTTPError or ValueError where the server gives none."""
         with self._lock:
             if self._clock() >= self._good_until:
                 self._token, seconds = self._fetch()

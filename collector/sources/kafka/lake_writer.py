@@ -68,7 +68,7 @@ class LakeWriter:
         self._thread.start()
 
     def put(self, topic_partition: KafkaPartition, begin: int, values: Sequence[Value]) -> int:
-        """Queue values of one partition, in the order of their offsets, and give their bytes.
+        """Queue values of one partition, in the order of their offsets, and return their bytes.
 
         `begin` is the offset before them: the last one that was put or located. A gap between values is a loss, see
         `take_loss`.

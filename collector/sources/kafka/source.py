@@ -273,7 +273,7 @@ class KafkaSource:
 
 
 def _source_name(topic: str) -> str:
-    """Give the name of a topic in `LastLines`."""
+    """Return the name of a topic in `LastLines`."""
     return f"{SourceKind.KAFKA} {topic}"
 
 

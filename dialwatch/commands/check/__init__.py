@@ -32,7 +32,7 @@ def check(lake: LakeOption = None, config: ConfigOption = None) -> None:
 
 
 def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
-    """Give what each check finds, one after the other."""
+    """Yield what each check finds, one after the other."""
     from dialwatch.commands.check.lake_checks import check_lake, check_retention, check_signals
     from dialwatch.commands.check.part_checks import check_judges, check_models, check_receivers, check_sources
     from dialwatch.commands.check.start_checks import check_start
@@ -52,7 +52,7 @@ def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
 
 
 def line_of(finding: Finding) -> str:
-    """Give a finding as a line: verdict, subject, what to know."""
+    """Return a finding as a line: verdict, subject, what to know."""
     verdict, subject = _WIDTHS
     text = " ".join(finding.text.split())
     return f"{finding.verdict.value:<{verdict}}  {finding.subject:<{subject}}  {text}"

@@ -26,27 +26,27 @@ class Finding:
 
 
 def well(subject: str, text: str) -> Finding:
-    """Give the finding of something that works."""
+    """Return the finding of something that works."""
     return Finding(subject, Verdict.OK, text)
 
 
 def warning(subject: str, text: str) -> Finding:
-    """Give the finding of something that works and that a person has to decide on."""
+    """Return the finding of something that works and that a person has to decide on."""
     return Finding(subject, Verdict.WARNING, text)
 
 
 def failed(subject: str, text: str) -> Finding:
-    """Give the finding of something that a person must mend."""
+    """Return the finding of something that a person must mend."""
     return Finding(subject, Verdict.FAILED, text)
 
 
 def skipped(subject: str, text: str) -> Finding:
-    """Give the finding of something that is not configured."""
+    """Return the finding of something that is not configured."""
     return Finding(subject, Verdict.SKIPPED, text)
 
 
 def guarded(subject: str, look: Callable[[], list[Finding]], advice: str) -> list[Finding]:
-    """Give what a look finds; what it raises is one failed finding, with the advice."""
+    """Return what a look finds; what it raises is one failed finding, with the advice."""
     from lake.store.store_errors import without_rows
 
     try:

@@ -62,7 +62,7 @@ def _written(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
 
 
 def _can_be_made(root: Path) -> Finding:
-    """Give whether a folder that is not there can be made, without making it."""
+    """Return whether a folder that is not there can be made, without making it."""
     parent = next(folder for folder in root.parents if folder.exists())
     if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
         return well("lake", f"there is no lake in {root} yet: the first start makes it, if lake.root is right")

@@ -59,7 +59,7 @@ def _addresses(settings: Settings) -> list[Finding]:
 
 
 def _problem_of(listen: str, held: ExitStack) -> str | None:
-    """Take an address until `held` ends; gives why it cannot be had."""
+    """Take an address until `held` ends; returns why it cannot be had."""
     try:
         held.enter_context(bind(listen))
     except AddressError as error:

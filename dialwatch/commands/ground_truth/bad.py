@@ -73,7 +73,7 @@ def bad(
 
 
 def bad_answers(lake: Lake, deployment: str, since: datetime) -> list[BadAnswer]:
-    """Give the answers that were asked for since a time and that people found bad, the worst first.
+    """Return the answers that were asked for since a time and that people found bad, the worst first.
 
     Those that are only labelled come last.
     """

@@ -17,7 +17,7 @@ _SHOWN = 60
 
 
 def problems_of(case: Mapping[str, Any]) -> list[str]:
-    """Say of each wrong value of a case what is wrong and what to do; give nothing if all values can be used.
+    """Say of each wrong value of a case what is wrong and what to do; return nothing if all values can be used.
 
     Facts must stand in the chunks of the case, if it has any.
     """
@@ -69,7 +69,7 @@ def _wrong_facts(facts: Sequence[str], chunks: Sequence[str]) -> Iterator[str]:
 
 
 def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the columns of a case that `content` changes, and those that follow from them; nothing if all are equal.
+    """Return the columns of a case that `content` changes, and those that follow from them; nothing if all are equal.
 
     The order of documents says nothing. A new question stands by itself, so it loses its conversation.
     """
@@ -88,7 +88,7 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
 
 
 def _ids_of(context: Sequence[str], case: Mapping[str, Any]) -> list[str | None] | None:
-    """Give the ids of the chunks; None for a chunk that the case did not have before."""
+    """Return the ids of the chunks; None for a chunk that the case did not have before."""
     if case["context_ids"] is None:
         return None
     known = dict(zip(case["context"] or (), case["context_ids"], strict=False))

@@ -37,7 +37,7 @@ class CaseFormat(StrEnum):
 
 
 def format_of(path: str, given: CaseFormat | None) -> CaseFormat:
-    """Give the format of a file, by its ending where none is given; raises BadParameter."""
+    """Return the format of a file, by its ending where none is given; raises BadParameter."""
     if given is not None:
         return given
     ending = path.rpartition(".")[2].lower()
@@ -58,7 +58,7 @@ class FileRow:
 
 
 def rows_of(path: str, case_format: CaseFormat, content: bytes) -> list[FileRow]:
-    """Give the rows of a file; raises ConfigError where it is none of this format, or has no column of questions."""
+    """Return the rows of a file; raises ConfigError where it is none of this format, or has no column of questions."""
     read = {CaseFormat.PARQUET: _parquet, CaseFormat.CSV: _csv, CaseFormat.JSONL: _json_lines}[case_format]
     return list(read(path, content))
 
@@ -168,7 +168,7 @@ def _text(content: bytes) -> str:
 
 
 def json_lines_of(cases: Sequence[Mapping[str, Any]], deployment: str) -> bytes:
-    """Give a JSON object a case, with all its columns, in ASCII."""
+    """Return a JSON object a case, with all its columns, in ASCII."""
     from runtime.json_values import json_values
 
     lines = (json.dumps(json_values({**case, "deployment": deployment})) + "\n" for case in cases)
@@ -176,7 +176,7 @@ def json_lines_of(cases: Sequence[Mapping[str, Any]], deployment: str) -> bytes:
 
 
 def csv_of(cases: Sequence[Mapping[str, Any]]) -> bytes:
-    """Give a row a case, by the names that the evaluation framework gives to columns; lists are JSON."""
+    """Return a row a case, by the names that the evaluation framework gives to columns; lists are JSON."""
     import csv
 
     from runtime.spreadsheet_cells import cell_of_text
@@ -194,7 +194,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def parquet_of(lake: Lake, deployment: str, status: Sequence[CaseStatus]) -> bytes:
-    """Give a table of a deployment's cases, as aidial-rag-eval reads it."""
+    """Return a table of a deployment's cases, as aidial-rag-eval reads it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

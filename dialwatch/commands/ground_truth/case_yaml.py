@@ -40,7 +40,7 @@ _Dumper.add_representer(str, _represent)
 
 
 def yaml_of(case: Mapping[str, Any]) -> str:
-    """Give what a person may change of a case, with an empty note.
+    """Return what a person may change of a case, with an empty note.
 
     Where a text holds a character that one does not see, everything but ASCII is written as an escape.
     """
@@ -53,7 +53,7 @@ def yaml_of(case: Mapping[str, Any]) -> str:
 
 
 def content_of(text: str) -> dict[str, Any]:
-    """Give the values of an edited text, with the note; raises CaseYamlError."""
+    """Return the values of an edited text, with the note; raises CaseYamlError."""
     try:
         # Each scalar is a text: nobody wants an answer `no` to become false.
         read = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
@@ -78,7 +78,7 @@ def content_of(text: str) -> dict[str, Any]:
 
 
 def edited(text: str, title: str, problems: Sequence[str] = ()) -> str:
-    """Give a text as a person leaves it in `$EDITOR`, below comments; raises ConfigError where the editor fails."""
+    """Return a text as a person leaves it in `$EDITOR`, below comments; raises ConfigError where the editor fails."""
     comments = [title, *_HELP.splitlines(), *(["", "What is wrong:", *problems] if problems else [])]
     head = "".join(f"# {visible(line)}".rstrip() + "\n" for comment in comments for line in comment.split("\n") or [""])
     command = os.environ.get("EDITOR") or _EDITOR

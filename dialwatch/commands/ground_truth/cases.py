@@ -51,19 +51,19 @@ class FoundCase:
 
 
 def short(case_id: str) -> str:
-    """Give the beginning of an id, fit for a terminal."""
+    """Return the beginning of an id, fit for a terminal."""
     return in_one_line(case_id[:SHOWN])
 
 
 def checked_deployment(lake: Lake, deployment: str) -> str:
-    """Give the name of a deployment that the lake has; raises ConfigError."""
+    """Return the name of a deployment that the lake has; raises ConfigError."""
     if deployment not in lake.deployments():
         raise ConfigError(f"there is no deployment {deployment!r} in {lake.root}; `dialwatch lake ls` lists them")
     return deployment
 
 
 def all_cases(lake: Lake, deployment: str | None) -> Iterator[FoundCase]:
-    """Give the cases of a deployment, or of all of them; raises ConfigError for one that is not there."""
+    """Yield the cases of a deployment, or of all of them; raises ConfigError for one that is not there."""
     from lake.queries.case_versions import read_cases
     from lake.spec.case_tables import GROUND_TRUTH
 
@@ -74,7 +74,7 @@ def all_cases(lake: Lake, deployment: str | None) -> Iterator[FoundCase]:
 
 
 def cases_named(lake: Lake, written_ids: Sequence[str], deployment: str | None) -> list[FoundCase]:
-    """Give the cases with these ids, or their beginnings, each once; raises BadParameter for one that is not clear."""
+    """Return the cases with these ids, or their beginnings, each once; raises BadParameter if one is not clear."""
     cases = list(all_cases(lake, deployment))
     found = [_named(cases, written) for written in written_ids]
     return list({(one.deployment, one.case_id): one for one in found}.values())
@@ -95,7 +95,7 @@ def _named(cases: Sequence[FoundCase], written: str) -> FoundCase:
 
 
 def who_of(written: str | None) -> str:
-    """Give who changes a case; raises BadParameter."""
+    """Return who changes a case; raises BadParameter."""
     check_name("--who", written, "give a name, or leave the option out")
     who = written or account()
     if who is None:

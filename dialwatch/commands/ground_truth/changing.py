@@ -183,7 +183,7 @@ def _decide(
 def decide(
     lake: Lake, deployment: str, some: Iterable[FoundCase], columns: Columns, who: str, now: datetime
 ) -> list[CaseChangedError]:
-    """Decide on cases of one deployment, and give those that others changed first."""
+    """Decide on cases of one deployment, and return those that others changed first."""
     from lake.queries.case_versions import change_cases
 
     shown = {one.case_id: one for one in some}
@@ -267,7 +267,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def _in_editor(found: FoundCase) -> dict[str, Any]:
-    """Give what a person leaves in the editor; it is asked again as long as something is wrong with it."""
+    """Return what a person leaves in the editor; it is asked again as long as something is wrong with it."""
     from dialwatch.commands.ground_truth.case_yaml import CaseYamlError, content_of, edited, yaml_of
 
     text = before = yaml_of(found.case)

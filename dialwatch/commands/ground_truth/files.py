@@ -22,7 +22,7 @@ from dialwatch.reports.terminal_text import in_one_line
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 
 if TYPE_CHECKING:
-    from dialwatch.commands.ground_truth.imported_rows import Outcome
+    from dialwatch.commands.ground_truth.imported_rows import ImportOutcome
 
 _MOST_PROBLEMS = 50
 _SHOWN = 500
@@ -90,7 +90,7 @@ def import_(
     check_name("--deployment", deployment, "give a name")
     by = who_of(who)
     settings = settings_of(config, lake)
-    from dialwatch.commands.ground_truth.imported_rows import Import, Outcome, take
+    from dialwatch.commands.ground_truth.imported_rows import Import, ImportOutcome, take
     from lake.queries.case_versions import write_cases
 
     opened, about = settings.lake.open(), Import(deployment, by, datetime.now(UTC), accept_)
@@ -99,7 +99,7 @@ def import_(
     if deployment not in opened.deployments():
         name = in_one_line(deployment)
         typer.echo(f"note: the lake {opened.root} has no rows of {name} yet: are these the right names?", err=True)
-    outcome = Outcome()
+    outcome = ImportOutcome()
 
     def make(cases: Mapping[str, Mapping[str, Any]]) -> Sequence[dict[str, Any]]:
         nonlocal outcome
@@ -112,7 +112,7 @@ def import_(
         raise typer.Exit(1)
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: ImportOutcome) -> None:
     for problem in outcome.problems[:_MOST_PROBLEMS]:
         typer.echo(in_one_line(problem, _SHOWN), err=True)
     if more := len(outcome.problems[_MOST_PROBLEMS:]):

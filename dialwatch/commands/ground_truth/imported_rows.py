@@ -38,7 +38,7 @@ class Import:
 
 
 @dataclass
-class Outcome:
+class ImportOutcome:
     """What became of the rows of a file."""
 
     new: list[Case] = field(default_factory=list)
@@ -49,15 +49,15 @@ class Outcome:
     """By the id of a case: the row that gave it, and what that says."""
 
 
-def take(rows: Iterable[FileRow], cases: Mapping[str, Case], about: Import) -> Outcome:
-    """Give what rows make of the cases that the lake has, by their ids."""
-    outcome = Outcome()
+def take(rows: Iterable[FileRow], cases: Mapping[str, Case], about: Import) -> ImportOutcome:
+    """Return what rows make of the cases that the lake has, by their ids."""
+    outcome = ImportOutcome()
     for row in rows:
         _take(row, cases, about, outcome)
     return outcome
 
 
-def _take(row: FileRow, cases: Mapping[str, Case], about: Import, outcome: Outcome) -> None:
+def _take(row: FileRow, cases: Mapping[str, Case], about: Import, outcome: ImportOutcome) -> None:
     """Add to the outcome what a row makes."""
     problems = [row.problem] if row.problem else list(_wrong_values(row.values))
     if problems:
@@ -74,7 +74,7 @@ def _take(row: FileRow, cases: Mapping[str, Case], about: Import, outcome: Outco
         _take_case(row, case_id, cases.get(case_id), about, outcome)
 
 
-def _take_case(row: FileRow, case_id: str, case: Case | None, about: Import, outcome: Outcome) -> None:
+def _take_case(row: FileRow, case_id: str, case: Case | None, about: Import, outcome: ImportOutcome) -> None:
     columns = _new_columns(row.values) if case is None else _changed_columns(case, row.values)
     if case is not None and about.accept and case["status"] != CaseStatus.ACCEPTED:
         columns["status"] = CaseStatus.ACCEPTED
@@ -91,8 +91,8 @@ def _take_case(row: FileRow, case_id: str, case: Case | None, about: Import, out
         outcome.changed.append(next_version(case, columns | note, about.who, about.now))
 
 
-def _id_of(values: Values, said: str, cases: Mapping[str, Case], deployment: str, outcome: Outcome) -> str:
-    """Give the id that a row names, if the lake has it, else one of that name, its question and its documents.
+def _id_of(values: Values, said: str, cases: Mapping[str, Case], deployment: str, outcome: ImportOutcome) -> str:
+    """Return the id that a row names, if the lake has it, else one of that name, its question and its documents.
 
     A second row with the same ones gets one of all that it says.
     """
@@ -137,7 +137,7 @@ def _wrong_values(values: Values) -> Iterator[str]:
 
 
 def _new_columns(values: Values) -> dict[str, Any]:
-    """Give content of a new case."""
+    """Return content of a new case."""
     columns: dict[str, Any] = {name: values.get(name) for name in (*TEXTS, *_BESIDE, "context_ids")}
     columns |= {name: values.get(name) or [] for name in LISTS}
     given = {"facts": values.get("facts"), "citations": values.get("citations")}
@@ -147,7 +147,7 @@ def _new_columns(values: Values) -> dict[str, Any]:
 
 
 def _changed_columns(case: Mapping[str, Any], values: Values) -> dict[str, Any]:
-    """Give the columns of a case that a row changes; what the row does not give stays as it is."""
+    """Return the columns of a case that a row changes; what the row does not give stays as it is."""
     content = {name: values[name] for name in CONTENT if values.get(name) is not None}
     if content.get("facts") == [fact for fact in case["facts"] or () if CITATION.is_usable(fact)]:
         # An export for aidial-rag-eval has no others.

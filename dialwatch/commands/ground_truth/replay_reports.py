@@ -84,7 +84,7 @@ def write_junit(run: ReplayRun, path: Path) -> None:
 
 
 def worst_cases(run: ReplayRun) -> list[tuple[str, str, str, str]]:
-    """Give id, question, answer before and answer now of the cases that got worse most."""
+    """Return id, question, answer before and answer now of the cases that got worse most."""
     if run.comparison is None:
         return []
     rows = {row["case_id"]: row for row in run.rows}
@@ -99,7 +99,7 @@ def _said(row: Mapping[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Give a text in one line in which Markdown finds no marks, links, pictures or HTML."""
+    """Return a text in one line in which Markdown finds no marks, links, pictures or HTML."""
     shown = in_one_line(text, _EXCERPT)
     return "".join(f"\\{one}" if one in "\\`*_{}[]<>()#+-.!|~&:" else one for one in shown)
 
@@ -148,14 +148,14 @@ def counts(run: ReplayRun) -> str:
 
 
 def probability_words(metric: MetricComparison) -> tuple[str, str, str]:
-    """Give the probabilities by cases and by runs, each with a mark where it is small enough, and the level."""
+    """Return the probabilities by cases and by runs, each with a mark where it is small enough, and the level."""
     marks = (f"{one:.2g}{' ≤' if one <= metric.level else ' >'}" for one in (metric.by_cases, metric.by_runs))
     by_cases, by_runs = marks
     return by_cases, by_runs, f"{metric.level:.2g}"
 
 
 def failed_parts(row: Mapping[str, Any]) -> FailedPart | None:
-    """Give the part that failed in a replayed answer."""
+    """Return the part that failed in a replayed answer."""
     found = (score["failed_part"] for score in row["scores"] or ())
     return next((FailedPart(part) for part in found if part), None)
 

@@ -62,7 +62,7 @@ def create_app(
     clock: Callable[[], float] = time.time,
     new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
 ) -> DIALApp:
-    """Give the application for these deployments, or for `rag-app` over all shipped texts.
+    """Return the application for these deployments, or for `rag-app` over all shipped texts.
 
     `GET` and `PUT /faults/<deployment>` read and set what is broken in one.
     """
@@ -89,7 +89,7 @@ def create_app(
 
 
 def shipped_passages() -> tuple[Passage, ...]:
-    """Give the passages of all shipped texts."""
+    """Return the passages of all shipped texts."""
     return passages_of([question.knowledge for question in load_questions()], _DOCUMENTS)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from dialwatch.demo.rag.extraction import Extract, Extractor
 from dialwatch.demo.rag.faults import Faults
 from dialwatch.demo.rag.passages import Passage
-from dialwatch.demo.rag.retrieval import Found, Retriever
+from dialwatch.demo.rag.retrieval import Retriever, SearchResult
 
 
 @dataclass(frozen=True)
-class Answer:
+class RagAnswer:
     """An answer and what was found for it."""
 
-    found: Found
+    found: SearchResult
     extract: Extract
 
     @property
@@ -33,7 +33,7 @@ class RagAssistant:
         self._retriever = Retriever(passages)
         self._extractor = Extractor(passages)
 
-    def search(self, question: str) -> Found:
+    def search(self, question: str) -> SearchResult:
         """Find what an answer can be made from."""
         return self._retriever.search(question, self.faults.retrieval)
 
@@ -41,7 +41,7 @@ class RagAssistant:
         """Make an answer from what was found."""
         return self._extractor.extract(question, retrieved, self.faults.generation)
 
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str) -> RagAnswer:
         """Search and answer."""
         found = self.search(question)
-        return Answer(found, self.extract(question, found.retrieved))
+        return RagAnswer(found, self.extract(question, found.retrieved))

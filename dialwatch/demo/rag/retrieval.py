@@ -23,7 +23,7 @@ logging.getLogger(bm25s.__name__).setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found, best first: `retrieved` is what the application hands on, of `candidates`."""
 
     retrieved: tuple[Passage, ...]
@@ -40,7 +40,7 @@ class Retriever:
         self._index = _Index(passages)
         self._old_index = _Index(passages[::_OLD_INDEX_EVERY])
 
-    def search(self, question: str, fault: RetrievalFault | None = None) -> Found:
+    def search(self, question: str, fault: RetrievalFault | None = None) -> SearchResult:
         """Find what shares a word with the question, with a fault where one is given."""
         if fault == "other_index":
             return _best(self._old_index.ranked(question, CANDIDATES))
@@ -68,5 +68,5 @@ class _Index:
         return [self._passages[place] for place in order if scores[place] > 0]
 
 
-def _best(ranked: Sequence[Passage], count: int = RETRIEVED) -> Found:
-    return Found(tuple(ranked[:count]), tuple(ranked))
+def _best(ranked: Sequence[Passage], count: int = RETRIEVED) -> SearchResult:
+    return SearchResult(tuple(ranked[:count]), tuple(ranked))

@@ -15,6 +15,6 @@ _FUNCTION_WORDS = frozenset(_FUNCTION_WORD_LIST.split())
 
 
 def words(text: str) -> list[str]:
-    """Give the words in order, in lower case and without function words; a plural becomes its singular."""
+    """Return the words in order, in lower case and without function words; a plural becomes its singular."""
     found = (word for word in _WORD.findall(text.lower()) if word not in _FUNCTION_WORDS)
     return [word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word for word in found]

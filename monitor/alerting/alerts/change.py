@@ -153,12 +153,12 @@ def is_page(tier: Tier | None, verdict: AlertVerdict | None) -> bool:
 
 
 def digest(*parts: str) -> str:
-    """Give an id made of parts, 32 hexadecimal digits: the same for the same parts."""
+    """Return an id made of parts, 32 hexadecimal digits: the same for the same parts."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 def to_row(change: AlertChange) -> dict[str, Any]:
-    """Give the change as a row of `alerts`."""
+    """Return the change as a row of `alerts`."""
     key = change.key
     return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
         "deployment": key.deployment,

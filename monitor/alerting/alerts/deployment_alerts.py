@@ -67,7 +67,7 @@ class DeploymentAlerts:
 
 
 def _of_installation(known: Sequence[AlertChange], new: Sequence[AlertChange], installation: str) -> list[AlertChange]:
-    """Give the new changes of one deployment with the installation of their alerts, which each alert keeps.
+    """Return the new changes of one deployment with the installation of their alerts, which each alert keeps.
 
     Of an alert that begins it is `installation`, and a part of its ids: staging and production may have an alert of
     the same name in the same hour. Alerts of earlier versions have none, so that receivers know them by the labels that

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from lake.spec.vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.causes import AroundOnset, CallersOfDays, Onset, around_onset
+from monitor.detect.causes import AroundOnset, CallersOfDays, OnsetInterval, around_onset
 from monitor.detect.regression import Transition
 
 MOST_AT_ONCE = 5
@@ -55,6 +55,8 @@ class Explainer:
             return None
         self._looked.add(name)
         self._left -= 1
-        onset = Onset(reading.since, reading.since_earliest or reading.since, reading.since_latest or reading.since)
+        onset = OnsetInterval(
+            reading.since, reading.since_earliest or reading.since, reading.since_latest or reading.since
+        )
         older = reading.older_version if reading.onset is OnsetKind.RELEASE else None
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)

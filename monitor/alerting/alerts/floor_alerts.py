@@ -13,7 +13,7 @@ from monitor.detect.regression import StreamKey
 
 
 def changes_of_floors(known: Sequence[AlertChange], found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
-    """Give what floors found and is new after the changes that are known, as changes of alerts.
+    """Return what floors found and is new after the changes that are known, as changes of alerts.
 
     A floor fires where it does not fire already and later than its last change, and is over only where it fires.
     """
@@ -31,7 +31,7 @@ def changes_of_floors(known: Sequence[AlertChange], found: Sequence[FloorChange]
 
 
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
-    """Give whether each floor fires, and when that changed last."""
+    """Return whether each floor fires, and when that changed last."""
     return {
         (change.key.deployment, cast(Floor, change.key.metric)): (change.change == AlertEvent.FIRING, change.changed_at)
         for change in changes

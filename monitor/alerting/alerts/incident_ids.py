@@ -12,7 +12,7 @@ from monitor.alerting.alerts.pending import recorded_at
 
 
 def with_incident_ids(known: Sequence[AlertChange], new: Sequence[AlertChange]) -> list[AlertChange]:
-    """Give the new changes of one deployment with the ids of their incidents; those known have theirs.
+    """Return the new changes of one deployment with the ids of their incidents; those known have theirs.
 
     An alert that fires while another is open joins its incident, else it opens one, whose id is made of its own. A
     judge that changed joins only an incident that says so already, and one that it opens is joined only by alerts that
@@ -35,7 +35,7 @@ def with_incident_ids(known: Sequence[AlertChange], new: Sequence[AlertChange]) 
 
 
 def _joined(change: AlertChange, firing: Mapping[str, AlertChange], incidents: Mapping[str, str]) -> str | None:
-    """Give the incident that a new alert joins; None where there is none."""
+    """Return the incident that a new alert joins; None where there is none."""
     of_judges = {incidents[one.alert_id] for one in firing.values() if one.is_judge_drift}
     others = [one for one in firing.values() if not one.is_judge_drift]
     if change.is_judge_drift:
@@ -46,7 +46,7 @@ def _joined(change: AlertChange, firing: Mapping[str, AlertChange], incidents: M
 
 
 def in_order(changes: Sequence[AlertChange]) -> list[AlertChange]:
-    """Give the changes that begin or end alerts in the order in which they were found."""
+    """Return the changes that begin or end alerts in the order in which they were found."""
     return sorted((change for change in changes if change.change in ALERT_STATES), key=_found)
 
 

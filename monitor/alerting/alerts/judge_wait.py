@@ -16,7 +16,7 @@ _MOMENT = timedelta(microseconds=1)
 
 
 def held(change: AlertChange, until: datetime | None) -> AlertChange:
-    """Give a change that would be a page as a warning that becomes one at `until`, while nothing is decided.
+    """Return a change that would be a page as a warning that becomes one at `until`, while nothing is decided.
 
     What is no page, and what is decided, stays as it is; so does everything where `until` is None.
     """
@@ -30,14 +30,14 @@ def held(change: AlertChange, until: datetime | None) -> AlertChange:
 
 
 def decided(change: AlertChange) -> AlertChange:
-    """Give a change with a verdict as the page that it was to be, where one waits; `pages` says whether it wakes."""
+    """Return a change with a verdict as the page that it was to be, where one waits; `pages` says whether it wakes."""
     if change.details.page_due is None or change.verdict in (None, AlertVerdict.UNDECIDED):
         return change
     return replace(change, details=msgspec.structs.replace(change.details, tier=Tier.PAGE, page_due=None))
 
 
 def overdue(alert: AlertChange, judgement: Judgement | None, now: datetime) -> AlertChange | None:
-    """Give the page of an open alert that has waited long enough; None where none waits, or its time has not come.
+    """Return the page of an open alert that has waited long enough; None where none waits, or its time has not come.
 
     None too as long as the judge's change explains what fell: `judgement` is the present one.
     """
@@ -56,7 +56,7 @@ def overdue(alert: AlertChange, judgement: Judgement | None, now: datetime) -> A
 def with_waiting_pages(
     readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange]
 ) -> Mapping[StreamKey, Reading]:
-    """Give the readings; a stream whose page waits is a warning."""
+    """Return the readings; a stream whose page waits is a warning."""
     waiting = {alert.key for alert in alerts if alert.details.page_due is not None}
     return {
         key: replace(reading, tier=Tier.WARN) if key in waiting and reading.tier else reading

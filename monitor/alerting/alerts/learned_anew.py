@@ -21,14 +21,14 @@ _LEAST = 50
 
 
 def kept_open(alert: AlertChange, reading: Reading, metric: MetricStats | None, now: datetime) -> Reading | None:
-    """Give the reading of a stream with the regression of its open alert; None where quality is back."""
+    """Return the reading of a stream with the regression of its open alert; None where quality is back."""
     if metric is not None and is_back(alert, metric, now):
         return None
     return with_regression_of(alert, reading)
 
 
 def with_regression_of(alert: AlertChange, reading: Reading) -> Reading:
-    """Give the reading with the regression that an open alert is about."""
+    """Return the reading with the regression that an open alert is about."""
     return replace(
         reading,
         status=Status.REGRESSED,

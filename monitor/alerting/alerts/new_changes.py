@@ -27,7 +27,7 @@ _LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
 def changes_of_transitions(
     known: Sequence[AlertChange], transitions: Sequence[Transition], now: datetime
 ) -> list[AlertChange]:
-    """Give the changes of the transitions that are new after those that are known.
+    """Return the changes of the transitions that are new after those that are known.
 
     A stream fires where it does not fire already, or where its alert reaches the tier `page`, and is resolved only
     where it fires; nothing older than its last change is new.
@@ -54,7 +54,7 @@ def changes_of_transitions(
 
 
 def not_recorded(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> list[AlertChange]:
-    """Give the changes whose ids are not known."""
+    """Return the changes whose ids are not known."""
     ids = {old.change_id for old in known}
     return [change for change in changes if change.change_id not in ids]
 
@@ -68,7 +68,7 @@ def delivery_of(
     until: datetime | None = None,
     rows_before: int = 0,
 ) -> AlertChange:
-    """Give the change that says what came of sending `change` to a receiver; `until` is the end of a silence.
+    """Return the change that says what came of sending `change` to a receiver; `until` is the end of a silence.
 
     A silence may be extended: then `rows_before`, the number of rows that say so already, keeps the ids apart.
     """
@@ -86,7 +86,7 @@ def delivery_of(
 
 
 def change_of(transition: Transition, opened: AlertChange | None, now: datetime) -> AlertChange:
-    """Give the change of a transition; `opened` is the last `firing` change of the alert, None where it begins."""
+    """Return the change of a transition; `opened` is the last `firing` change of the alert, None where it begins."""
     key, reading = transition.key, transition.reading
     fired_at = opened.fired_at if opened else transition.at
     alert_id = (
@@ -153,14 +153,14 @@ def _reason(transition: Transition) -> str:
 
 
 def _verdict(transition: Transition, opened: AlertChange | None) -> AlertVerdict:
-    """Give the verdict: the one known before where none is known now, and where the alert is over."""
+    """Return the verdict: the one known before where none is known now, and where the alert is over."""
     found = transition.judgement.verdict
     known = opened.verdict if opened else None
     return known if known and (found == AlertVerdict.UNDECIDED or transition.change == AlertEvent.RESOLVED) else found
 
 
 def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange | None:
-    """Give one more `firing` change of an open alert where the judgement says more than its verdict; else None."""
+    """Return one more `firing` change of an open alert where the judgement says more than its verdict; else None."""
     if judgement.verdict not in _LATER_VERDICTS.get(alert.verdict or AlertVerdict.UNDECIDED, ()):
         return None
     change = replace(

@@ -25,7 +25,7 @@ _MOMENT = timedelta(microseconds=1)
 def end_of_obsolete(
     alert: AlertChange, reading: Reading | None, newest: Mapping[StreamKey, datetime], now: datetime
 ) -> AlertChange | None:
-    """Give the end of an obsolete alert, dated by the last scores of its stream; None for other alerts.
+    """Return the end of an obsolete alert, dated by the last scores of its stream; None for other alerts.
 
     `newest` are the streams of each metric's newest version, with when their newest scores were made.
     """
@@ -48,7 +48,7 @@ def refired(
     judgements: Mapping[StreamKey, Judgement],
     is_worse: IsWorse,
 ) -> list[Transition]:
-    """Give the regressions whose alert ended because no scores came, and whose scores since are no better."""
+    """Return the regressions whose alert ended because no scores came, and whose scores since are no better."""
     last = {change.key: change for change in changes if change.change in ALERT_STATES}
     return [
         Transition(key, AlertEvent.FIRING, reading.latest, reading, (), judgements.get(key, UNDECIDED))

@@ -21,7 +21,7 @@ def with_open_alerts(
     streams: Streams,
     kept_without_history: KeptOpen = lambda _, __: None,
 ) -> Mapping[StreamKey, Reading]:
-    """Give the readings; a stream with an open alert is regressed in it as long as quality is still worse.
+    """Return the readings; a stream with an open alert is regressed in it as long as quality is still worse.
 
     With other settings (`batch`, `reference_observations`, `segment_by`), or after a start without the monitor's state,
     streams are computed anew. The batches that an alert was found with may be open again, the reference may be learned
@@ -52,7 +52,7 @@ def with_open_alerts(
 def recorded_verdicts(
     readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange]
 ) -> Mapping[StreamKey, Judgement]:
-    """Give the verdicts that open alerts have recorded, where the stream computed anew has none."""
+    """Return the verdicts that open alerts have recorded, where the stream computed anew has none."""
     return {
         alert.key: Judgement(alert.verdict, can_drift=alert.details.can_drift)
         for alert in alerts
@@ -63,7 +63,7 @@ def recorded_verdicts(
 
 
 def _not_read_yet(alert: AlertChange, reading: Reading) -> Reading | None:
-    """Give the reading as the alert has it, where the stream's open batches have what it was found with."""
+    """Return the reading as the alert has it, where the stream's open batches have what it was found with."""
     if reading.latest is not None and reading.latest >= alert.changed_at:
         return None
     return with_regression_of(alert, reading)

@@ -14,7 +14,7 @@ _TRIED = timedelta(days=4)
 
 
 def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> list[AlertChange]:
-    """Give the changes that were neither delivered to this receiver nor given up, in the order of `changes`.
+    """Return the changes that were neither delivered to this receiver nor given up, in the order of `changes`.
 
     An alert that is over is not sent to a new receiver: only to one that was sent its beginning, or where it ended,
     by the clock and in event time, within the last day. A receiver that was sent anything of the deployment before is
@@ -47,7 +47,7 @@ def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> lis
 
 
 def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
-    """Give the ids of alerts that were over before the silence that kept them from the receiver."""
+    """Return the ids of alerts that were over before the silence that kept them from the receiver."""
     mine = [change for change in changes if change.details.receiver == receiver]
     sent = {change.alert_id for change in mine if change.change != AlertEvent.SILENCED}
     # The last row counts: a silence may have been ended early.
@@ -65,7 +65,7 @@ def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
 
 
 def held_back(changes: Sequence[AlertChange], receiver: str) -> list[tuple[AlertChange, AlertChange]]:
-    """Give the changes that a silence kept from the receiver, each with the last row that says until when.
+    """Return the changes that a silence kept from the receiver, each with the last row that says until when.
 
     Those whose alert was over before the silence are left out: that is settled.
     """

@@ -191,28 +191,28 @@ class AlertStore:
             self._of(change.key.deployment).append(new_changes)
 
     def changes_of(self, deployment: str) -> list[AlertChange]:
-        """Give every change of a deployment's alerts, as its table has them."""
+        """Return every change of a deployment's alerts, as its table has them."""
         with self._lock:
             self._read_unread()
             alerts = self._by_deployment.get(deployment)
             return list(alerts.changes) if alerts else []
 
     def pending(self, receiver: str, now: datetime) -> list[AlertChange]:
-        """Give the changes still to be sent to this receiver, oldest first; see `monitor.alerting.alerts.pending`."""
+        """Return the changes still to be sent to this receiver, oldest first; see `monitor.alerting.alerts.pending`."""
         return pending(self.changes(), receiver, now)
 
     def ended_in_silence(self, receiver: str) -> set[str]:
-        """Give the ids of alerts that were over before their silence; see `monitor.alerting.alerts.pending`."""
+        """Return the ids of alerts that were over before their silence; see `monitor.alerting.alerts.pending`."""
         return ended_in_silence(self.changes(), receiver)
 
     def active(self) -> list[AlertChange]:
-        """Give the `firing` changes of alerts that are not resolved, oldest first."""
+        """Return the `firing` changes of alerts that are not resolved, oldest first."""
         with self._lock:
             last = {c.key: c for c in self.changes() if c.change in ALERT_STATES}
         return [change for change in last.values() if change.change == AlertEvent.FIRING]
 
     def changes(self) -> list[AlertChange]:
-        """Give every change of every alert, oldest first."""
+        """Return every change of every alert, oldest first."""
         with self._lock:
             self._read_unread()
             every = [change for alerts in self._by_deployment.values() for change in alerts.changes]
@@ -246,7 +246,7 @@ class AlertStore:
 
 @contextmanager
 def _all_tried() -> Iterator[Callable[[str], AbstractContextManager[None]]]:
-    """Give a context manager that keeps the error of one deployment; the first error is raised after all were tried."""
+    """Yield a context manager that keeps a deployment's error; the first error is raised after all were tried."""
     errors: list[Exception] = []
 
     @contextmanager

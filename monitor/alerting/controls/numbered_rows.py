@@ -13,7 +13,7 @@ _ATTEMPTS = 10
 
 
 def append_numbered(lake: Lake, spec: TableSpec, app_id: str, row: Callable[[int], Mapping[str, object]]) -> int:
-    """Add the row of the next free number, from 1 on, and give the number.
+    """Add the row of the next free number, from 1 on, and return the number.
 
     Raises LostRaceError where others are faster ten times in a row.
     """

@@ -14,12 +14,12 @@ _APP_ID = "releases"
 
 
 def read_releases(lake: Lake) -> Releases:
-    """Give every mark that the table has."""
+    """Return every mark that the table has."""
     return Releases().with_rows(lake.table(RELEASES).read(RELEASE_COLUMNS))
 
 
 def mark_release(lake: Lake, release: Release, now: datetime) -> int:
-    """Write a mark and give its id; at their next look monitors have its streams learn anew from it on."""
+    """Write a mark and return its id; at their next look monitors have its streams learn anew from it on."""
     return append_numbered(
         lake, RELEASES, _APP_ID, lambda number: _row(number, ReleaseEvent.ADDED, release, now, release.comment)
     )

@@ -81,28 +81,28 @@ class Silences:
                 self._begun[row["silence_id"]] = row["changed_at"]
 
     def since(self, at: datetime) -> tuple[SilencedSpan, ...]:
-        """Give those that were not over at `at`, with their beginnings."""
+        """Return those that were not over at `at`, with their beginnings."""
         spans = [SilencedSpan(one, None) for one in self._configured]
         spans += [SilencedSpan(one, self._begun.get(number)) for number, one in self._added.items()]
         return tuple(span for span in spans if at < span.silence.until)
 
     def at(self, now: datetime) -> tuple[Silence, ...]:
-        """Give those that are not over."""
+        """Return those that are not over."""
         return tuple(silence for silence in self.every if now < silence.until)
 
 
 def silence_of(change: AlertChange, silences: Sequence[Silence]) -> Silence | None:
-    """Give the silence that holds the change back for longest, None if there is none; it may be over."""
+    """Return the silence that holds the change back for longest, None if there is none; it may be over."""
     return max((silence for silence in silences if silence.holds(change)), key=lambda s: s.until, default=None)
 
 
 def read_silences(lake: Lake) -> dict[int, Silence]:
-    """Give every silence that the table ever had, by its id; one that was ended early ends then."""
+    """Return every silence that the table ever had, by its id; one that was ended early ends then."""
     return _with_rows({}, lake.table(SILENCES).read(SILENCE_COLUMNS))
 
 
 def add_silence(lake: Lake, silence: Silence, now: datetime) -> int:
-    """Write a silence and give its id; monitors hold back by it from their next look on."""
+    """Write a silence and return its id; monitors hold back by it from their next look on."""
     return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, SilenceEvent.ADDED, silence, now))
 
 

@@ -49,7 +49,7 @@ INCIDENT_COLUMNS = tuple(_SAME_COLUMNS)
 
 
 def to_row(change: IncidentChange) -> dict[str, Any]:
-    """Give the change as a row of `incidents`."""
+    """Return the change as a row of `incidents`."""
     row = {name: getattr(change, name) for name in _SAME_COLUMNS}
     return row | {"details": msgspec.json.encode(change.details).decode()}
 

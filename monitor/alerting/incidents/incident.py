@@ -68,7 +68,7 @@ class Incident:
 
 
 def incidents_of(changes: Sequence[AlertChange], acknowledged: Iterable[IncidentChange] = ()) -> tuple[Incident, ...]:
-    """Give the incidents of a deployment, the newest first, from the changes of its alerts.
+    """Return the incidents of a deployment, the newest first, from the changes of its alerts.
 
     `acknowledged` are the rows that people made.
     """

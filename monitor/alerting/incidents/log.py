@@ -54,7 +54,7 @@ class IncidentLog:
             self._add(deployment, changes)
 
     def incidents(self, changes: Iterable[AlertChange]) -> Mapping[str, tuple[Incident, ...]]:
-        """Give by deployment the incidents that these changes of alerts make, the newest first."""
+        """Return by deployment the incidents that these changes of alerts make, the newest first."""
         of_deployment: dict[str, list[AlertChange]] = {}
         for change in changes:
             if change.change in ALERT_STATES:
@@ -62,7 +62,7 @@ class IncidentLog:
         return {name: self._incidents(name, mine) for name, mine in of_deployment.items()}
 
     def acknowledged(self, changes: Iterable[AlertChange], also: Collection[str] = ()) -> list[Incident]:
-        """Give the incidents that somebody took note of at any time, from the changes of alerts.
+        """Return the incidents that somebody took note of at any time, from the changes of alerts.
 
         `also` are ids of more incidents that are wanted.
         """
@@ -81,7 +81,7 @@ class IncidentLog:
                 self._append(deployment, rows)
 
     def acknowledge(self, incident: Incident, who: str | None, comment: str, now: datetime) -> IncidentChange:
-        """Write that somebody took note of an incident, and give the row."""
+        """Write that somebody took note of an incident, and return the row."""
         row = IncidentChange(
             change_id=digest(incident.incident_id, IncidentEvent.ACKNOWLEDGED, who or "", now.isoformat()),
             incident_id=incident.incident_id,
@@ -132,7 +132,7 @@ class IncidentLog:
 
 
 def read_incidents(lake: Lake) -> list[Incident]:
-    """Give the incidents of all deployments of a lake, the newest first."""
+    """Return the incidents of all deployments of a lake, the newest first."""
     log, alerts = IncidentLog(lake), AlertStore(lake)
     for deployment in lake.deployments():
         if deployment is not None:

@@ -34,7 +34,7 @@ class SharedCause:
 
 
 def shared_causes(changes: Sequence[AlertChange], callers: Callers, now: datetime) -> Mapping[str, SharedCause]:
-    """Give the causes by deployment, from the changes of all alerts; only those that others share."""
+    """Return the causes by deployment, from the changes of all alerts; only those that others share."""
     failing = _failing(changes, now)
     called: dict[str, set[str]] = {}
     for name, by in callers.items():
@@ -51,14 +51,14 @@ def shared_causes(changes: Sequence[AlertChange], callers: Callers, now: datetim
 
 
 def cause_of(deployment: str, causes: Mapping[str, SharedCause]) -> SharedCause | None:
-    """Give why a deployment fails; None where that is no other one."""
+    """Return why a deployment fails; None where that is no other one."""
     return next((cause for cause in causes.values() if deployment in cause.failing), None)
 
 
 def with_failing_callers(
     change: AlertChange, causes: Mapping[str, SharedCause], is_named: Callable[[str], bool]
 ) -> AlertChange:
-    """Give the change of a failing deployment's floor with how many of those that call it fail too.
+    """Return the change of a failing deployment's floor with how many of those that call it fail too.
 
     Only those that `is_named` lets through are given by name.
     """
@@ -76,7 +76,7 @@ def with_failing_callers(
 
 
 def _failing(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, datetime]:
-    """Give since when deployments fail, or failed until lately, by the times of the requests."""
+    """Return since when deployments fail, or failed until lately, by the times of the requests."""
     newest = {c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_floor and c.key.metric in FAILURES}
     found: dict[str, datetime] = {}
     for change in newest.values():
@@ -87,7 +87,7 @@ def _failing(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, date
 
 
 def _roots(failing: Mapping[str, datetime], called: Mapping[str, Set[str]]) -> Mapping[str, str]:
-    """Give of each failing deployment what it comes from: what it calls, fails, and calls nothing else that fails.
+    """Return of each failing deployment what it comes from: what it calls, fails, and calls nothing else that fails.
 
     Of those that call each other it is the one that failed first.
     """
@@ -101,7 +101,7 @@ def _roots(failing: Mapping[str, datetime], called: Mapping[str, Set[str]]) -> M
 
 
 def _reached(name: str, edges: Mapping[str, Set[str]]) -> set[str]:
-    """Give all that is reached from a name by one edge or more."""
+    """Return all that is reached from a name by one edge or more."""
     found: set[str] = set()
     left = [name]
     while left:

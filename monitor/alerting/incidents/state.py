@@ -61,7 +61,7 @@ class IncidentState:
 
 
 def state_of(changes: Iterable[AlertChange]) -> IncidentState:
-    """Give the state after all of these changes."""
+    """Return the state after all of these changes."""
     state = IncidentState()
     for change in changes:
         state = state.with_change(change)
@@ -69,7 +69,7 @@ def state_of(changes: Iterable[AlertChange]) -> IncidentState:
 
 
 def events(before: IncidentState, after: IncidentState) -> tuple[IncidentEvent, ...]:
-    """Give what became of an incident between two states."""
+    """Return what became of an incident between two states."""
     return tuple(_events(before, after))
 
 

@@ -14,7 +14,7 @@ import msgspec
 from lake.queries.sampled_answers import SampledAnswer
 from lake.spec.vocabulary import has_known_contexts
 from monitor.detect.causes.features import Feature
-from monitor.detect.causes.logged_answer import FeatureKey, LoggedAnswer, Value
+from monitor.detect.causes.logged_answer import AnswerFeatures, FeatureKey, Value
 
 _MOST_CALLS = 50
 _LONGEST_BODY = 1_000_000
@@ -64,21 +64,21 @@ class _Request(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Request)
 
 
-def logged_answer(answer: SampledAnswer, deployment: str) -> LoggedAnswer:
-    """Give the features of an answer of a deployment."""
+def logged_answer(answer: SampledAnswer, deployment: str) -> AnswerFeatures:
+    """Return the features of an answer of a deployment."""
     row = answer.row
     values = {key: value for key, value in _values(answer, deployment) if value is not None}
-    return LoggedAnswer(row["requested_at"], row["chat_id"] or row["event_id"], row["event_id"], values)
+    return AnswerFeatures(row["requested_at"], row["chat_id"] or row["event_id"], row["event_id"], values)
 
 
 def system_prompt(request_body: str | None) -> str | None:
-    """Give the text of the system and developer messages of a request; None where it cannot be read."""
+    """Return the text of the system and developer messages of a request; None where it cannot be read."""
     request = _request(request_body)
     return None if request is None else _system_prompt(request)
 
 
 def tools_text(request_body: str | None) -> str | None:
-    """Give the tools of a request as JSON, one member a line; None where it cannot be read."""
+    """Return the tools of a request as JSON, one member a line; None where it cannot be read."""
     request = _request(request_body)
     if request is None:
         return None
@@ -109,7 +109,7 @@ def _values(answer: SampledAnswer, deployment: str) -> Iterator[tuple[FeatureKey
 
 
 def _of_requests(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[FeatureKey, Value | None]]:
-    """Give what was asked of each deployment; of several calls of one the last counts, as the one that answers."""
+    """Yield what was asked of each deployment; of several calls of one the last counts, as the one that answers."""
     retrieved = {
         text
         for _, row in calls
@@ -131,7 +131,7 @@ def _of_requests(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tup
 
 
 def _contexts(row: Mapping[str, Any], calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]] | None:
-    """Give the retrieved chunks of the answer, or of a call of its trace; None where the log does not say."""
+    """Return the retrieved chunks of the answer, or of a call of its trace; None where the log does not say."""
     for one in (row, *calls):
         if one["contexts"] is not None and has_known_contexts(one["contexts_origin"]):
             return [chunk or {} for chunk in one["contexts"]]
@@ -191,7 +191,7 @@ def _tools(request: _Request) -> str:
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """Give the hashes of a text's first lines, each once.
+    """Return the hashes of a text's first lines, each once.
 
     Dates and times change by themselves, and what numbers a list of contexts as often as their number changes.
     """

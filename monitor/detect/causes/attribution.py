@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.detect.causes.features import SPECS, Feature, Kind
+from monitor.detect.causes.features import SPECS, Feature, FeatureKind
 from monitor.detect.causes.found_change import MOST_TOLD, FoundChange, LoggedAddress
-from monitor.detect.causes.logged_answer import FeatureKey, LoggedAnswer, Value
+from monitor.detect.causes.logged_answer import AnswerFeatures, FeatureKey, Value
 from monitor.detect.causes.series import Floats, Series, series_of, shared_lines
-from monitor.detect.causes.window_comparison import Windows, p_value, windows_of
+from monitor.detect.causes.window_comparison import ConversationWindows, p_value, windows_of
 
 DAYS_BEFORE = 7
 """Days before the onset that say what is ordinary."""
@@ -44,7 +44,7 @@ _MOSTLY = 0.6
 
 
 @dataclass(frozen=True)
-class Onset:
+class OnsetInterval:
     """The likely onset of an alert, with its interval."""
 
     since: datetime
@@ -54,7 +54,7 @@ class Onset:
 
 @dataclass(frozen=True)
 class _Sample:
-    answers: Sequence[LoggedAnswer]
+    answers: Sequence[AnswerFeatures]
     seconds: Floats
     conversations: NDArray[np.int64]
     days: NDArray[np.int64]
@@ -62,10 +62,10 @@ class _Sample:
     is_before: NDArray[np.bool_]
     is_after: NDArray[np.bool_]
     window_numbers: NDArray[np.int64]
-    windows: Windows
-    windows_before: Windows
+    windows: ConversationWindows
+    windows_before: ConversationWindows
     """The same of the days before alone: 0 is the last of them, which the time after follows."""
-    onset: Onset
+    onset: OnsetInterval
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class _Candidate:
     p_value: float
 
 
-def changes_around(answers: Sequence[LoggedAnswer], onset: Onset, until: datetime) -> tuple[FoundChange, ...]:
-    """Give what changed near the onset, the most likely cause first, at most three; empty where nothing did.
+def changes_around(answers: Sequence[AnswerFeatures], onset: OnsetInterval, until: datetime) -> tuple[FoundChange, ...]:
+    """Return what changed near the onset, the most likely cause first, at most three; empty where nothing did.
 
     A feature is told where the hours after the onset differ from the same hours of the days before by more than days
     differ (Holm's correction over all features), and its own change point is near the onset. Ranked by closeness, size,
@@ -103,7 +103,7 @@ def changes_around(answers: Sequence[LoggedAnswer], onset: Onset, until: datetim
     return tuple(change for rank, change in ranked[:MOST_TOLD] if rank > 0)
 
 
-def _sample(answers: Sequence[LoggedAnswer], onset: Onset, until: datetime) -> _Sample | None:
+def _sample(answers: Sequence[AnswerFeatures], onset: OnsetInterval, until: datetime) -> _Sample | None:
     begin = onset.earliest - DAYS_BEFORE * _DAY
     chosen = sorted(
         (one for one in answers if begin <= one.at < min(until, onset.latest + LONGEST_AFTER)),
@@ -135,7 +135,7 @@ def _sample(answers: Sequence[LoggedAnswer], onset: Onset, until: datetime) -> _
 
 
 def _keys(sample: _Sample) -> list[FeatureKey]:
-    """Give the features that enough answers of both sides have."""
+    """Return the features that enough answers of both sides have."""
     counts: Mapping[bool, Counter[FeatureKey]] = defaultdict(Counter)
     for one, before, after in zip(sample.answers, sample.is_before, sample.is_after, strict=True):
         if before or after:
@@ -146,7 +146,7 @@ def _keys(sample: _Sample) -> list[FeatureKey]:
 
 def _compared(key: FeatureKey, sample: _Sample) -> _Candidate | None:
     values = [one.values.get(key) for one in sample.answers]
-    if SPECS[key[0]].kind is Kind.TEXT:
+    if SPECS[key[0]].kind is FeatureKind.TEXT:
         values = shared_lines(values, sample.days)
     known = np.array([value is not None for value in values])
     places = np.flatnonzero(known)
@@ -197,7 +197,7 @@ def _change(candidate: _Candidate, corrected: float, sample: _Sample) -> FoundCh
     before, after = known & sample.is_before, known & sample.is_after
     spec = SPECS[candidate.key[0]]
     numbers = candidate.series.numbers
-    if spec.kind is Kind.NUMBER:
+    if spec.kind is FeatureKind.NUMBER:
         levels = [_level(candidate.values, side, is_mean=spec.unit == "%") for side in (before, after)]
         if levels[0] == levels[1]:
             levels = [_level(candidate.values, side, is_mean=True) for side in (before, after)]
@@ -215,7 +215,7 @@ def _change(candidate: _Candidate, corrected: float, sample: _Sample) -> FoundCh
         size=round(size, 4), p_value=corrected, is_new=candidate.series.is_new,
         is_gone=candidate.series.tested is not None,
     )  # fmt: skip
-    return found if spec.kind is Kind.NUMBER else _named(found, candidate, before, after, sample)
+    return found if spec.kind is FeatureKind.NUMBER else _named(found, candidate, before, after, sample)
 
 
 def _level(values: Sequence[Value | None], side: NDArray[np.bool_], *, is_mean: bool) -> float:
@@ -224,7 +224,7 @@ def _level(values: Sequence[Value | None], side: NDArray[np.bool_], *, is_mean: 
 
 
 def _superiority(before: Floats, after: Floats) -> float:
-    """Give how likely a number after is greater than one before, ties half."""
+    """Return how likely a number after is greater than one before, ties half."""
     ordered = np.sort(before)
     less, upto = np.searchsorted(ordered, after, "left"), np.searchsorted(ordered, after, "right")
     return float((less + upto).mean() / (2 * len(before)))
@@ -237,9 +237,9 @@ def _named(
     common = [_most_common(candidate.values, side) for side in (before, after)]
     differ = None not in common and common[0] != common[1] and found.size >= _MOSTLY
     spec, value = SPECS[found.feature], candidate.series.value
-    if spec.is_named and spec.kind is Kind.CATEGORY and differ:
+    if spec.is_named and spec.kind is FeatureKind.CATEGORY and differ:
         return msgspec.structs.replace(found, value=common[1], value_before=common[0])
-    if spec.kind is Kind.TEXT:
+    if spec.kind is FeatureKind.TEXT:
         old = _event(candidate.values, before, common[0], sample, latest=True)
         new = _event(candidate.values, after, common[1] if differ else value, sample, latest=False)
         return msgspec.structs.replace(found, answer_before=old, answer_after=new)
@@ -254,7 +254,7 @@ def _most_common(values: Sequence[Value | None], side: NDArray[np.bool_]) -> str
 
 
 def _newest(values: Sequence[Value | None], before: NDArray[np.bool_], after: NDArray[np.bool_]) -> str | None:
-    """Give the most frequent value after that is in no answer before."""
+    """Return the most frequent value after that is in no answer before."""
     sides = []
     for side in (before, after):
         parts = [values[place] for place in np.flatnonzero(side).tolist()]
@@ -275,7 +275,7 @@ def _event(
 
 def _smallest(change: FoundChange) -> float:
     spec = SPECS[change.feature]
-    is_ranks = spec.kind is Kind.NUMBER and spec.unit != "%"
+    is_ranks = spec.kind is FeatureKind.NUMBER and spec.unit != "%"
     return SMALLEST_SIZE_OF_RANKS if is_ranks else SMALLEST_SIZE
 
 
@@ -289,7 +289,7 @@ def _weight(change: FoundChange) -> float:
     return SPECS[change.feature].weight * (_PARTIAL if is_partial else 1.0)
 
 
-def _closeness(change: FoundChange, onset: Onset) -> float:
+def _closeness(change: FoundChange, onset: OnsetInterval) -> float:
     gap = max(change.earliest - onset.latest, onset.earliest - change.latest, timedelta(0))
     return 0.0 if gap > _FARTHEST else float(np.exp(-(gap / _NEAR)))
 
@@ -300,7 +300,7 @@ _LEAST_SIDE = 5
 
 
 @dataclass(frozen=True)
-class ChangePoint:
+class ChangePlace:
     """Numbers of answers: `place` is the first after the change, which was after `first` and not after `last`."""
 
     place: int
@@ -308,8 +308,8 @@ class ChangePoint:
     last: int
 
 
-def change_point(numbers: Floats, repeats: float) -> ChangePoint | None:
-    """Give the change point of numbers in their order in time; None where there are too few.
+def change_point(numbers: Floats, repeats: float) -> ChangePlace | None:
+    """Return the change point of numbers in their order in time; None where there are too few.
 
     `repeats` are the answers a conversation: answers of one conversation are not independent, so that the likelihood
     is divided by it.
@@ -324,4 +324,4 @@ def change_point(numbers: Floats, repeats: float) -> ChangePoint | None:
     middle = slice(_LEAST_SIDE - 1, total - _LEAST_SIDE)
     best = int(np.argmax(likelihood[middle])) + _LEAST_SIDE - 1
     near = np.flatnonzero(likelihood >= likelihood[best] - _WITHIN)
-    return ChangePoint(best + 1, int(near[0]), int(near[-1]) + 1)
+    return ChangePlace(best + 1, int(near[0]), int(near[-1]) + 1)

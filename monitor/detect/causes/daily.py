@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from lake.tables.lake import Lake
-from monitor.detect.causes.attribution import SETTINGS, Onset, changes_around
+from monitor.detect.causes.attribution import SETTINGS, OnsetInterval, changes_around
 from monitor.detect.causes.found_change import what_changed
 from monitor.detect.causes.reading import CallersOfDays, read_answers
 
@@ -39,7 +39,7 @@ class SettingChanges:
     found: tuple[SettingChange, ...] = ()
 
     def due(self, now: datetime) -> date | None:
-        """Give the day to look at; None for none. What follows a day for another day says what changed in it."""
+        """Return the day to look at; None for none. What follows a day for another day says what changed in it."""
         latest = now.astimezone(UTC).date() - 2 * _DAY
         day = latest if self.next_day is None else max(self.next_day, latest - _LONGEST_BACK * _DAY)
         return day if day <= latest else None
@@ -63,9 +63,9 @@ class DailyChanges:
         self._callers = CallersOfDays(lake)
 
     def read(self, deployment: str, day: date, deployments: Sequence[str | None]) -> list[SettingChange]:
-        """Give what changed in a day; `deployments` are all that there are."""
+        """Return what changed in a day; `deployments` are all that there are."""
         begin = datetime.combine(day, time(), UTC)
-        onset = Onset(begin + _DAY / 2, begin, begin + _DAY)
+        onset = OnsetInterval(begin + _DAY / 2, begin, begin + _DAY)
         until = begin + 2 * _DAY
         called_by = self._callers.around(onset, until, deployments)
         answers = read_answers(self._lake, deployment, onset, until, called_by, (MOST_A_DAY, MOST_NEAR))

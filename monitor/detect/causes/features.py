@@ -35,7 +35,7 @@ class Feature(StrEnum):
     COMPLETION_TOKENS = "completion_tokens"
 
 
-class Kind(StrEnum):
+class FeatureKind(StrEnum):
     """How the values of a feature are compared."""
 
     NUMBER = "number"
@@ -56,7 +56,7 @@ class FeatureSpec:
     `is_named` says whether its values may be shown to those who may not read texts.
     """
 
-    kind: Kind
+    kind: FeatureKind
     words: str
     weight: float
     is_named: bool = False
@@ -64,27 +64,27 @@ class FeatureSpec:
 
 
 SPECS: Mapping[Feature, FeatureSpec] = {
-    Feature.MODEL: FeatureSpec(Kind.CATEGORY, "model", 1.0, is_named=True),
-    Feature.DEPLOYMENTS_CALLED: FeatureSpec(Kind.MEMBERS, "deployments called", 0.97, is_named=True),
-    Feature.SYSTEM_PROMPT: FeatureSpec(Kind.TEXT, "system prompt", 0.95),
-    Feature.TOOLS: FeatureSpec(Kind.TEXT, "tools", 0.95),
-    Feature.PARAMETER: FeatureSpec(Kind.CATEGORY, "parameter", 0.95, is_named=True),
-    Feature.CHILD_ERRORS: FeatureSpec(Kind.NUMBER, "answers with a failed call", 0.94, unit="%"),
-    Feature.WITHOUT_RETRIEVAL: FeatureSpec(Kind.NUMBER, "answers without retrieval", 0.92, unit="%"),
-    Feature.CONTEXT_AGE: FeatureSpec(Kind.NUMBER, "age of contexts", 0.9, unit=" days"),
-    Feature.DOCUMENTS: FeatureSpec(Kind.SET, "documents retrieved", 0.88),
-    Feature.CHUNKS: FeatureSpec(Kind.NUMBER, "chunks per answer", 0.88),
-    Feature.CHUNK_LENGTH: FeatureSpec(Kind.NUMBER, "characters per chunk", 0.86),
-    Feature.PROJECT: FeatureSpec(Kind.CATEGORY, "project", 0.8, is_named=True),
-    Feature.LANGUAGE: FeatureSpec(Kind.CATEGORY, "language", 0.8, is_named=True),
-    Feature.USER: FeatureSpec(Kind.CATEGORY, "users", 0.7),
-    Feature.USER_TITLE: FeatureSpec(Kind.CATEGORY, "job titles of users", 0.6),
-    Feature.CALLS: FeatureSpec(Kind.NUMBER, "calls per answer", 0.6),
-    Feature.QUESTION_LENGTH: FeatureSpec(Kind.NUMBER, "characters per question", 0.6),
-    Feature.MESSAGES: FeatureSpec(Kind.NUMBER, "messages per request", 0.6),
-    Feature.ERRORS: FeatureSpec(Kind.NUMBER, "failed answers", 0.55, unit="%"),
-    Feature.FINISH_REASON: FeatureSpec(Kind.CATEGORY, "finish reason", 0.5, is_named=True),
-    Feature.LATENCY: FeatureSpec(Kind.NUMBER, "latency", 0.45, unit=" ms"),
-    Feature.COMPLETION_TOKENS: FeatureSpec(Kind.NUMBER, "completion tokens", 0.42),
-    Feature.PROMPT_TOKENS: FeatureSpec(Kind.NUMBER, "prompt tokens", 0.4),
+    Feature.MODEL: FeatureSpec(FeatureKind.CATEGORY, "model", 1.0, is_named=True),
+    Feature.DEPLOYMENTS_CALLED: FeatureSpec(FeatureKind.MEMBERS, "deployments called", 0.97, is_named=True),
+    Feature.SYSTEM_PROMPT: FeatureSpec(FeatureKind.TEXT, "system prompt", 0.95),
+    Feature.TOOLS: FeatureSpec(FeatureKind.TEXT, "tools", 0.95),
+    Feature.PARAMETER: FeatureSpec(FeatureKind.CATEGORY, "parameter", 0.95, is_named=True),
+    Feature.CHILD_ERRORS: FeatureSpec(FeatureKind.NUMBER, "answers with a failed call", 0.94, unit="%"),
+    Feature.WITHOUT_RETRIEVAL: FeatureSpec(FeatureKind.NUMBER, "answers without retrieval", 0.92, unit="%"),
+    Feature.CONTEXT_AGE: FeatureSpec(FeatureKind.NUMBER, "age of contexts", 0.9, unit=" days"),
+    Feature.DOCUMENTS: FeatureSpec(FeatureKind.SET, "documents retrieved", 0.88),
+    Feature.CHUNKS: FeatureSpec(FeatureKind.NUMBER, "chunks per answer", 0.88),
+    Feature.CHUNK_LENGTH: FeatureSpec(FeatureKind.NUMBER, "characters per chunk", 0.86),
+    Feature.PROJECT: FeatureSpec(FeatureKind.CATEGORY, "project", 0.8, is_named=True),
+    Feature.LANGUAGE: FeatureSpec(FeatureKind.CATEGORY, "language", 0.8, is_named=True),
+    Feature.USER: FeatureSpec(FeatureKind.CATEGORY, "users", 0.7),
+    Feature.USER_TITLE: FeatureSpec(FeatureKind.CATEGORY, "job titles of users", 0.6),
+    Feature.CALLS: FeatureSpec(FeatureKind.NUMBER, "calls per answer", 0.6),
+    Feature.QUESTION_LENGTH: FeatureSpec(FeatureKind.NUMBER, "characters per question", 0.6),
+    Feature.MESSAGES: FeatureSpec(FeatureKind.NUMBER, "messages per request", 0.6),
+    Feature.ERRORS: FeatureSpec(FeatureKind.NUMBER, "failed answers", 0.55, unit="%"),
+    Feature.FINISH_REASON: FeatureSpec(FeatureKind.CATEGORY, "finish reason", 0.5, is_named=True),
+    Feature.LATENCY: FeatureSpec(FeatureKind.NUMBER, "latency", 0.45, unit=" ms"),
+    Feature.COMPLETION_TOKENS: FeatureSpec(FeatureKind.NUMBER, "completion tokens", 0.42),
+    Feature.PROMPT_TOKENS: FeatureSpec(FeatureKind.NUMBER, "prompt tokens", 0.4),
 }

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
-from monitor.detect.causes.features import SPECS, Feature, Kind
+from monitor.detect.causes.features import SPECS, Feature, FeatureKind
 
 MOST_TOLD = 3
 """The most changes that are kept and told of an alert."""
@@ -93,7 +93,7 @@ def what_changed(change: FoundChange) -> str:
     name = f"{spec.words} {change.subject}" if change.feature is Feature.PARAMETER else spec.words
     if change.subject and change.feature is not Feature.PARAMETER:
         name = f"{name} of {change.subject}"
-    if spec.kind is Kind.NUMBER:
+    if spec.kind is FeatureKind.NUMBER:
         scale = 100 if spec.unit == "%" else 1
         unit = " %" if spec.unit == "%" else spec.unit
         return f"{name} {_number(scale * change.before)} to {_number(scale * change.after)}{unit}"

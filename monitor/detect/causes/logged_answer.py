@@ -15,7 +15,7 @@ Value: TypeAlias = float | str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedAnswer:
+class AnswerFeatures:
     """An answer; a feature that the log does not say is absent. Texts are only there as hashes and lengths."""
 
     at: datetime

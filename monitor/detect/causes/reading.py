@@ -14,10 +14,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from lake.queries.sampled_answers import callers, request_of_answer, sampled_answers
 from lake.tables.lake import Lake
 from monitor.detect.causes.answer_features import logged_answer, system_prompt, tools_text
-from monitor.detect.causes.attribution import DAYS_BEFORE, LONGEST_AFTER, Onset, changes_around
+from monitor.detect.causes.attribution import DAYS_BEFORE, LONGEST_AFTER, OnsetInterval, changes_around
 from monitor.detect.causes.features import SPECS, Feature
 from monitor.detect.causes.found_change import AroundOnset, FoundChange, LoggedAddress
-from monitor.detect.causes.logged_answer import LoggedAnswer
+from monitor.detect.causes.logged_answer import AnswerFeatures
 
 MOST_A_DAY, MOST_NEAR = 350, 1_000
 """Answers a day of the days before, and of each day around the onset."""
@@ -40,8 +40,8 @@ class CallersOfDays:
         self._lake = lake
         self._known: OrderedDict[tuple[date, date, tuple[str | None, ...]], CalledBy] = OrderedDict()
 
-    def around(self, onset: Onset, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
-        """Give who called each of these deployments in the days around an onset."""
+    def around(self, onset: OnsetInterval, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
+        """Return who called each of these deployments in the days around an onset."""
         first = (onset.earliest - _PROBED).astimezone(UTC).date()
         last = min(until, onset.latest + LONGEST_AFTER).astimezone(UTC).date()
         key = first, last, tuple(sorted(deployments, key=str))
@@ -60,12 +60,12 @@ class CallersOfDays:
 def read_answers(
     lake: Lake,
     deployment: str,
-    onset: Onset,
+    onset: OnsetInterval,
     until: datetime,
     called_by: CalledBy,
     most: tuple[int, int] = (MOST_A_DAY, MOST_NEAR),
     older_version: str | None = None,
-) -> list[LoggedAnswer]:
+) -> list[AnswerFeatures]:
     """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
 
     `called_by` is what `CallersOfDays` gives; `most` answers are read of a day before, and of each near the onset.
@@ -94,7 +94,7 @@ def _called_by(deployment: str, called_by: CalledBy) -> list[str | None]:
 def around_onset(
     lake: Lake,
     deployment: str,
-    onset: Onset,
+    onset: OnsetInterval,
     until: datetime,
     called_by: CalledBy,
     older_version: str | None = None,
@@ -115,7 +115,7 @@ class TextDifference:
 
 
 def differences(lake: Lake, deployment: str, changes: Sequence[FoundChange]) -> list[TextDifference]:
-    """Give the differences of the texts among these changes; none of one whose answers have left the log."""
+    """Return the differences of the texts among these changes; none of one whose answers have left the log."""
     found = []
     for change in changes:
         if change.feature in (Feature.SYSTEM_PROMPT, Feature.TOOLS):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.detect.causes.features import Kind
+from monitor.detect.causes.features import FeatureKind
 from monitor.detect.causes.logged_answer import Value
 
 MOST_VALUES = 6
@@ -41,36 +41,36 @@ class Series:
 
 def series_of(
     values: Sequence[Value],
-    kind: Kind,
+    kind: FeatureKind,
     days: NDArray[np.int64],
     is_after: NDArray[np.bool_],
     windows: NDArray[np.int64],
 ) -> list[Series]:
-    """Give the series of a feature.
+    """Return the series of a feature.
 
     `days` number the days of the answers, counted back from the onset, and `windows` the same hours of these days, -1
     for other hours; 0 is after the onset.
     """
-    if kind is Kind.NUMBER:
+    if kind is FeatureKind.NUMBER:
         return [Series(_ranks(np.array(values, np.float64)))]
     # A text has been made a category before.
     parts = [value if isinstance(value, tuple) else (str(value),) for value in values]
     if all(part == parts[0] for part in parts):
         return []
-    is_share = kind is not Kind.MEMBERS
+    is_share = kind is not FeatureKind.MEMBERS
     found = [*_of_values(parts, days, is_after, is_share), *_of_new(parts, days, is_share)]
-    return [*found, *_of_gone(parts, windows, is_after)] if kind is Kind.SET else found
+    return [*found, *_of_gone(parts, windows, is_after)] if kind is FeatureKind.SET else found
 
 
 def _ranks(numbers: Floats) -> Floats:
-    """Give middle ranks divided by their number."""
+    """Return middle ranks divided by their number."""
     _, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[places] / len(numbers), np.float64)
 
 
 def shared_lines(values: Sequence[Value | None], days: NDArray[np.int64]) -> list[Value | None]:
-    """Give of each text, as one value, those of its lines that many answers share for days, or that only day 0 has.
+    """Return of each text, as one value, those of its lines that many answers share for days, or that only day 0 has.
 
     So names or retrieved texts within a system prompt are no change of it. Where other days have lines of their own
     too, such as dates, those of day 0 do not count.
@@ -119,7 +119,7 @@ def _of_values(
 
 
 def _of_new(parts: Sequence[tuple[str, ...]], days: NDArray[np.int64], is_share: bool) -> Iterable[Series]:
-    """Give the share of values that the days just before do not have, of each day alike, and which days have it."""
+    """Yield the share of values that the days just before do not have, of each day alike, and which days have it."""
     seen = _days_of(parts, days)
     nowhere: set[int] = set()
     numbers = []
@@ -135,7 +135,7 @@ def _of_new(parts: Sequence[tuple[str, ...]], days: NDArray[np.int64], is_share:
 def _of_gone(
     parts: Sequence[tuple[str, ...]], windows: NDArray[np.int64], is_after: NDArray[np.bool_]
 ) -> Iterable[Series]:
-    """Give of each window the share of values that the next window does not have, to be compared with that of others.
+    """Yield of each window the share of values that the next window does not have, to be compared with that of others.
 
     The numbers are the share of those that have left: they show when it was.
     """
@@ -157,7 +157,7 @@ def _of_gone(
 
 
 def _days_of(parts: Sequence[tuple[str, ...]], days: NDArray[np.int64]) -> dict[str, set[int]]:
-    """Give the days before the onset that have each value."""
+    """Return the days before the onset that have each value."""
     seen: dict[str, set[int]] = defaultdict(set)
     for one, day in zip(parts, days.tolist(), strict=True):
         if day > 0:

@@ -21,7 +21,7 @@ _LEAST_VARIANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Windows:
+class ConversationWindows:
     """Conversations of windows of equal length and time of day; window 0 is after the onset, the others before.
 
     `pairs` gives for each answer the number of its window and conversation, -1 for one that is in no window.
@@ -32,18 +32,18 @@ class Windows:
     count: int
 
 
-def windows_of(windows: NDArray[np.int64], conversations: NDArray[np.int64], count: int) -> Windows:
-    """Give the windows; `windows` has the number of each answer's window, -1 for none."""
+def windows_of(windows: NDArray[np.int64], conversations: NDArray[np.int64], count: int) -> ConversationWindows:
+    """Return the windows; `windows` has the number of each answer's window, -1 for none."""
     size = int(conversations.max(initial=0)) + 1
     is_in = windows >= 0
     found, places = np.unique(windows[is_in] * size + conversations[is_in], return_inverse=True)
     pairs = np.full(len(windows), -1, np.int64)
     pairs[is_in] = places
-    return Windows(pairs, found // size, count)
+    return ConversationWindows(pairs, found // size, count)
 
 
-def p_value(numbers: Floats, known: NDArray[np.bool_], windows: Windows) -> float | None:
-    """Give the two-sided p-value of window 0 against the others; None where there is too little to compare.
+def p_value(numbers: Floats, known: NDArray[np.bool_], windows: ConversationWindows) -> float | None:
+    """Return the two-sided p-value of window 0 against the others; None where there is too little to compare.
 
     A conversation counts once in a window. The variance between days is shrunk towards that of sampling (a moderated
     t test; Smyth 2004), and is never taken to be less.
@@ -75,7 +75,7 @@ def p_value(numbers: Floats, known: NDArray[np.bool_], windows: Windows) -> floa
 
 
 def two_sided_t(value: float, freedom: int) -> float:
-    """Give the two-sided p-value of Student's t (Abramowitz and Stegun 26.7.3 and 26.7.4), to about 1e-15."""
+    """Return the two-sided p-value of Student's t (Abramowitz and Stegun 26.7.3 and 26.7.4), to about 1e-15."""
     angle = math.atan2(abs(value), math.sqrt(freedom))
     is_odd = freedom % 2 == 1
     term = math.cos(angle) if is_odd else 1.0

@@ -30,5 +30,5 @@ class Callers:
             self.latest = dict(kept)
 
     def since(self, at: datetime) -> frozenset[str]:
-        """Give those that called from then on."""
+        """Return those that called from then on."""
         return frozenset(name for name, latest in list(self.latest.items()) if latest >= at)

@@ -29,7 +29,7 @@ CLEAN = 8
 
 
 def usual_share(usual: Usual) -> float:
-    """Give the share of bad events that is taken for usual, from those older than two days."""
+    """Return the share of bad events that is taken for usual, from those older than two days."""
     return max(_LEAST_USUAL, (_PRIOR_BAD + usual.bad) / (_PRIOR_EVENTS + usual.total))
 
 

@@ -85,7 +85,7 @@ class Floors:
         self.stopped = StoppedStreams("is a limit that is not checked")
 
     def counts_of(self, deployment: str) -> Counts | None:
-        """Give the counts of a deployment, to be kept; None where there are none."""
+        """Return the counts of a deployment, to be kept; None where there are none."""
         return self._counts.get(deployment)
 
     def forget(self, deployment: str) -> None:
@@ -177,7 +177,7 @@ class Floors:
         self.stopped.stop((deployment, floor), error)
 
     def look(self, last: LastChanges, now: datetime) -> tuple[list[FloorChange], Readings]:
-        """Give what began or ended since the last changes, and how each floor of each deployment stands."""
+        """Return what began or ended since the last changes, and how each floor of each deployment stands."""
         readings: dict[str, dict[Floor, FloorReading]] = {name: {} for name in self._counts}
         changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
@@ -202,18 +202,18 @@ class Floors:
         return [*changes, *silences], readings
 
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
-        """Give by deployment the applications that called it in the last day."""
+        """Return by deployment the applications that called it in the last day."""
         return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
 
     def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[FloorChange]:
-        """Give the alerts that begin or end with the latest runs that asked accepted cases again."""
+        """Return the alerts that begin or end with the latest runs that asked accepted cases again."""
         watched = {name: run for name, run in latest.items() if self._settings.of(name).replay}
         return list(changes_of_replays(watched, last))
 
     def look_at_judges(
         self, readings: Mapping[str, Mapping[str, JudgeReading]], last: LastChanges
     ) -> list[FloorChange]:
-        """Give the alerts that begin or end with what is known of judges, by deployment and metric."""
+        """Return the alerts that begin or end with what is known of judges, by deployment and metric."""
         watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
         return list(changes_of_judges(watched, last))
 
@@ -243,7 +243,7 @@ class Floors:
 
 
 def _answer_kinds(rows: pa.Table) -> list[AnswerKind | None]:
-    """Give the kind of each answer of rows with ANSWER_COLUMNS."""
+    """Return the kind of each answer of rows with ANSWER_COLUMNS."""
     columns = rows.select(["answer_kind", "status", "error", "finish_reason", "has_text"]).to_pylist()
     return [answer_kind_of(row, has_text=bool(row["has_text"])) for row in columns]
 

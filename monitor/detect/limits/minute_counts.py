@@ -86,7 +86,7 @@ class MinuteCounts:
         self._forget(oldest)
 
     def windows(self, window: timedelta, minimum: int, until: datetime) -> Windows:
-        """Give the window that ends with each minute up to `until`.
+        """Return the window that ends with each minute up to `until`.
 
         It is as long as `window`, or so much longer that it holds `minimum`, but no longer than a day.
         """
@@ -109,7 +109,7 @@ class MinuteCounts:
         return counted
 
     def first_bad(self, first: int, last: int) -> int:
-        """Give the first minute of these with a bad one; `first` where there is none."""
+        """Return the first minute of these with a bad one; `first` where there is none."""
         return min((minute for minute in self._why if first <= minute <= last), default=first)
 
     def _merge(self, minutes: Numbers, bad: Numbers) -> None:

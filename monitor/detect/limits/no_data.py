@@ -64,7 +64,7 @@ class RequestTimes:
         return int(self._slots[-1] - self._slots[0]) * _SLOT if self._slots.size else timedelta(0)
 
     def usual_pause(self) -> timedelta | None:
-        """Give the longest pause that began within three hours of the time of day of the last request.
+        """Return the longest pause that began within three hours of the time of day of the last request.
 
         Of all pauses where fewer than 20 began then; None with less than two weeks of history.
         """
@@ -99,7 +99,7 @@ class NoDataDetector:
         now: datetime,
         replaced: Mapping[str, str] | None = None,
     ) -> list[FloorChange]:
-        """Give what begins or ends; `opened` says when the alerts fired that are open, `replaced` by which version."""
+        """Return what begins or ends; `opened` says when the open alerts fired, `replaced` by which version."""
         newer = replaced or {}
         self.errors = {}
         lasts = self._of_each(request_times, lambda name: request_times[name].until)
@@ -117,7 +117,7 @@ class NoDataDetector:
         return [*over, *(firing[name] for name, seen in self._pending.items() if now - seen >= PENDING)]
 
     def _of_each(self, names: Iterable[str], value_of: Callable[[str], _Value | None]) -> dict[str, _Value]:
-        """Give the values of the deployments that have one."""
+        """Return the values of the deployments that have one."""
         found = {}
         for name in names:
             try:
@@ -147,7 +147,7 @@ def replaced_by_newer(request_times: Mapping[str, RequestTimes], families: Famil
 def _due(
     name: str, times: RequestTimes, factor: float | None, last: datetime, newest: datetime, now: datetime
 ) -> FloorChange | None:
-    """Give the alert of a deployment that is silent for too long; None where it is not."""
+    """Return the alert of a deployment that is silent for too long; None where it is not."""
     if factor is None or now - last < SHORTEST:
         return None
     usual = times.usual_pause()
@@ -161,7 +161,7 @@ def _due(
 def _one_for_all_silent(
     due: Mapping[str, FloorChange], opened: Mapping[str, datetime], newest: datetime
 ) -> dict[str, FloorChange]:
-    """Give those that were silent while another deployment was not, and the first one of the others if none is open."""
+    """Return those that were silent while another one was not, and the first one of the others if none is open."""
     firing = {name: change for name, change in due.items() if change.at <= newest}
     together = sorted((change.at, name) for name, change in due.items() if change.at > newest)
     if together and not any(at > newest for at in opened.values()):

@@ -51,7 +51,7 @@ class FloorSettings(FloorLimits):
     null}}`; null switches a floor off."""
 
     def of(self, deployment: str) -> Self:
-        """Give the settings of one deployment: its own limits where it has some, else those of all."""
+        """Return the settings of one deployment: its own limits where it has some, else those of all."""
         own = self.deployments.get(deployment)
         return (
             self if own is None else self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})

@@ -44,7 +44,7 @@ class ShareFloor:
         last_change: tuple[bool, datetime] | None,
         now: datetime,
     ) -> tuple[list[FloorChange], FloorReading]:
-        """Give what began or ended after the last change, if any, and how things are now.
+        """Return what began or ended after the last change, if any, and how things are now.
 
         The last change says whether an alert is open, and since when. No good past is needed: a deployment that has
         failed from its first request on fires as others do.

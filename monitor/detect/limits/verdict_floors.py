@@ -26,7 +26,7 @@ _ACCEPTED = "a person accepted the answers of this run"
 def changes_of_judges(
     readings: Mapping[str, Mapping[str, JudgeReading]], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
 ) -> Iterator[FloorChange]:
-    """Give the alerts that begin or end with the readings of all judges of each deployment, by metric.
+    """Yield the alerts that begin or end with the readings of all judges of each deployment, by metric.
 
     `last` has of each floor whether its alert is open, and when that changed.
     """
@@ -50,7 +50,7 @@ def changes_of_judges(
 def changes_of_replays(
     latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
 ) -> Iterator[FloorChange]:
-    """Give the alerts that begin or end with the latest run of each deployment.
+    """Yield the alerts that begin or end with the latest run of each deployment.
 
     A run that is too small says nothing, nor does one that only makes suspicious.
 

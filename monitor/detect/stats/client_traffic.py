@@ -63,7 +63,7 @@ class ClientTraffic:
         return ClientTraffic(kept, {day: totals[day] for day in kept})
 
     def bursts(self, now: datetime) -> list[Burst]:
-        """Give the clients that sent 20 times their usual, 100 requests and a fifth of all, today or yesterday."""
+        """Return the clients that sent 20 times their usual, 100 requests and a fifth of all, today or yesterday."""
         today = now.astimezone(UTC).date()
         return [burst for day in (today, today - _DAY) for burst in self._bursts(day)]
 
@@ -103,5 +103,5 @@ def _largest(clients: Mapping[str, int], age: timedelta) -> dict[str, int]:
 
 
 def _at_most(clients: Mapping[str, int], client: str) -> int:
-    """Give the requests of a client in a day; of one that is not among the largest, so many as the least of them."""
+    """Return the requests of a client in a day; of one that is not among the largest, so many as the least of them."""
     return clients.get(client, min(clients.values()) if len(clients) >= _MOST else 0)

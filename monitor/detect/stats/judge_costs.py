@@ -45,7 +45,7 @@ class JudgeCosts:
 
 
 def of_each_judge(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Give the amounts by judge, from those by all who judged a row; the sum stays the same.
+    """Return the amounts by judge, from those by all who judged a row; the sum stays the same.
 
     What several judges were asked together is taken to have cost each of them the same, but for a unit. Rows that name
     no judge stay under what they have, such as `lexical`.

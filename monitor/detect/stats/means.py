@@ -32,13 +32,13 @@ class Mean:
 
 
 def weighted_sums(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Give of each score what `mean_of` needs the sums of: 1, w, w x, w^2, w^2 x, w^2 x^2."""
+    """Return of each score what `mean_of` needs the sums of: 1, w, w x, w^2, w^2 x, w^2 x^2."""
     squared = weights * weights
     return np.ones(len(values)), weights, weights * values, squared, squared * values, squared * values * values
 
 
 def mean_of(sums: Sequence[float]) -> Mean | None:
-    """Give the mean from sums of `weighted_sums`; None where there is no score.
+    """Return the mean from sums of `weighted_sums`; None where there is no score.
 
     The variance of a ratio of sums is `sum w^2 (x - mean)^2 / (sum w)^2`, here times n / (n - 1).
     """

@@ -62,7 +62,7 @@ class Ratings:
     def settle(
         self, handlers: Mapping[str, Callable[[str, pa.Table], None]], now: datetime
     ) -> Mapping[tuple[str, str], Exception]:
-        """Give each handler, by name, what is settled of each deployment; returns errors by deployment and handler.
+        """Hand to each handler, by name, what is settled of each deployment; returns errors by deployment and handler.
 
         A handler takes rows as a whole or, by raising, not at all; then they come again at the next call.
         """
@@ -87,7 +87,7 @@ class Ratings:
         return any(name == deployment for name, _ in self._unhandled)
 
     def held_of(self, deployment: str) -> HeldRatings:
-        """Give the ratings of a deployment whose batch is not over."""
+        """Return the ratings of a deployment whose batch is not over."""
         return {key: row for key, row in self._held.items() if row["deployment"] == deployment}
 
     def forget(self, deployment: str) -> None:

@@ -128,7 +128,7 @@ class RequestStats:
 
 
 def _quantities(rows: pa.Table, is_answer: NDArray[np.bool_]) -> tuple[NDArray[np.float64], ...]:
-    """Give of each row the quantities of `RequestStats.by_time`."""
+    """Return of each row the quantities of `RequestStats.by_time`."""
     tokens = np.nan_to_num(floats(rows["prompt_tokens"])) + np.nan_to_num(floats(rows["completion_tokens"]))
     is_entry = np.asarray(pc.fill_null(rows["is_entry"], False))
     entry_prices = np.where(is_entry, floats(pc.coalesce(rows["price"], rows["deployment_price"])), 0.0)
@@ -137,7 +137,7 @@ def _quantities(rows: pa.Table, is_answer: NDArray[np.bool_]) -> tuple[NDArray[n
 
 
 def production(rows: pa.Table) -> pa.Table:
-    """Give the rows of `parsed_logs` of production; most tables have no others."""
+    """Return the rows of `parsed_logs` of production; most tables have no others."""
     has_others = not {None, Origin.PRODUCTION.value}.issuperset(pc.unique(rows["origin"]).to_pylist())
     return rows.filter(IS_PRODUCTION) if has_others else rows
 

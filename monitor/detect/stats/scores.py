@@ -169,7 +169,7 @@ class MetricStats:
         )
 
     def renewed(self, newest: MetricStats) -> MetricStats:
-        """Give `newest` with the sums of this one; means are kept where the version is the same."""
+        """Return `newest` with the sums of this one; means are kept where the version is the same."""
         means = self.means_by_time if newest.version == self.version else newest.means_by_time
         return replace(
             newest,
@@ -197,13 +197,13 @@ class ScoreStats:
     matches_by_time: PeriodSums = field(default_factory=PeriodSums)
 
     def match_shares(self, now: datetime) -> Mapping[ReferenceMatch, float]:
-        """Give the share of each kind of match in the answers of the last day; nothing where there is no answer."""
+        """Return the share of each kind of match in the answers of the last day; nothing where there is no answer."""
         total, *matched = self._matches(now - DAY, now)
         kinds = zip(ReferenceMatch, matched[: len(ReferenceMatch)], strict=True)
         return {kind: count / total for kind, count in kinds} if total else {}
 
     def failed_parts(self, since: datetime, until: datetime) -> Mapping[FailedPart, int]:
-        """Give how many answers failed against their case, by part; whole hours of when they were asked for.
+        """Return how many answers failed against their case, by part; whole hours of when they were asked for.
 
         Nothing where no answer was compared with a case.
         """

@@ -35,7 +35,7 @@ class UnjoinedSignals:
         self.counts: Mapping[str, UnjoinedCounts] = {}
 
     def due(self, deployments: Set[str], now: datetime) -> list[str]:
-        """Give those of the deployments that are to be counted, the longest waiting first; the others are forgotten."""
+        """Return those of the deployments that are to be counted, the longest waiting first; forget the others."""
         self._counted_at = {name: at for name, at in self._counted_at.items() if name in deployments}
         self.counts = {name: one for name, one in self.counts.items() if name in deployments}
         # A clock that was set back makes nobody wait longer.

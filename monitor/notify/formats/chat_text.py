@@ -27,20 +27,20 @@ def title(changes: Sequence[AlertChange]) -> str:
 
 
 def mark(changes: Sequence[AlertChange], bad: str, good: str, neither: str) -> str:
-    """Give the mark of what the changes are: bad, good, or neither where an alert ended without a recovery."""
+    """Return the mark of what the changes are: bad, good, or neither where an alert ended without a recovery."""
     if changes[0].change == AlertEvent.FIRING:
         return bad
     return neither if any(change.ended_without_recovery for change in changes) else good
 
 
 def text_of(change: AlertChange, changes: Sequence[AlertChange], external_url: str) -> str:
-    """Give the description; among others its summary goes before it."""
+    """Return the description; among others its summary goes before it."""
     words = description(change, external_url)
     return words if len(changes) == 1 else f"{summary(change)}\n{words}"
 
 
 def cut(text: str, length: int) -> str:
-    """Give the text with at most so many characters."""
+    """Return the text with at most so many characters."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

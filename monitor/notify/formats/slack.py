@@ -20,7 +20,7 @@ _BLOCKS = 50
 def slack_body(
     changes: Sequence[AlertChange], _receiver: str, external_url: str, incident: IncidentNote | None = None
 ) -> bytes:
-    """Give the JSON of a message with a header, a block of text for each change, and a link to our page."""
+    """Return the JSON of a message with a header, a block of text for each change, and a link to our page."""
     return msgspec.json.encode(_message(changes, external_url, incident))
 
 
@@ -32,7 +32,7 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
 
 
 def slack_text_body(title: str, texts: Sequence[str], link: str) -> bytes:
-    """Give the JSON of a message of bad news with a header, a block for each text, and a link, empty for none."""
+    """Return the JSON of a message of bad news with a header, a block for each text, and a link, empty for none."""
     return msgspec.json.encode(_blocks(":red_circle: ", title, texts[: _BLOCKS - 2], link))
 
 

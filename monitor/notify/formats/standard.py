@@ -105,7 +105,7 @@ class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
 def webhook_body(
     changes: Sequence[AlertChange], receiver: str, external_url: str, incident: IncidentNote | None = None
 ) -> bytes:
-    """Give the JSON of changes of one deployment, all `firing` or all `resolved`, for `receiver`.
+    """Return the JSON of changes of one deployment, all `firing` or all `resolved`, for `receiver`.
 
     `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
     `incident` is what there is to say of the incident that they belong to.
@@ -130,7 +130,7 @@ def webhook_body(
 
 
 def summary_body(incidents: Sequence[tuple[AlertChange, IncidentNote]], receiver: str, external_url: str) -> bytes:
-    """Give the JSON of a summary: of each incident that goes on an alert that fires, as it was sent before."""
+    """Return the JSON of a summary: of each incident that goes on an alert that fires, as it was sent before."""
     alerts = [alert_of(change, external_url) for change, _ in incidents]
     group = {"alertname": SUMMARY_NAME} | _installation_of(incidents[0][0])
     body = WebhookBody(
@@ -149,7 +149,7 @@ def summary_body(incidents: Sequence[tuple[AlertChange, IncidentNote]], receiver
 
 
 def alert_of(change: AlertChange, external_url: str) -> Alert:
-    """Give the alert as it is after a `firing` or `resolved` change."""
+    """Return the alert as it is after a `firing` or `resolved` change."""
     return Alert(
         status=change.change,
         labels=labels_of(change),
@@ -162,7 +162,7 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
 
 
 def labels_of(change: AlertChange) -> dict[str, str]:
-    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
+    """Return the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
 
     One that only says that the judge has changed is a warning, however sure it is. Names are in one line: receivers
     write them into their own texts.
@@ -178,7 +178,7 @@ def labels_of(change: AlertChange) -> dict[str, str]:
 
 
 def _installation_of(change: AlertChange) -> dict[str, str]:
-    """Give the label of the installation; none of an alert that an earlier version found."""
+    """Return the label of the installation; none of an alert that an earlier version found."""
     installation = change.details.installation
     return {} if installation is None else {INSTALLATION: one_line(installation)}
 

@@ -21,7 +21,7 @@ _BYTES = 20_000
 def teams_body(
     changes: Sequence[AlertChange], _receiver: str, external_url: str, incident: IncidentNote | None = None
 ) -> bytes:
-    """Give the JSON of a message with one adaptive card, and a link to our page."""
+    """Return the JSON of a message with one adaptive card, and a link to our page."""
     return msgspec.json.encode(_message(changes, external_url, incident))
 
 
@@ -34,7 +34,7 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
 
 
 def teams_text_body(title: str, lines: Sequence[str], link: str) -> bytes:
-    """Give the JSON of a message of bad news with a headline, lines, and a link, empty for none."""
+    """Return the JSON of a message of bad news with a headline, lines, and a link, empty for none."""
     return msgspec.json.encode(_card("attention", title, lines, link))
 
 

@@ -44,7 +44,7 @@ class Visible:
 
     @classmethod
     def to(cls, request: Request, snapshot: Snapshot | None) -> Visible:
-        """Give it for who asks."""
+        """Return it for who asks."""
         reader = reader_of(request)
         return cls(reader, snapshot_for(reader, snapshot))
 
@@ -66,12 +66,12 @@ class Visible:
         return [deployment_of(name) for name in most[:_MOST_CALLEES]]
 
     def references(self, name: str) -> dict[str, float]:
-        """Give what is usual in a deployment: the reference mean of each metric that has one."""
+        """Return what is usual in a deployment: the reference mean of each metric that has one."""
         readings = self.states[name].readings if name in self.states else {}
         return {metric: one.reference_mean for metric, one in readings.items() if one.reference_mean is not None}
 
     def incident(self, name: str, incident_id: str) -> str:
-        """Give the id of an incident of a deployment; empty where it has no such incident."""
+        """Return the id of an incident of a deployment; empty where it has no such incident."""
         known = (one.incident_id for one in self.states[name].incidents) if name in self.states else ()
         return incident_id if incident_id in known else ""
 
@@ -80,7 +80,7 @@ class Visible:
         return self.reader.may_read_texts(name)
 
     def metrics(self, query: AnswerQuery | None) -> list[str]:
-        """Give the metrics to choose from: those of the deployment that is searched, or of all."""
+        """Return the metrics to choose from: those of the deployment that is searched, or of all."""
         chosen = [self.states[query.deployment]] if query and query.deployment in self.states else self.states.values()
         known = {metric for state in chosen for metric in state.scores.metrics}
         asked = {query.metric, query.sort} - {"", "time"} if query else set()
@@ -128,12 +128,12 @@ class AnswerPlace:
         return place
 
     def address(self, path: str) -> str:
-        """Give the path with the query of this answer."""
+        """Return the path with the query of this answer."""
         return answer_page(self.name, self.date, self.event_id, path)
 
 
 def address_of(answer: _Addressed) -> str:
-    """Give the path of the page of an answer, or of a call."""
+    """Return the path of the page of an answer, or of a call."""
     return answer_page(answer.deployment or UNASSIGNED, answer.date, answer.event_id)
 
 
@@ -142,18 +142,18 @@ def _calls_of(state: DeploymentState) -> int:
 
 
 def in_list(answer: _Addressed, query: AnswerQuery) -> str:
-    """Give the path of the page of an answer that is opened from a list, and so knows the one before and after it."""
+    """Return the path of the page of an answer that is opened from a list, and so knows the one before and after it."""
     return address_with_list(address_of(answer), query)
 
 
 def address_with_list(path: str, query: AnswerQuery, **fields: str) -> str:
-    """Give a path with the query of a list in its field `list`."""
+    """Return a path with the query of a list in its field `list`."""
     text = urlencode(fields | {"list": query.address("")[1:]}, errors="replace")
     return f"{path}{'&' if '?' in path else '?'}{text}"
 
 
 def deployment_of(name: str) -> str | None:
-    """Give the deployment as the lake knows it."""
+    """Return the deployment as the lake knows it."""
     return None if name == UNASSIGNED else name
 
 
@@ -169,5 +169,5 @@ def day_of(text: str, field: str) -> date:
 
 
 def no_answer() -> HTTPException:
-    """Give what says that there is no such answer: the same for one that may not be seen."""
+    """Return what says that there is no such answer: the same for one that may not be seen."""
     return HTTPException(_NOT_FOUND, "There is no such answer")

@@ -16,9 +16,9 @@ from lake.queries.answer_details import AnswerContext, AnswerDetails, AnswerScor
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from monitor.pages.answers import findings
-from monitor.pages.answers.findings import Case, Claims, Facts, Unsupported
+from monitor.pages.answers.findings import Claims, ComparedCase, Facts, Unsupported
 from monitor.pages.answers.without_texts import answer_without_texts
-from monitor.pages.texts import MOST_CHARACTERS, Mark, marked
+from monitor.pages.texts import MOST_CHARACTERS, TextMark, marked
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class AnswerView:
     """Whether the reader may read texts; else there are none."""
     answer: Markup | None
     contexts: Sequence[tuple[AnswerContext, Markup]]
-    before: Sequence[Message]
+    before: Sequence[ShownMessage]
     """The conversation as the request has it, where the log of the conversation does not."""
     unsupported: Unsupported | None
     facts: Facts | None
     claims: Sequence[Claims]
 
     def chunk(self, rank: int) -> AnswerContext | None:
-        """Give a context by its rank from 1."""
+        """Return a context by its rank from 1."""
         return next((context for context, _ in self.contexts if context.rank == rank), None)
 
 
@@ -53,9 +53,9 @@ def read_view(
 
 
 def view_of(
-    details: AnswerDetails, case: Case | None, *, with_texts: bool = True, most: int = MOST_CHARACTERS
+    details: AnswerDetails, case: ComparedCase | None, *, with_texts: bool = True, most: int = MOST_CHARACTERS
 ) -> AnswerView:
-    """Give the view of an answer that is compared with a case; `most` characters of each of its texts are shown."""
+    """Return the view of an answer that is compared with a case; `most` characters of each of its texts are shown."""
     unsupported, facts = findings.unsupported_in(details), findings.facts_in(details, case)
     text = details.row["answer"]
     return AnswerView(
@@ -70,21 +70,21 @@ def view_of(
     )
 
 
-def _marks_of_answer(unsupported: Unsupported | None) -> list[Mark]:
-    return [Mark("absent", unsupported.places, "stands in no context")] if unsupported else []
+def _marks_of_answer(unsupported: Unsupported | None) -> list[TextMark]:
+    return [TextMark("absent", unsupported.places, "stands in no context")] if unsupported else []
 
 
 def _marked_contexts(
     contexts: Sequence[AnswerContext], facts: Facts | None
-) -> list[tuple[AnswerContext, Sequence[Mark]]]:
-    by_rank: dict[int, list[Mark]] = defaultdict(list)
+) -> list[tuple[AnswerContext, Sequence[TextMark]]]:
+    by_rank: dict[int, list[TextMark]] = defaultdict(list)
     for number, fact in enumerate(facts.facts if facts else (), 1):
         if fact.rank is not None and fact.place is not None:
-            by_rank[fact.rank].append(Mark("fact", [fact.place], f"fact {number}"))
+            by_rank[fact.rank].append(TextMark("fact", [fact.place], f"fact {number}"))
     return [(one, by_rank[one.rank]) for one in contexts]
 
 
-def _read_case(lake: Lake, details: AnswerDetails) -> Case | None:
+def _read_case(lake: Lake, details: AnswerDetails) -> ComparedCase | None:
     score, case_id = findings.scored_facts(details), findings.case_id_of(details)
     if score is None or case_id is None:
         return None
@@ -94,11 +94,11 @@ def _read_case(lake: Lake, details: AnswerDetails) -> Case | None:
     if compared is None:
         return None
     # As the metric counts them: one without a letter or digit cannot be looked for.
-    return Case(case_id, [fact for fact in compared["facts"] or () if any(map(str.isalnum, fact or ""))])
+    return ComparedCase(case_id, [fact for fact in compared["facts"] or () if any(map(str.isalnum, fact or ""))])
 
 
 def _compared_version(versions: Sequence[Mapping[str, Any]], score: AnswerScore) -> Mapping[str, Any] | None:
-    """Give the version of a case that a score was made by; of a score that names none the newest one of its time."""
+    """Return the version of a case that a score was made by; of a score that names none the newest one of its time."""
     if score.case_version is not None:
         return next((one for one in versions if (one["version"] or 1) == score.case_version), None)
     changed = ((one["updated_at"], one) for one in versions)
@@ -107,7 +107,7 @@ def _compared_version(versions: Sequence[Mapping[str, Any]], score: AnswerScore)
 
 
 def as_json_text(members: Mapping[str, Any]) -> str:
-    """Give members as indented JSON, to be read by people."""
+    """Return members as indented JSON, to be read by people."""
     try:
         return json.dumps(members, indent=2, ensure_ascii=False)
     except RecursionError:
@@ -119,15 +119,15 @@ _MOST = 40
 
 
 @dataclass(frozen=True)
-class Message:
+class ShownMessage:
     """A message of the conversation; `role` as the client wrote it."""
 
     role: str
     text: str
 
 
-def messages_before(request_body: str | None) -> list[Message]:
-    """Give the messages before the last one of the user, the oldest first; none where the request cannot be read."""
+def messages_before(request_body: str | None) -> list[ShownMessage]:
+    """Return the messages before the last one of the user, the oldest first; none where the request cannot be read."""
     try:
         body = json.loads(request_body or "null")
     except (ValueError, RecursionError):
@@ -135,7 +135,9 @@ def messages_before(request_body: str | None) -> list[Message]:
     given = body.get("messages") if isinstance(body, Mapping) else None
     messages = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
     last = max((place for place, one in enumerate(messages) if one.get("role") == "user"), default=0)
-    return [Message(str(one.get("role")), _text(one.get("content"))) for one in messages[max(0, last - _MOST) : last]]
+    return [
+        ShownMessage(str(one.get("role")), _text(one.get("content"))) for one in messages[max(0, last - _MOST) : last]
+    ]
 
 
 def _text(content: Any) -> str:

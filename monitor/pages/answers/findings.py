@@ -57,7 +57,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Claim:
+class JudgedClaim:
     """A claim with the verdict in words; `ranks` (from 1) are of the contexts that the judge names."""
 
     text: str
@@ -74,11 +74,11 @@ class Claims:
     score: AnswerScore
     judge: str | None
     of_reference: bool
-    claims: tuple[Claim, ...]
+    claims: tuple[JudgedClaim, ...]
 
 
 @dataclass(frozen=True)
-class Case:
+class ComparedCase:
     """The version of a case that the answer was compared with: its id, and the facts that were looked for."""
 
     case_id: str
@@ -86,18 +86,18 @@ class Case:
 
 
 def case_id_of(answer: AnswerDetails) -> str | None:
-    """Give the id of the case whose facts were looked for."""
+    """Return the id of the case whose facts were looked for."""
     score = scored_facts(answer)
     return _text((score.details or {}).get("case_id")) if score else None
 
 
 def scored_facts(answer: AnswerDetails) -> AnswerScore | None:
-    """Give the score that says where the facts stand; None where there is none."""
+    """Return the score that says where the facts stand; None where there is none."""
     return next((one for one in _latest(answer) if _has_facts(one)), None)
 
 
 def unsupported_in(answer: AnswerDetails) -> Unsupported | None:
-    """Give the words that stand in no context; None where no metric looked for them, or all are there.
+    """Return the words that stand in no context; None where no metric looked for them, or all are there.
 
     Citation marks are left out.
     """
@@ -129,8 +129,8 @@ def _parts(place: Span, citations: Sequence[Span], text: str) -> Iterator[Span]:
             yield last - len(part.lstrip()), first + len(part.rstrip())
 
 
-def facts_in(answer: AnswerDetails, case: Case | None) -> Facts | None:
-    """Give the facts with their places."""
+def facts_in(answer: AnswerDetails, case: ComparedCase | None) -> Facts | None:
+    """Return the facts with their places."""
     score = scored_facts(answer)
     if score is None:
         return None
@@ -147,7 +147,7 @@ def facts_in(answer: AnswerDetails, case: Case | None) -> Facts | None:
 
 
 def claims_in(answer: AnswerDetails) -> list[Claims]:
-    """Give the claims that judges found; those that several metrics share once."""
+    """Return the claims that judges found; those that several metrics share once."""
     found: list[Claims] = []
     for score in _latest(answer):
         for judge, details in _by_judge(score):
@@ -167,7 +167,7 @@ def _by_judge(score: AnswerScore) -> Iterator[tuple[str | None, Mapping[str, Any
             yield str(name), one
 
 
-def _claims(given: Sequence[Any], *, of_reference: bool) -> Iterator[Claim]:
+def _claims(given: Sequence[Any], *, of_reference: bool) -> Iterator[JudgedClaim]:
     for one in given:
         text = _text(one.get("fact")) if isinstance(one, Mapping) else None
         if text is None:
@@ -176,12 +176,12 @@ def _claims(given: Sequence[Any], *, of_reference: bool) -> Iterator[Claim]:
         if of_reference:
             stated = one.get("stated")
             verdict = "stated by the answer" if stated is True else "not stated by the answer"
-            yield Claim(
+            yield JudgedClaim(
                 text, verdict if isinstance(stated, bool) else _NO_VERDICT, stated is False, ranks, _reason(one)
             )
         else:
             verdict = _VERDICTS.get(_text(one.get("verdict")) or "", _NO_VERDICT)
-            yield Claim(text, verdict, verdict in (_VERDICTS["C"], _VERDICTS["N"]), ranks, _reason(one))
+            yield JudgedClaim(text, verdict, verdict in (_VERDICTS["C"], _VERDICTS["N"]), ranks, _reason(one))
 
 
 def _reason(claim: Mapping[str, Any]) -> str | None:

@@ -132,7 +132,7 @@ class AnswerPages(Page):
         return RedirectResponse(in_list(row, page), _SEE_OTHER)
 
     def _list_of(self, request: Request) -> AnswerQuery | None:
-        """Give the list from which the answer was opened; None where the address names none that may be seen."""
+        """Return the list from which the answer was opened; None where the address names none that may be seen."""
         return self._seen(request).list_in_address(request.query_params.get("list", ""))
 
     def show_json(self, request: Request) -> Response:
@@ -216,7 +216,7 @@ class AnswerPages(Page):
         return found
 
     def _known(self, found: FoundT) -> FoundT:
-        """Give what was found; raises FileNotFoundError where nothing was, as the lake was moved away."""
+        """Return what was found; raises FileNotFoundError where nothing was, as the lake was moved away."""
         is_empty = found.total == 0 if isinstance(found, AnswerPage) else not found
         snapshot = self._monitor.snapshot
         if is_empty and snapshot and snapshot.deployments and not self._monitor.lake.deployments():
@@ -228,7 +228,7 @@ class AnswerPages(Page):
 
 
 def _neighbours(query: AnswerQuery | None, event_id: str) -> dict[Step, str]:
-    """Give the addresses that lead to the answers before and after one in its list."""
+    """Return the addresses that lead to the answers before and after one in its list."""
     if query is None:
         return {}
     return {one: address_with_list("/answers/neighbour", query, event_id=event_id, step=one) for one in Step}
@@ -248,7 +248,7 @@ _COLUMNS = (
 
 
 def csv_of(rows: Iterable[AnswerRow]) -> str:
-    """Give a line for each answer, with a column for each metric that any of them has a score of.
+    """Return a line for each answer, with a column for each metric that any of them has a score of.
 
     A text that begins like a formula, or has one behind a semicolon, a tab or a line end, gets an apostrophe there;
     numbers stay numbers.
@@ -278,7 +278,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 def new_label_id() -> str:
-    """Give the id of a form that is about to be shown: however often it is sent, it is one label."""
+    """Return the id of a form that is about to be shown: however often it is sent, it is one label."""
     return uuid.uuid4().hex
 
 
@@ -313,7 +313,7 @@ class Step(StrEnum):
 def neighbour(
     find: Callable[[AnswerQuery], AnswerPage], query: AnswerQuery, event_id: str, step: Step
 ) -> tuple[AnswerRow, AnswerQuery] | None:
-    """Give the neighbour of an answer on the list's page `query.page`, and the page that it stands on.
+    """Return the neighbour of an answer on the list's page `query.page`, and the page that it stands on.
 
     None where the list ends there, or no longer has the answer on that page. `find` is called once or twice.
     """

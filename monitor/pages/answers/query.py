@@ -119,7 +119,7 @@ class AnswerQuery:
         )
 
     def filter(self, page_size: int = PAGE_SIZE) -> AnswerFilter:
-        """Give what to search the lake by."""
+        """Return what to search the lake by."""
         return AnswerFilter(
             deployment=None if self.deployment == UNASSIGNED else self.deployment,
             since=self.start_time or datetime.combine(self.since, time(), UTC),
@@ -144,15 +144,15 @@ class AnswerQuery:
         )
 
     def with_page(self, page: int) -> AnswerQuery:
-        """Give the query of another page of the same list."""
+        """Return the query of another page of the same list."""
         return replace(self, page=page)
 
     def with_calls(self) -> AnswerQuery:
-        """Give the query that finds calls between applications, too."""
+        """Return the query that finds calls between applications, too."""
         return replace(self, entries_only=False, page=1)
 
     def address(self, path: str = "/answers", **further: str) -> str:
-        """Give the path with this query; the same query always has the same."""
+        """Return the path with this query; the same query always has the same."""
         fields = {
             "deployment": self.deployment,
             "since": self.since.isoformat(),

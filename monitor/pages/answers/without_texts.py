@@ -19,13 +19,13 @@ _SHOWN = frozenset((
 
 
 def page_without_texts(page: AnswerPage) -> AnswerPage:
-    """Give the page without questions, answers, errors and conversations."""
+    """Return the page without questions, answers, errors and conversations."""
     rows = (replace(row, question=None, answer=None, error=None, chat_id=None) for row in page.rows)
     return replace(page, rows=tuple(rows))
 
 
 def without_others_errors(answer: AnswerDetails, may_read_texts: Callable[[str], bool]) -> AnswerDetails:
-    """Give the answer without errors of calls to deployments whose texts the reader may not read: they are texts."""
+    """Return the answer without errors of calls to deployments whose texts the reader may not read: they are texts."""
     calls = (
         call if may_read_texts(call.deployment or UNASSIGNED) else replace(call, error=None) for call in answer.calls
     )
@@ -33,7 +33,7 @@ def without_others_errors(answer: AnswerDetails, may_read_texts: Callable[[str],
 
 
 def answer_without_texts(answer: AnswerDetails) -> AnswerDetails:
-    """Give the answer with its scores, signals and calls; details and comments quote texts and are left out."""
+    """Return the answer with its scores, signals and calls; details and comments quote texts and are left out."""
     return replace(
         answer,
         row={name: value if name in _SHOWN else None for name, value in answer.row.items()},

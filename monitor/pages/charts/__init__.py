@@ -6,16 +6,16 @@ A page gives a `TimeChart` or a `Histogram` to `draw` or `draw_histogram`, and t
 
 from monitor.pages.charts.drawing import Drawing, draw
 from monitor.pages.charts.histogram import Distribution, Histogram, HistogramDrawing, draw_histogram
-from monitor.pages.charts.time_chart import Mark, MarkKind, Onset, Point, TimeChart
+from monitor.pages.charts.time_chart import ChartOnset, Mark, MarkKind, Point, TimeChart
 
 __all__ = [
+    "ChartOnset",
     "Distribution",
     "Drawing",
     "Histogram",
     "HistogramDrawing",
     "Mark",
     "MarkKind",
-    "Onset",
     "Point",
     "TimeChart",
     "draw",

@@ -31,7 +31,7 @@ _MANY_LABELS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class PlacedLabel:
     """A word at a place: `at` in pixels from the top for values, in per cent of the width for times."""
 
     at: float
@@ -65,7 +65,7 @@ class Drawing:
 
     chart: TimeChart
     slot: str
-    values: tuple[Label, ...]
+    values: tuple[PlacedLabel, ...]
     grid: str
     line: str
     dots: str
@@ -87,12 +87,13 @@ class Drawing:
         """What the chart shows, in words."""
         return finding_of(self.chart, times)
 
-    def times(self, times: Times = IN_UTC) -> tuple[Label, ...]:
+    def times(self, times: Times = IN_UTC) -> tuple[PlacedLabel, ...]:
         """Labels of the axis below."""
         ticks = time_ticks(self.chart.begin, self.chart.end, times.zone)
         many = len(ticks) > _MANY_LABELS
         return tuple(
-            Label(_across(self.chart, at), text, many and place % 2 == 1) for place, (at, text) in enumerate(ticks)
+            PlacedLabel(_across(self.chart, at), text, many and place % 2 == 1)
+            for place, (at, text) in enumerate(ticks)
         )
 
     @property
@@ -120,7 +121,7 @@ def draw(chart: TimeChart) -> Drawing:
     return Drawing(
         chart=chart,
         slot=slot_words(chart.slot),
-        values=tuple(Label(y, ticks.label(v) + chart.unit) for v, y in zip(ticks.values, levels, strict=True)),
+        values=tuple(PlacedLabel(y, ticks.label(v) + chart.unit) for v, y in zip(ticks.values, levels, strict=True)),
         grid="".join(f"M0 {y:.1f}h{WIDTH}" for y in levels),
         line="" if chart.is_bars else _line(heights, step),
         dots="" if chart.is_bars else _dots(heights, step),

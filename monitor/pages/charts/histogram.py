@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from monitor.pages.charts.drawing import HEIGHT, WIDTH, Label
+from monitor.pages.charts.drawing import HEIGHT, WIDTH, PlacedLabel
 from monitor.pages.charts.ticks import value_ticks
 
 _GAP = 0.12
@@ -52,8 +52,8 @@ class HistogramDrawing:
     histogram: Histogram
     title: str
     finding: str
-    shares: tuple[Label, ...]
-    scores: tuple[Label, ...]
+    shares: tuple[PlacedLabel, ...]
+    scores: tuple[PlacedLabel, ...]
     grid: str
     before: str
     after: str
@@ -79,8 +79,8 @@ def draw_histogram(histogram: Histogram) -> HistogramDrawing:
         histogram=histogram,
         title=f"{histogram.name}: share of scores by value, {histogram.before.name} and {histogram.after.name}",
         finding=_finding(histogram, buckets),
-        shares=tuple(Label(y, text) for y, text in heights),
-        scores=tuple(Label(at, across.label(value)) for value, at in places if -1e-6 <= at <= 100 + 1e-6),
+        shares=tuple(PlacedLabel(y, text) for y, text in heights),
+        scores=tuple(PlacedLabel(at, across.label(value)) for value, at in places if -1e-6 <= at <= 100 + 1e-6),
         grid="".join(f"M0 {y:.1f}h{WIDTH}" for y, _ in heights),
         before=_bars(before, ticks.high, 0),
         after=_bars(after, ticks.high, 1),

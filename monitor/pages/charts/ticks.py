@@ -42,7 +42,7 @@ class ValueTicks:
 
 
 def value_ticks(low: float, high: float, most: int = 6, *, whole: bool = False) -> ValueTicks:
-    """Give at most `most` ticks with a step of 1, 2 or 5 times a power of ten, which enclose the values.
+    """Return at most `most` ticks with a step of 1, 2 or 5 times a power of ten, which enclose the values.
 
     `whole` is for counts: no tick between two whole numbers.
     """
@@ -60,7 +60,7 @@ def value_ticks(low: float, high: float, most: int = 6, *, whole: bool = False) 
 
 
 def time_ticks(begin: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[tuple[datetime, str], ...]:
-    """Give up to ten times from `begin` to `end` that are round in the zone, and how each is called.
+    """Return up to ten times from `begin` to `end` that are round in the zone, and how each is called.
 
     That is an hour, or the day where it begins. Where clocks are changed two ticks are farther apart, or nearer.
     """

@@ -41,7 +41,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Onset:
+class ChartOnset:
     """Most likely start of a regression, and the interval in which it lies."""
 
     at: datetime | None
@@ -71,7 +71,7 @@ class TimeChart:
     least_span: float = 0.0
     bounds: tuple[float, float] | None = None
     marks: Sequence[Mark] = ()
-    onset: Onset | None = None
+    onset: ChartOnset | None = None
     is_bars: bool = False
     begins_at_zero: bool = False
     """Whether a line has 0 on its axis in any case."""

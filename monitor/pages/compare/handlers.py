@@ -19,7 +19,7 @@ from monitor.pages.compare.query import Between, CompareQuery
 from monitor.pages.compare.reading import ReplayRunRow, chosen_runs, compare_periods, compare_runs, runs_of
 from monitor.pages.json_answers import json_answer
 from monitor.pages.page import Page
-from monitor.pages.texts import Mark, marked
+from monitor.pages.texts import TextMark, marked
 
 _UNPROCESSABLE = 422
 _TITLE = "not in the other answer"
@@ -115,8 +115,8 @@ def _period(since: date, until: date) -> str:
 
 
 def _marked_answers(pair: AnswerPair) -> tuple[Markup, Markup]:
-    """Give both answers as HTML, with the words marked that the other does not have."""
+    """Return both answers as HTML, with the words marked that the other does not have."""
     texts = pair.before.answer or "", pair.after.answer or ""
-    old, new = (marked(text, [Mark("different", places, _TITLE)])
+    old, new = (marked(text, [TextMark("different", places, _TITLE)])
                 for text, places in zip(texts, different_words(*texts), strict=True))  # fmt: skip
     return old, new

@@ -67,14 +67,14 @@ class PairedComparison:
     pairs: tuple[AnswerPair, ...]
 
     def without_texts(self) -> PairedComparison:
-        """Give it for who may not read texts."""
+        """Return it for who may not read texts."""
         return replace(self, pairs=tuple(_without_texts(one) for one in self.pairs))
 
 
 def pairs_of(
     before: Iterable[tuple[str, ComparedAnswer]], after: Iterable[tuple[str, ComparedAnswer]], *, lower_is_better: bool
 ) -> PairedComparison | None:
-    """Pair answers by their keys, and give what the pairs say; None where there is no pair.
+    """Pair answers by their keys, and return what the pairs say; None where there is no pair.
 
     Of several answers with one key on a side the mean of their values counts, and the one nearest to it is shown.
     """
@@ -106,12 +106,12 @@ def pairs_of(
 
 
 def question_key(question: str | None) -> str:
-    """Give what two questions have in common that are the same but for their spelling; empty for none."""
+    """Return what two questions have in common that are the same but for their spelling; empty for none."""
     return normalised_question(question) if question else ""
 
 
 def different_words(one: str, other: str) -> tuple[list[Span], list[Span]]:
-    """Give the places of the words of two texts that the other does not have at that place."""
+    """Return the places of the words of two texts that the other does not have at that place."""
     words = [list(_WORD.finditer(text[:MOST_CHARACTERS])) for text in (one, other)]
     old, new = ([word[0] for word in some] for some in words)
     places: tuple[list[Span], list[Span]] = ([], [])

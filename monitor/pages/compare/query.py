@@ -51,12 +51,12 @@ class CompareQuery:
     """Run that is compared; without it the latest."""
 
     def address(self) -> str:
-        """Give the part of the address behind the question mark: the fields that are not empty."""
+        """Return the part of the address behind the question mark: the fields that are not empty."""
         fields = {name: str(value) for name, value in asdict(self).items() if value}
         return urlencode(fields, errors="replace")
 
     def with_metric(self, metric: str) -> CompareQuery:
-        """Give the same query of another metric."""
+        """Return the same query of another metric."""
         return replace(self, metric=metric)
 
     @classmethod

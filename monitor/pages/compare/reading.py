@@ -52,7 +52,7 @@ def compare_periods(lake: Lake, query: CompareQuery, stats: MetricStats | None) 
 
 
 def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
-    """Give the runs of a deployment, the latest first."""
+    """Return the runs of a deployment, the latest first."""
     table = lake.table(REPLAYS, deployment_of(name))
     if table.version() is None:
         return []
@@ -64,7 +64,7 @@ def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
 
 
 def chosen_runs(query: CompareQuery, runs: Sequence[ReplayRunRow]) -> tuple[str, str]:
-    """Give the runs that are compared: the latest with its baseline, else the one before, where none is named."""
+    """Return the runs that are compared: the latest with its baseline, else the one before, where none is named."""
     after = query.after_run or (runs[0].run_id if runs else "")
     known = {one.run_id: one for one in runs}
     earlier = next((one.run_id for one in runs if one.run_id != after), "")

@@ -164,7 +164,7 @@ class DeploymentData:
 
 
 def data_of(view: DeploymentView) -> DeploymentData:
-    """Give all figures of the page."""
+    """Return all figures of the page."""
     period, state = view.period, view.state
     return DeploymentData(
         deployment=None if view.name == UNASSIGNED else view.name,

@@ -10,7 +10,7 @@ from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import floor_marks_of
-from monitor.pages.period import Period
+from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 
@@ -26,28 +26,28 @@ class FailureKind:
 
 
 @dataclass(frozen=True)
-class Failures:
+class FailuresView:
     """All kinds, and the share of failed requests over time."""
 
     kinds: tuple[FailureKind, ...]
     drawing: Drawing
 
 
-def failures_of(name: str, snapshot: Snapshot, period: Period) -> Failures:
-    """Give the failures of a deployment."""
+def failures_of(name: str, snapshot: Snapshot, period: PagePeriod) -> FailuresView:
+    """Return the failures of a deployment."""
     state = snapshot.deployments[name]
     kinds = [*_errors(state, period), *_refusals(state, period), *_unscored(state, period)]
-    return Failures(tuple(kinds), draw(_chart(name, snapshot, period)))
+    return FailuresView(tuple(kinds), draw(_chart(name, snapshot, period)))
 
 
-def _errors(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
+def _errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKind]:
     requests = int((*state.requests.by_time.total(period.first, period.last), 0)[0])
     for reason, number in _by_reason(state.requests.failed_by_time, period).items():
         words = f"status {reason}" if reason.isdecimal() else reason
         yield FailureKind("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
 
 
-def _refusals(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
+def _refusals(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKind]:
     scores = state.scores.metrics.get(REFUSAL)
     found = mean_of(scores.means_by_time.total(period.first, period.last)) if scores else None
     if found is not None and found.value > 0:
@@ -55,7 +55,7 @@ def _refusals(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
         yield FailureKind("refusals", "", round(found.value * found.number), found.value, of)
 
 
-def _unscored(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
+def _unscored(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKind]:
     reasons = _by_reason(state.scores.unscored_by_time, period)
     scored = sum(
         int(number)
@@ -68,8 +68,8 @@ def _unscored(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
         yield FailureKind("unscored", words, number, number / tried, f"{tried:,} evaluations")
 
 
-def _by_reason(found: Mapping[str, PeriodSums], period: Period) -> dict[str, int]:
-    """Give the numbers of the period, most first."""
+def _by_reason(found: Mapping[str, PeriodSums], period: PagePeriod) -> dict[str, int]:
+    """Return the numbers of the period, most first."""
     numbers = {
         reason: int(number)
         for reason, sums in found.items()
@@ -79,7 +79,7 @@ def _by_reason(found: Mapping[str, PeriodSums], period: Period) -> dict[str, int
     return dict(sorted(numbers.items(), key=lambda one: (-one[1], one[0])))
 
 
-def _chart(name: str, snapshot: Snapshot, period: Period) -> TimeChart:
+def _chart(name: str, snapshot: Snapshot, period: PagePeriod) -> TimeChart:
     state = snapshot.deployments[name]
     slots = (period.first, period.last, period.slot_hours)
     every = [int(row[0]) if row else 0 for row in state.requests.by_time.by_slot(*slots).tolist()]

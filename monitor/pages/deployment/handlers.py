@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 from monitor.notify.alert_text import summary
 from monitor.pages.deployment.as_json import data_of
-from monitor.pages.deployment.view import Query, view_of
+from monitor.pages.deployment.view import DeploymentQuery, view_of
 from monitor.pages.json_answers import json_answer
 from monitor.pages.page import Page
 from monitor.pages.period import Days
@@ -18,14 +18,14 @@ from monitor.pages.rendering import reader_of
 _NOT_FOUND, _UNAVAILABLE = 404, 503
 
 
-def _query(name: str, days: Literal["1", "7", "30", "90"] = "7") -> Query:
-    return Query(name, Days(int(days)))
+def _query(name: str, days: Literal["1", "7", "30", "90"] = "7") -> DeploymentQuery:
+    return DeploymentQuery(name, Days(int(days)))
 
 
 class DeploymentPage(Page):
     """Handlers of `/deployment` and `/deployment.json`."""
 
-    def show(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+    def show(self, request: Request, query: Annotated[DeploymentQuery, Depends(_query)]) -> Response:
         """Answer with a deployment as a page."""
         snapshot = self._snapshot_for(request)
         view = view_of(query, snapshot, reader_of(request).may_read_texts(query.name)) if snapshot else None
@@ -40,7 +40,7 @@ class DeploymentPage(Page):
             Days=Days,
         )
 
-    def show_json(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+    def show_json(self, request: Request, query: Annotated[DeploymentQuery, Depends(_query)]) -> Response:
         """Answer with a deployment as JSON."""
         snapshot = self._snapshot_for(request)
         if snapshot is None:

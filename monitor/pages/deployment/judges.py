@@ -8,7 +8,7 @@ from lake.spec.vocabulary import asks_llm
 from monitor.detect.stats.judge_costs import of_each_judge
 from monitor.detect.stats.sums import ROUGH_PER_UNIT
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
-from monitor.pages.period import Period
+from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState
 
 
@@ -42,8 +42,8 @@ class Judges:
         return sum(self.costs.values())
 
 
-def judges_of(state: DeploymentState, period: Period) -> Judges:
-    """Give what judges did and cost."""
+def judges_of(state: DeploymentState, period: PagePeriod) -> Judges:
+    """Return what judges did and cost."""
     answers = int((*state.requests.by_time.total(period.first, period.last), 0, 0)[1])
     metrics = [
         JudgedMetric(
@@ -65,7 +65,7 @@ def judges_of(state: DeploymentState, period: Period) -> Judges:
     )
 
 
-def _coverage(state: DeploymentState, metric: str, period: Period) -> TimeChart:
+def _coverage(state: DeploymentState, metric: str, period: PagePeriod) -> TimeChart:
     slots = (period.first, period.last, period.slot_hours)
     answers = [row[1] if row else 0.0 for row in state.requests.by_time.by_slot(*slots).tolist()]
     scored = [sum(row) for row in state.scores.metrics[metric].scored_by_time.by_slot(*slots).tolist()]
@@ -88,7 +88,7 @@ def _coverage(state: DeploymentState, metric: str, period: Period) -> TimeChart:
     )
 
 
-def _cost(state: DeploymentState, period: Period) -> TimeChart:
+def _cost(state: DeploymentState, period: PagePeriod) -> TimeChart:
     slots = (period.first, period.last, period.slot_hours)
     rows = [sums.by_slot(*slots).sum(axis=1) for sums in state.judge_costs.by_time.values()]
     return TimeChart(

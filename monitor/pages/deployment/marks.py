@@ -9,12 +9,12 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import summary
 from monitor.notify.link import incident_page
 from monitor.pages.charts import Mark, MarkKind
-from monitor.pages.period import Period
+from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 
-def marks_of(name: str, metric: str, snapshot: Snapshot, period: Period) -> tuple[Mark, ...]:
-    """Give what happened to a metric in the period."""
+def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
+    """Return what happened to a metric in the period."""
     found = [
         *_alerts(snapshot.deployments[name], lambda change: not change.is_floor and change.key.metric == metric),
         *_releases(name, metric, snapshot),
@@ -24,8 +24,8 @@ def marks_of(name: str, metric: str, snapshot: Snapshot, period: Period) -> tupl
     return tuple(mark for mark in found if (mark.until or mark.at) >= period.begin)
 
 
-def floor_marks_of(name: str, floor: str, snapshot: Snapshot, period: Period) -> tuple[Mark, ...]:
-    """Give the alerts of a floor in the period."""
+def floor_marks_of(name: str, floor: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
+    """Return the alerts of a floor in the period."""
     found = _alerts(snapshot.deployments[name], lambda change: change.is_floor and change.key.metric == floor)
     return tuple(mark for mark in found if mark.at >= period.begin)
 
@@ -51,7 +51,7 @@ def _settings(state: DeploymentState) -> Iterator[Mark]:
         yield Mark(MarkKind.SETTING, one.at, text=one.what)
 
 
-def _silences(name: str, metric: str, snapshot: Snapshot, period: Period) -> Iterator[Mark]:
+def _silences(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> Iterator[Mark]:
     for span in snapshot.silenced:
         silence = span.silence
         if silence.deployment in (None, name) and silence.metric in (None, metric):

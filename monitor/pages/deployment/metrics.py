@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from monitor.detect.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.scores import MetricStats
-from monitor.pages.charts import Drawing, Onset, Point, TimeChart, draw
+from monitor.pages.charts import ChartOnset, Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import marks_of
 from monitor.pages.filters import duration, score, whole
-from monitor.pages.period import Period
+from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import Snapshot
 
 BAND = "mean ± 1.96 standard errors over scores"
@@ -82,8 +82,8 @@ class MetricView:
         return not self.regressed, self.stopped is None, not drifted, -self.worse_by, self.metric
 
 
-def metrics_of(name: str, snapshot: Snapshot, period: Period) -> tuple[MetricView, ...]:
-    """Give all metrics of a deployment that have scores, problems first."""
+def metrics_of(name: str, snapshot: Snapshot, period: PagePeriod) -> tuple[MetricView, ...]:
+    """Return all metrics of a deployment that have scores, problems first."""
     found = [
         _view(name, metric, scores, snapshot, period, f"metric-{number}")
         for number, (metric, scores) in enumerate(snapshot.deployments[name].watched.items(), 1)
@@ -91,7 +91,7 @@ def metrics_of(name: str, snapshot: Snapshot, period: Period) -> tuple[MetricVie
     return tuple(sorted(found, key=lambda one: one.order))
 
 
-def _view(name: str, metric: str, scores: MetricStats, snapshot: Snapshot, period: Period, key: str) -> MetricView:
+def _view(name: str, metric: str, scores: MetricStats, snapshot: Snapshot, period: PagePeriod, key: str) -> MetricView:
     state = snapshot.deployments[name]
     reading = state.readings.get(metric)
     return MetricView(
@@ -117,7 +117,7 @@ def _chart(
     scores: MetricStats,
     reading: Reading | None,
     snapshot: Snapshot,
-    period: Period,
+    period: PagePeriod,
     key: str,
 ) -> TimeChart:
     scale = scores.scale
@@ -151,14 +151,14 @@ def _point(mean: Mean | None, bounds: tuple[float, float] | None) -> Point:
     return Point(mean.value, low, high, mean.number)
 
 
-def _onset(reading: Reading | None, period: Period) -> Onset | None:
-    """Give where a drop began, unless that was before the period."""
+def _onset(reading: Reading | None, period: PagePeriod) -> ChartOnset | None:
+    """Return where a drop began, unless that was before the period."""
     if reading is None or reading.status is not Status.REGRESSED:
         return None
     earliest, latest = reading.since_earliest or reading.since, reading.since_latest or reading.since
     if earliest is None or latest is None or latest < period.begin or earliest > period.end + timedelta(hours=1):
         return None
-    return Onset(reading.since, earliest, latest)
+    return ChartOnset(reading.since, earliest, latest)
 
 
 def power_words(reading: Reading | None, scale: Scale | None) -> str:

@@ -15,11 +15,11 @@ from monitor.detect.stats.client_traffic import Burst
 from monitor.detect.stats.sums import ROUGH_PER_UNIT
 from monitor.detect.stats.unjoined_signals import UnjoinedCounts
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
-from monitor.pages.deployment.failures import Failures, failures_of
+from monitor.pages.deployment.failures import FailuresView, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of
 from monitor.pages.deployment.metrics import MetricView, metrics_of
 from monitor.pages.news import WorseDeployment, worse_deployments
-from monitor.pages.period import Days, Period
+from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _WHY_UNJOINED = {
@@ -30,19 +30,19 @@ _WHY_UNJOINED = {
 
 
 @dataclass(frozen=True)
-class Query:
+class DeploymentQuery:
     """What the address says: which deployment, over which period."""
 
     name: str
     days: Days = Days.WEEK
 
     def address(self, path: str = "/deployment") -> str:
-        """Give the address that says this; the usual period is not in it."""
+        """Return the address that says this; the usual period is not in it."""
         days = {} if self.days is Days.WEEK else {"days": str(self.days.value)}
         return f"{path}?{urlencode({'name': self.name} | days, safe='/', errors='replace')}"
 
     def over(self, days: Days) -> str:
-        """Give the address of another period."""
+        """Return the address of another period."""
         return replace(self, days=days).address()
 
 
@@ -64,15 +64,15 @@ class Totals:
 class DeploymentView:
     """One deployment over a period; `unjoined` are the signals of the last 7 days, None where they are not counted."""
 
-    query: Query
-    period: Period
+    query: DeploymentQuery
+    period: PagePeriod
     state: DeploymentState
     silences: tuple[Silence, ...]
     """Those that hold back now."""
     totals: Totals
     traffic: Drawing
     metrics: tuple[MetricView, ...]
-    failures: Failures
+    failures: FailuresView
     judges: Judges
     unjoined: UnjoinedCounts | None
     bursts: tuple[Burst, ...]
@@ -120,9 +120,9 @@ class DeploymentView:
         return {name: number for name, number in signals.items() if name not in (Signal.LIKE, Signal.DISLIKE)}
 
 
-def view_of(query: Query, snapshot: Snapshot, may_name_clients: bool = False) -> DeploymentView | None:
+def view_of(query: DeploymentQuery, snapshot: Snapshot, may_name_clients: bool = False) -> DeploymentView | None:
     """Work out the page of a deployment; None where the snapshot has no such deployment."""
-    state, period = snapshot.deployments.get(query.name), Period(query.days, snapshot.taken_at)
+    state, period = snapshot.deployments.get(query.name), PagePeriod(query.days, snapshot.taken_at)
     if state is None:
         return None
     return DeploymentView(
@@ -143,7 +143,7 @@ def view_of(query: Query, snapshot: Snapshot, may_name_clients: bool = False) ->
     )
 
 
-def _totals(state: DeploymentState, period: Period) -> Totals:
+def _totals(state: DeploymentState, period: PagePeriod) -> Totals:
     first, last = period.first, period.last
     requests, answers, tokens, own, entry = state.requests.by_time.total(first, last) or (0.0,) * 5
     likes, dislikes = state.requests.rated_by_time.total(first, last) or (0.0, 0.0)
@@ -160,7 +160,7 @@ def _totals(state: DeploymentState, period: Period) -> Totals:
     )
 
 
-def _traffic(state: DeploymentState, period: Period) -> TimeChart:
+def _traffic(state: DeploymentState, period: PagePeriod) -> TimeChart:
     slots = state.requests.by_time.by_slot(period.first, period.last, period.slot_hours).tolist()
     return TimeChart(
         key="traffic",

@@ -75,7 +75,7 @@ class CaseActions:
         self._change(reader, name, fields, {column: before[column] for column in _UNDONE} | {"note": note})
 
     def make(self, reader: Reader, place: AnswerPlace) -> str:
-        """Make an accepted case of an answer, once; give its id. Raises HTTPException where it cannot be one."""
+        """Make an accepted case of an answer, once; return its id. Raises HTTPException where it cannot be one."""
         lake, deployment, now = self._monitor.lake, deployment_of(place.name), self._monitor.now()
         details = read_answer(lake, deployment, place.date, place.event_id)
         if details is None or deployment is None:
@@ -178,7 +178,7 @@ def _case_of(
 
 
 def fact_line(text: str) -> str:
-    """Give a fact as the form shows it: in one line."""
+    """Return a fact as the form shows it: in one line."""
     return " ".join(text.split())
 
 
@@ -187,7 +187,7 @@ def _sent(fields: Mapping[str, str], name: str) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Give a text as a form sends it back: browsers send other ends of lines, and spaces around it say nothing."""
+    """Return a text as a form sends it back: browsers send other ends of lines, and spaces around it say nothing."""
     return "\n".join((text or "").splitlines()).strip()
 
 

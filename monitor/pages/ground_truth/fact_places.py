@@ -14,7 +14,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def places_of(facts: Sequence[str], contexts: Sequence[str]) -> list[FactPlace | None]:
-    """Give the first place of each fact; None where it stands nowhere, or has no letter and no digit."""
+    """Return the first place of each fact; None where it stands nowhere, or has no letter and no digit."""
     return [_place_of(fact, contexts) for fact in facts]
 
 

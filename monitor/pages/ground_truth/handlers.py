@@ -48,7 +48,7 @@ class CaseQuery:
 
     @property
     def chosen_status(self) -> CaseStatus | None:
-        """Give the status to list; None for all. Raises HTTPException."""
+        """Return the status to list; None for all. Raises HTTPException."""
         if self.status == _ALL:
             return None
         try:
@@ -58,7 +58,7 @@ class CaseQuery:
             raise HTTPException(_UNPROCESSABLE, f"A status is one of {words}") from None
 
     def with_case(self, case_id: str) -> str:
-        """Give the address of another case of the list."""
+        """Return the address of another case of the list."""
         return f"/ground-truth?{urlencode({'deployment': self.deployment, 'status': self.status, 'case': case_id})}"
 
 

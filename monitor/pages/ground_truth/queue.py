@@ -19,7 +19,7 @@ from lake.spec.case_vocabulary import CaseStatus
 from lake.tables.lake import Lake
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.ground_truth.fact_places import places_of
-from monitor.pages.texts import Mark, marked
+from monitor.pages.texts import TextMark, marked
 
 MOST = 200
 """Cases that are listed."""
@@ -80,11 +80,11 @@ class CaseView:
     def marked_contexts(self) -> list[Markup]:
         """The contexts as HTML, each fact marked where it stands."""
         facts, contexts = list(self.row["facts"] or ()), list(self.row["context"] or ())
-        marks: list[list[Mark]] = [[] for _ in contexts]
+        marks: list[list[TextMark]] = [[] for _ in contexts]
         for number, place in enumerate(places_of(facts, contexts), 1):
             if place is not None:
                 chunk, start, end = place
-                marks[chunk].append(Mark("fact", [(start, end)], f"fact {number}"))
+                marks[chunk].append(TextMark("fact", [(start, end)], f"fact {number}"))
         return [marked(text, own) for text, own in zip(contexts, marks, strict=True)]
 
     @property

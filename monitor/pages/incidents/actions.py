@@ -16,7 +16,7 @@ from monitor.access.reader import Reader
 from monitor.alerting.controls.releases import mark_release, read_releases
 from monitor.alerting.controls.silences import Silence, add_silence, end_silence, read_silences
 from monitor.detect.regression import Release
-from monitor.pages.incidents.finding import Found, incident_of
+from monitor.pages.incidents.finding import FoundIncident, incident_of
 from monitor.service.monitor import Monitor
 from runtime.unseen_characters import visible
 
@@ -41,7 +41,7 @@ class Actions:
         self._monitor = monitor
         self._one_at_a_time = threading.Lock()
 
-    def acknowledge(self, reader: Reader, found: Found, fields: Mapping[str, str]) -> None:
+    def acknowledge(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> None:
         """Record that the reader takes note, unless that is what the incident says already; 409 where it is over."""
         if not found.is_open:
             raise HTTPException(_CONFLICT, "This incident is over: there is nothing to acknowledge")
@@ -58,8 +58,8 @@ class Actions:
         if self._done(acknowledge):
             self._note(reader, AuditAction.ACKNOWLEDGE, found, "")
 
-    def silence(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
-        """Add a silence and give its id; where there is such a one already, that one's."""
+    def silence(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
+        """Add a silence and return its id; where there is such a one already, that one's."""
         if fields.get("hours") not in HOURS:
             raise HTTPException(_UNPROCESSABLE, f"A silence is as long as the form says: {', '.join(HOURS.values())}")
         until = (now + timedelta(hours=int(fields["hours"]))).replace(microsecond=0)
@@ -78,8 +78,8 @@ class Actions:
             self._note(reader, AuditAction.SILENCE, found, what)
         return number
 
-    def end_silence(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
-        """End a silence of the deployment and give its id; 403 for one that holds for others too."""
+    def end_silence(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
+        """End a silence of the deployment and return its id; 403 for one that holds for others too."""
         known = self.silence_of(found, fields.get("silence", ""))
         if known is None:
             raise HTTPException(_UNPROCESSABLE, "There is no such silence of this deployment")
@@ -97,8 +97,8 @@ class Actions:
             self._note(reader, AuditAction.SILENCE, found, f"ended silence {number}")
         return number
 
-    def release(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
-        """Mark a release and give its id; where there is such a mark already, that one's."""
+    def release(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
+        """Mark a release and return its id; where there is such a mark already, that one's."""
         release = Release(found.name, _metric(fields, found), _moment(fields.get("at", "")), _comment(fields))
 
         def mark() -> tuple[int, bool]:
@@ -116,13 +116,13 @@ class Actions:
             self._note(reader, AuditAction.RELEASE, found, what)
         return number
 
-    def silence_of(self, found: Found, number: str) -> tuple[int, Silence] | None:
-        """Give a silence that holds back alerts of the deployment, by its id; None where none is found."""
+    def silence_of(self, found: FoundIncident, number: str) -> tuple[int, Silence] | None:
+        """Return a silence that holds back alerts of the deployment, by its id; None where none is found."""
         known = self._found(number, lambda: read_silences(self._monitor.lake))
         return known if known and known[1].deployment in (None, found.name) else None
 
-    def release_of(self, found: Found, number: str) -> tuple[int, Release] | None:
-        """Give a mark of the deployment by its id; None where none is found."""
+    def release_of(self, found: FoundIncident, number: str) -> tuple[int, Release] | None:
+        """Return a mark of the deployment by its id; None where none is found."""
         known = self._found(number, lambda: read_releases(self._monitor.lake).valid)
         return known if known and known[1].deployment == found.name else None
 
@@ -145,7 +145,7 @@ class Actions:
                 message = "This could not be stored, the lake does not take it now: go back, and send it again"
                 raise HTTPException(_UNAVAILABLE, message) from None
 
-    def _note(self, reader: Reader, action: AuditAction, found: Found, what: str) -> None:
+    def _note(self, reader: Reader, action: AuditAction, found: FoundIncident, what: str) -> None:
         detail = f"incident {found.incident.incident_id}" + (f", {what}" if what else "")
         self._monitor.audit.note(reader.who, action, found.name, detail=detail)
 
@@ -156,14 +156,14 @@ def _is_same(one: Silence, other: Silence) -> bool:
 
 
 def _comment(fields: Mapping[str, str]) -> str:
-    """Give the comment on one line, without characters that a terminal takes as commands."""
+    """Return the comment on one line, without characters that a terminal takes as commands."""
     comment = visible(" ".join(fields.get("comment", "").split()))
     if len(comment) > MOST_CHARACTERS:
         raise HTTPException(_UNPROCESSABLE, f"A comment has at most {MOST_CHARACTERS:,} characters")
     return comment
 
 
-def _metric(fields: Mapping[str, str], found: Found) -> str | None:
+def _metric(fields: Mapping[str, str], found: FoundIncident) -> str | None:
     metric = fields.get("metric") or None
     if metric is not None and metric not in found.metrics:
         raise HTTPException(_UNPROCESSABLE, "That is no metric of this incident: choose one of the form's")

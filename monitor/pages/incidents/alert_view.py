@@ -11,7 +11,7 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.notify.alert_text import description, summary
 from monitor.pages.filters import duration
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.finding import FoundIncident
 
 _MOST_SEGMENTS = 8
 _YEAR = timedelta(days=365)
@@ -93,8 +93,8 @@ class AlertView:
 _LINKS = ("Look at: ", "Worst answers since then", "The worst of them: ")
 
 
-def alerts_of(found: Found, batch: timedelta) -> tuple[AlertView, ...]:
-    """Give the alerts of an incident: those that still fire first, pages before warnings, regressions before floors."""
+def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
+    """Return the alerts of an incident: first those that fire, pages before warnings, regressions before floors."""
     views = []
     for newest in found.incident.alerts:
         is_over = newest.change == AlertEvent.RESOLVED
@@ -107,7 +107,7 @@ def alerts_of(found: Found, batch: timedelta) -> tuple[AlertView, ...]:
     return tuple(sorted(views, key=lambda one: (one.ended is not None, not one.fired.pages, one.fired.is_floor)))
 
 
-def _reading(found: Found, change: AlertChange) -> Reading | None:
+def _reading(found: FoundIncident, change: AlertChange) -> Reading | None:
     stats = found.state.watched.get(change.key.metric)
     if stats is None or stats.version != change.key.metric_version:
         return None

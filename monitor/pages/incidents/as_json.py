@@ -18,8 +18,8 @@ from monitor.pages.charts import Histogram, Point
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands
-from monitor.pages.incidents.evidence import Evidence, Pair, Sample
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.evidence import OnsetEvidence, Pair, Sample
+from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.log_rows import LogRow, Told
 from monitor.pages.incidents.metric_charts import MetricChart
 from monitor.pages.incidents.view import IncidentView
@@ -122,13 +122,15 @@ class IncidentData(IncidentRow):
     others_open: Sequence[IncidentRow]
 
 
-def list_data(incidents: Iterable[Found]) -> IncidentList:
-    """Give the rows of the list."""
+def list_data(incidents: Iterable[FoundIncident]) -> IncidentList:
+    """Return the rows of the list."""
     return IncidentList([_row(one) for one in incidents])
 
 
-def incident_data(view: IncidentView, earlier: Iterable[Found], others: Iterable[Found]) -> IncidentData:
-    """Give the contents of the page of an incident."""
+def incident_data(
+    view: IncidentView, earlier: Iterable[FoundIncident], others: Iterable[FoundIncident]
+) -> IncidentData:
+    """Return the contents of the page of an incident."""
     read, snapshot, name = view.read, view.found.snapshot, view.found.name
     silenced = [one for one in snapshot.silenced if one.silence.deployment in (None, name)]
     return IncidentData(
@@ -152,7 +154,7 @@ def incident_data(view: IncidentView, earlier: Iterable[Found], others: Iterable
     )
 
 
-def _row(found: Found) -> IncidentRow:
+def _row(found: FoundIncident) -> IncidentRow:
     incident = found.incident
     return IncidentRow(
         incident_id=incident.incident_id,
@@ -201,6 +203,6 @@ def _chart(chart: MetricChart) -> ChartOfMetric:
     )
 
 
-def _evidence(found: Evidence) -> EvidenceData:
+def _evidence(found: OnsetEvidence) -> EvidenceData:
     histogram = found.histogram.histogram if found.histogram else None
     return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs)

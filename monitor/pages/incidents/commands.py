@@ -19,7 +19,7 @@ class Commands:
 
 
 def commands_of(incident_id: str, deployment: str, metric: str | None, onset: datetime | None) -> Commands:
-    """Give the commands; `metric` is None for all metrics of the deployment, `onset` for a release now."""
+    """Return the commands; `metric` is None for all metrics of the deployment, `onset` for a release now."""
     of_metric = ("--metric", metric) if metric else ()
     at = ("--at", f"{onset.astimezone(UTC):%Y-%m-%dT%H:%MZ}") if onset else ()
     of_deployment = ("--deployment", deployment, *of_metric)

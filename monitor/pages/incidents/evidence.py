@@ -20,7 +20,7 @@ from monitor.detect.regression import Scale
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.charts import Distribution, Histogram, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.finding import FoundIncident
 
 WORST, CANDIDATES = 10, 2_000
 """Answers that are shown, and earlier ones among which a like question is looked for: those with the best scores."""
@@ -67,7 +67,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class OnsetEvidence:
     """What the lake has of a metric around the onset of its drop."""
 
     metric: str
@@ -81,8 +81,8 @@ class Evidence:
 
 
 def read_evidence(
-    lake: Lake, alert: AlertView, found: Found, older_version: str | None, *, with_texts: bool
-) -> Evidence | None:
+    lake: Lake, alert: AlertView, found: FoundIncident, older_version: str | None, *, with_texts: bool
+) -> OnsetEvidence | None:
     """Read it; None for a floor, and for people's ratings, which are no scores of answers.
 
     What was before the onset is read of the `older_version` where one is given.
@@ -104,7 +104,7 @@ def read_evidence(
     is_reversed = bool(alert.fired.details.lower_is_better)
     worst = _first(after, WORST, lowest=not is_reversed)
     good = _good(before, alert.fired.reference_mean, is_reversed=is_reversed)
-    return Evidence(
+    return OnsetEvidence(
         metric=alert.metric,
         before=_sample(before),
         after=_sample(after),
@@ -118,13 +118,13 @@ def read_evidence(
 
 
 def _first(rows: pa.Table, most: int, *, lowest: bool) -> pa.Table:
-    """Give the rows with the lowest or the highest values, of equal ones the latest."""
+    """Return the rows with the lowest or the highest values, of equal ones the latest."""
     keys = [("value", "ascending" if lowest else "descending"), ("requested_at", "descending")]
     return rows.take(pc.sort_indices(rows, sort_keys=keys)[:most])
 
 
 def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa.Table:
-    """Give the best rows of those that are no worse than the reference."""
+    """Return the best rows of those that are no worse than the reference."""
     if reference is not None:
         compare = pc.less_equal if is_reversed else pc.greater_equal
         before = before.filter(compare(before["value"], reference))
@@ -196,7 +196,7 @@ class Like:
 
 
 def most_alike(questions: Sequence[str | None], earlier: Sequence[str | None]) -> list[Like | None]:
-    """Give for each question the earlier one that is most like it, of equal ones the first; None where none is.
+    """Return for each question the earlier one that is most like it, of equal ones the first; None where none is.
 
     Likeness is the mean of rapidfuzz's ratios of the sets of words and of the sorted words: the first alone takes a
     question of one word to be like each that has the word.

@@ -16,7 +16,7 @@ LISTED = timedelta(days=30)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundIncident:
     """An incident in a snapshot."""
 
     incident: Incident
@@ -60,30 +60,30 @@ class Found:
         return tuple(one for one in self.incident.alerts if one.change == AlertEvent.FIRING)
 
 
-def incident_of(snapshot: Snapshot | None, incident_id: str) -> Found | None:
-    """Give the incident with an id; None where there is none, or its deployment is not in the snapshot."""
+def incident_of(snapshot: Snapshot | None, incident_id: str) -> FoundIncident | None:
+    """Return the incident with an id; None where there is none, or its deployment is not in the snapshot."""
     return next((one for one in _every(snapshot) if one.incident.incident_id == incident_id), None)
 
 
-def listed_incidents(snapshot: Snapshot | None) -> Sequence[Found]:
-    """Give the open incidents, the newest first, then those that ended within the last 30 days."""
+def listed_incidents(snapshot: Snapshot | None) -> Sequence[FoundIncident]:
+    """Return the open incidents, the newest first, then those that ended within the last 30 days."""
     found = [one for one in _every(snapshot) if one.is_open or one.now - (one.incident.ended_at or one.now) <= LISTED]
     newest_first = sorted(found, key=lambda one: one.incident.opened_at, reverse=True)
     return sorted(newest_first, key=lambda one: not one.is_open)
 
 
-def earlier_incidents(found: Found) -> Sequence[Found]:
-    """Give the incidents of the same deployment that opened before, the latest first."""
+def earlier_incidents(found: FoundIncident) -> Sequence[FoundIncident]:
+    """Return the incidents of the same deployment that opened before, the latest first."""
     mine = found.incident
     others = (one for one in found.state.incidents if one.incident_id != mine.incident_id)
-    return [Found(one, found.snapshot) for one in others if one.opened_at <= mine.opened_at]
+    return [FoundIncident(one, found.snapshot) for one in others if one.opened_at <= mine.opened_at]
 
 
-def other_open_incidents(found: Found) -> Sequence[Found]:
-    """Give the incidents that are open in other deployments, the newest first."""
+def other_open_incidents(found: FoundIncident) -> Sequence[FoundIncident]:
+    """Return the incidents that are open in other deployments, the newest first."""
     return [one for one in listed_incidents(found.snapshot) if one.is_open and one.name != found.name]
 
 
-def _every(snapshot: Snapshot | None) -> Iterator[Found]:
+def _every(snapshot: Snapshot | None) -> Iterator[FoundIncident]:
     if snapshot is not None:
-        yield from (Found(one, snapshot) for state in snapshot.deployments.values() for one in state.incidents)
+        yield from (FoundIncident(one, snapshot) for state in snapshot.deployments.values() for one in state.incidents)

@@ -20,7 +20,7 @@ from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
 from monitor.pages.incidents.alert_view import alerts_of
 from monitor.pages.incidents.as_json import incident_data, list_data
 from monitor.pages.incidents.finding import (
-    Found,
+    FoundIncident,
     earlier_incidents,
     incident_of,
     listed_incidents,
@@ -44,7 +44,7 @@ from monitor.service.monitor import Monitor
 _NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _UNAVAILABLE, _SEE_OTHER = 404, 403, 422, 503, 303
 _MOST_RELATED = 10
 _MOST_LISTED = 500
-Act = Callable[[Reader, Found, Mapping[str, str]], str]
+Act = Callable[[Reader, FoundIncident, Mapping[str, str]], str]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class IncidentPages(Page):
     async def acknowledge(self, request: Request) -> Response:
         """Record that the reader takes note of an incident."""
 
-        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+        def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             self._actions.acknowledge(reader, found, fields)
             return "acknowledged=1"
 
@@ -124,7 +124,7 @@ class IncidentPages(Page):
     async def silence(self, request: Request) -> Response:
         """Add a silence."""
 
-        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+        def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             return f"silenced={self._actions.silence(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
@@ -132,7 +132,7 @@ class IncidentPages(Page):
     async def end_silence(self, request: Request) -> Response:
         """End a silence."""
 
-        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+        def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             return f"ended={self._actions.end_silence(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
@@ -140,7 +140,7 @@ class IncidentPages(Page):
     async def release(self, request: Request) -> Response:
         """Mark a release."""
 
-        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+        def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             return f"released={self._actions.release(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
@@ -159,7 +159,7 @@ class IncidentPages(Page):
         return RedirectResponse(f"/incident?{query}&{done}", _SEE_OTHER)
 
     def _viewed(self, request: Request) -> tuple[Visible, IncidentView, str]:
-        """Give what the reader may see, the contents of the page, and why the lake could not be read."""
+        """Return what the reader may see, the contents of the page, and why the lake could not be read."""
         seen = self._seen(request)
         if not request.query_params.get("id"):
             raise HTTPException(_UNPROCESSABLE, "The address of an incident has its id: it is missing")
@@ -183,7 +183,7 @@ class IncidentPages(Page):
             self._note_texts(seen, found, read)
         return seen, view_of(found, metric, batch, read), problem
 
-    def _note_texts(self, seen: Visible, found: Found, read: Read) -> None:
+    def _note_texts(self, seen: Visible, found: FoundIncident, read: Read) -> None:
         """Note in the audit log that texts were shown, if there were any."""
         shown = len(read.evidence.pairs) if read.evidence else 0
         if shown or read.comments:
@@ -200,5 +200,5 @@ class IncidentPages(Page):
 
 
 def _no_incident() -> HTTPException:
-    """Give what says that there is no such incident: the same for one that may not be seen."""
+    """Return what says that there is no such incident: the same for one that may not be seen."""
     return HTTPException(_NOT_FOUND, "There is no such incident")

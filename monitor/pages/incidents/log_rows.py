@@ -59,7 +59,7 @@ def read_deliveries(lake: Lake, deployment: str | None, incident: Incident) -> l
 
 
 def told(deliveries: Sequence[AlertChange]) -> tuple[Told, ...]:
-    """Give the last message to each receiver."""
+    """Return the last message to each receiver."""
     last: dict[str, AlertChange] = {}
     for one in deliveries:
         last.setdefault(one.details.receiver or "a receiver", one)
@@ -67,7 +67,7 @@ def told(deliveries: Sequence[AlertChange]) -> tuple[Told, ...]:
 
 
 def log_of(incident: Incident, changes: Sequence[AlertChange], deliveries: Sequence[AlertChange]) -> tuple[LogRow, ...]:
-    """Give the log, the latest first; `changes` are those of the deployment's alerts."""
+    """Return the log, the latest first; `changes` are those of the deployment's alerts."""
     by_id = {one.change_id: one for one in changes}
     metrics = {one.alert_id: one.key.metric for one in incident.alerts}
     rows = [_of_incident(one, metrics) for one in incident.changes]

@@ -13,9 +13,9 @@ from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.notify.alert_text import summary
-from monitor.pages.charts import Drawing, Mark, MarkKind, Onset, Point, TimeChart, draw
+from monitor.pages.charts import ChartOnset, Drawing, Mark, MarkKind, Point, TimeChart, draw
 from monitor.pages.incidents.alert_view import AlertView
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.finding import FoundIncident
 
 BEFORE, AFTER = timedelta(days=7), timedelta(days=3)
 """Of the period: so long before the onset, and so long after the end."""
@@ -35,7 +35,7 @@ class MetricChart:
     remark: str = ""
 
 
-def chart_of(alert: AlertView, found: Found, key: str) -> MetricChart:
+def chart_of(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
     """Draw the metric of an alert, or the failed requests for the floor of errors."""
     if alert.fired.is_floor:
         return _chart_of_floor(alert, found, key)
@@ -87,7 +87,7 @@ class _Period:
         return [list(map(float, row)) for row in found]
 
 
-def _period(alert: AlertView, found: Found, sums: PeriodSums) -> _Period:
+def _period(alert: AlertView, found: FoundIncident, sums: PeriodSums) -> _Period:
     onset = alert.fired.details.since_earliest or alert.onset or alert.fired.fired_at
     ended = found.incident.ended_at
     end = min(found.now, ended + AFTER) if ended else found.now
@@ -131,13 +131,13 @@ def _bounds(stats: MetricStats) -> tuple[float, float] | None:
     return (min(scale.worst, scale.best), max(scale.worst, scale.best)) if scale else None
 
 
-def _onset(alert: AlertView) -> Onset | None:
+def _onset(alert: AlertView) -> ChartOnset | None:
     details = alert.fired.details
     earliest, latest = details.since_earliest or alert.onset, details.since_latest or alert.onset
-    return None if earliest is None or latest is None else Onset(alert.onset, earliest, latest)
+    return None if earliest is None or latest is None else ChartOnset(alert.onset, earliest, latest)
 
 
-def _marks(alert: AlertView, found: Found) -> Iterator[Mark]:
+def _marks(alert: AlertView, found: FoundIncident) -> Iterator[Mark]:
     mine = (one for one in found.state.changes if one.key == alert.fired.key)
     yield from _alert_marks(mine)
     for release in found.snapshot.releases:
@@ -157,7 +157,7 @@ def _alert_marks(changes: Iterable[AlertChange]) -> Iterator[Mark]:
             yield Mark(MarkKind.PAGE if change.pages else MarkKind.WARNING, change.changed_at, text=summary(change))
 
 
-def _chart_of_floor(alert: AlertView, found: Found, key: str) -> MetricChart:
+def _chart_of_floor(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
     if alert.metric not in (Floor.ERRORS, Floor.NO_DATA):
         return MetricChart(alert.metric, None, "A limit: its share is counted over the last minutes, and not drawn.")
     requests = found.state.requests

@@ -17,8 +17,8 @@ from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
-from monitor.pages.incidents.evidence import DAYS, Evidence, read_evidence
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.evidence import DAYS, OnsetEvidence, read_evidence
+from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
 from monitor.pages.news import sentence_of
@@ -32,7 +32,7 @@ BEFORE_LIMIT = timedelta(hours=1)
 class Read:
     """What was read of the lake."""
 
-    evidence: Evidence | None
+    evidence: OnsetEvidence | None
     affected: Affected
     comments: Sequence[Comment]
     """The newest ones on dislikes since it began; empty for who may not read texts."""
@@ -46,7 +46,7 @@ class Read:
 class IncidentView:
     """All that the page shows; `read` is None where the lake could not be read."""
 
-    found: Found
+    found: FoundIncident
     alerts: tuple[AlertView, ...]
     chosen: AlertView
     """Whose chart is large, and whose answers are shown."""
@@ -54,7 +54,7 @@ class IncidentView:
     """That of the chosen alert first."""
     log: tuple[LogRow, ...]
     told: tuple[Told, ...]
-    moments: tuple[Moment, ...]
+    moments: tuple[IncidentMoment, ...]
     commands: Commands
     read: Read | None
 
@@ -87,7 +87,7 @@ class IncidentView:
 
 
 def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
-    """Give the alert that is asked for by its metric, else the first."""
+    """Return the alert that is asked for by its metric, else the first."""
     return next((one for one in alerts if one.metric == metric), alerts[0])
 
 
@@ -97,7 +97,9 @@ def older_version_of(chosen: AlertView) -> str | None:
     return details.older_version if details.onset == OnsetKind.RELEASE else None
 
 
-def read_for(monitor: Monitor, found: Found, chosen: AlertView, older_version: str | None, *, with_texts: bool) -> Read:
+def read_for(
+    monitor: Monitor, found: FoundIncident, chosen: AlertView, older_version: str | None, *, with_texts: bool
+) -> Read:
     """Read what the page shows beside the snapshot; `older_version` is one that the reader may see, or None."""
     lake, name = monitor.lake, deployment_of(found.name)
     since, until = _period(chosen, found)
@@ -111,27 +113,27 @@ def read_for(monitor: Monitor, found: Found, chosen: AlertView, older_version: s
     )
 
 
-def changes_of(found: Found) -> tuple[AroundOnset, AlertChange] | None:
-    """Give what changed around the onset, with the alert that says it: the first one that was looked at."""
+def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
+    """Return what changed around the onset, with the alert that says it: the first one that was looked at."""
     looked = ((one.details.around_onset, one) for one in found.incident.alerts)
     return next(((around, one) for around, one in looked if around is not None), None)
 
 
-def _period(chosen: AlertView, found: Found) -> tuple[datetime, datetime]:
-    """Give since and until when people are counted and comments are read: of a long incident its last 7 days."""
+def _period(chosen: AlertView, found: FoundIncident) -> tuple[datetime, datetime]:
+    """Return since and until when people are counted and comments are read: of a long incident its last 7 days."""
     until, opened = found.incident.ended_at or found.now, found.incident.opened_at
     # A limit is passed by what came before its alert.
     began = min(opened - BEFORE_LIMIT if chosen.fired.is_floor else chosen.onset or opened, until)
     return max(began, until - DAYS), until
 
 
-def _differences(lake: Lake, found: Found) -> Sequence[TextDifference]:
+def _differences(lake: Lake, found: FoundIncident) -> Sequence[TextDifference]:
     changes = changes_of(found)
     return differences(lake, found.name, changes[0].changes) if changes else ()
 
 
-def view_of(found: Found, metric: str, batch: timedelta, read: Read | None) -> IncidentView:
-    """Give the contents; `metric` is the one whose chart is large, the first where there is no such alert."""
+def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | None) -> IncidentView:
+    """Return the contents; `metric` is the one whose chart is large, the first where there is no such alert."""
     alerts = alerts_of(found, batch)
     chosen = chosen_of(alerts, metric)
     newest: dict[str, AlertView] = {}
@@ -168,20 +170,20 @@ class HeldBack:
         return self.number is not None and self.silence.deployment is not None
 
 
-def silences_of(monitor: Monitor, found: Found) -> list[HeldBack]:
-    """Give the silences of the incident's alerts that hold now, the one that ends last first."""
+def silences_of(monitor: Monitor, found: FoundIncident) -> list[HeldBack]:
+    """Return the silences of the incident's alerts that hold now, the one that ends last first."""
     configured = [HeldBack(one, None) for one in monitor.settings.silences]
     added = [HeldBack(one, number) for number, one in read_silences(monitor.lake).items()]
     holding = [one for one in (*configured, *added) if monitor.now() < one.silence.until and _holds(one.silence, found)]
     return sorted(holding, key=lambda one: one.silence.until, reverse=True)
 
 
-def _holds(silence: Silence, found: Found) -> bool:
+def _holds(silence: Silence, found: FoundIncident) -> bool:
     return silence.deployment in (None, found.name) and silence.metric in (None, *found.metrics)
 
 
 @dataclass(frozen=True)
-class Moment:
+class IncidentMoment:
     """Something that happened; `metric` is the one that it is of, `is_bad` where somebody may not have heard."""
 
     at: datetime
@@ -190,30 +192,30 @@ class Moment:
     is_bad: bool = False
 
 
-def moments_of(found: Found, chosen: AlertView, received: Sequence[Told]) -> tuple[Moment, ...]:
-    """Give the times, the earliest first; `chosen` is the alert whose fall is meant."""
+def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> tuple[IncidentMoment, ...]:
+    """Return the times, the earliest first; `chosen` is the alert whose fall is meant."""
     return tuple(sorted(_moments(found, chosen, received), key=lambda one: one.at))
 
 
-def _moments(found: Found, chosen: AlertView, received: Sequence[Told]) -> Iterator[Moment]:
+def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
     if not fired.is_floor and chosen.onset is not None:
-        yield Moment(chosen.onset, "quality most likely began to fall, by", chosen.metric)
+        yield IncidentMoment(chosen.onset, "quality most likely began to fall, by", chosen.metric)
     opened = found.incident.opened_at
-    yield Moment(opened, "first alert fired: the incident began")
+    yield IncidentMoment(opened, "first alert fired: the incident began")
     if fired.fired_at != opened:
-        yield Moment(fired.fired_at, "alert fired, on", chosen.metric)
+        yield IncidentMoment(fired.fired_at, "alert fired, on", chosen.metric)
     pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
     if pages and min(pages) > fired.fired_at:
-        yield Moment(min(pages), "alert became a page, on", chosen.metric)
+        yield IncidentMoment(min(pages), "alert became a page, on", chosen.metric)
     if found.incident.recovering_since is not None:
-        yield Moment(found.incident.recovering_since, "most of the fall is gone: it recovers")
+        yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)
 
 
-def _message(one: Told) -> Moment:
+def _message(one: Told) -> IncidentMoment:
     if one.outcome in (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED):
-        return Moment(one.at, f"latest message sent to {one.receiver}")
+        return IncidentMoment(one.at, f"latest message sent to {one.receiver}")
     if one.outcome == AlertEvent.SILENCED:
-        return Moment(one.at, f"latest message to {one.receiver} was held back by a silence")
-    return Moment(one.at, f"{one.receiver} could not be told", is_bad=True)
+        return IncidentMoment(one.at, f"latest message to {one.receiver} was held back by a silence")
+    return IncidentMoment(one.at, f"{one.receiver} could not be told", is_bad=True)

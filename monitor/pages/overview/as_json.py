@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lake.spec.schemas import UNASSIGNED
-from monitor.pages.overview.rows import Row, State, Table, WorstMetric
+from monitor.pages.overview.rows import DeploymentRow, OverviewTable, State, WorstMetric
 from monitor.pages.overview.strip import Strip
 
 
@@ -57,8 +57,8 @@ class Overview:
     rows: Sequence[OverviewRow] | None = None
 
 
-def overview_of(table: Table | None, strip: Strip) -> Overview:
-    """Give the overview; before the first look at the lake without a table."""
+def overview_of(table: OverviewTable | None, strip: Strip) -> Overview:
+    """Return the overview; before the first look at the lake without a table."""
     if table is None:
         return Overview(strip)
     return Overview(
@@ -73,7 +73,7 @@ def overview_of(table: Table | None, strip: Strip) -> Overview:
     )
 
 
-def _row(row: Row) -> OverviewRow:
+def _row(row: DeploymentRow) -> OverviewRow:
     return OverviewRow(
         deployment=None if row.name == UNASSIGNED else row.name,
         state=row.state,

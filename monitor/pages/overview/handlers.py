@@ -14,11 +14,11 @@ from monitor.notify.alert_text import summary
 from monitor.pages.json_answers import json_answer
 from monitor.pages.news import news_of
 from monitor.pages.overview.as_json import overview_of
-from monitor.pages.overview.query import Column, Query, disliked_answers, failed_answers, worst_answers
-from monitor.pages.overview.rows import State, Table, row_of
+from monitor.pages.overview.query import Column, OverviewQuery, disliked_answers, failed_answers, worst_answers
+from monitor.pages.overview.rows import OverviewTable, State, row_of
 from monitor.pages.overview.strip import strip_of
 from monitor.pages.page import Page
-from monitor.pages.period import Days, Period
+from monitor.pages.period import Days, PagePeriod
 from monitor.pages.rendering import reader_of
 from monitor.pages.times import IN_UTC, Times
 from monitor.pages.visibility import health_for
@@ -36,14 +36,14 @@ def _query(
     *,
     reverse: bool = False,
     renew: bool = True,
-) -> Query:
-    return Query(q, state, sort, reverse, Days(int(days)), renew)
+) -> OverviewQuery:
+    return OverviewQuery(q, state, sort, reverse, Days(int(days)), renew)
 
 
 class OverviewPage(Page):
     """Handlers of `/`, `/overview.json` and `/metrics-guide`."""
 
-    def show(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+    def show(self, request: Request, query: Annotated[OverviewQuery, Depends(_query)]) -> Response:
         """Answer with the overview as a page."""
         reader, times = reader_of(request), self._renderer.times
         snapshot = self._snapshot_for(request)
@@ -68,7 +68,7 @@ class OverviewPage(Page):
             Column=Column,
         )
 
-    def show_json(self, request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+    def show_json(self, request: Request, query: Annotated[OverviewQuery, Depends(_query)]) -> Response:
         """Answer with the overview as JSON."""
         reader, snapshot = reader_of(request), self._snapshot_for(request)
         table = _table(snapshot, query) if snapshot else None
@@ -80,10 +80,10 @@ class OverviewPage(Page):
         return self._renderer.page(request, "metrics_guide.html", names=metric_names())
 
 
-def _table(snapshot: Snapshot, query: Query, times: Times = IN_UTC) -> Table:
-    period = Period(query.days, snapshot.taken_at)
+def _table(snapshot: Snapshot, query: OverviewQuery, times: Times = IN_UTC) -> OverviewTable:
+    period = PagePeriod(query.days, snapshot.taken_at)
     rows = [row_of(name, state, period, times) for name, state in snapshot.deployments.items()]
-    return Table(
+    return OverviewTable(
         period=period,
         rows=query.chosen(rows),
         deployments=sum(row.has_name for row in rows),

@@ -12,8 +12,8 @@ from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerRating
 from lake.spec.vocabulary import DISLIKES
 from monitor.pages.answers.query import AnswerQuery
-from monitor.pages.overview.rows import Row, State, WorstMetric
-from monitor.pages.period import Days, Period
+from monitor.pages.overview.rows import DeploymentRow, State, WorstMetric
+from monitor.pages.period import Days, PagePeriod
 
 
 class Column(StrEnum):
@@ -30,7 +30,7 @@ class Column(StrEnum):
 
 
 _STATES = list(State)
-_KEYS: dict[Column, Callable[[Row], float | str | None]] = {
+_KEYS: dict[Column, Callable[[DeploymentRow], float | str | None]] = {
     Column.STATE: lambda row: _STATES.index(row.state),
     Column.NAME: lambda row: row.name.casefold(),
     Column.CHANGE: lambda row: None if row.worst is None or row.worst.mean is None else -row.worst.worse_by,
@@ -44,7 +44,7 @@ _KEYS: dict[Column, Callable[[Row], float | str | None]] = {
 
 
 @dataclass(frozen=True)
-class Query:
+class OverviewQuery:
     """What the address of the overview says; `state` is None for all states."""
 
     q: str = ""
@@ -55,8 +55,8 @@ class Query:
     renew: bool = True
     """Whether the page renews itself."""
 
-    def chosen(self, rows: Iterable[Row]) -> list[Row]:
-        """Give the rows that fit, in their order; rows without a value in the column are last either way."""
+    def chosen(self, rows: Iterable[DeploymentRow]) -> list[DeploymentRow]:
+        """Return the rows that fit, in their order; rows without a value in the column are last either way."""
         part, key = self.q.casefold(), _KEYS[self.sort]
         found = [row for row in rows if part in row.name.casefold() and (self.state is None or row.state is self.state)]
         # Sorting is stable: what is alike stays problems first, then by traffic and name.
@@ -66,7 +66,7 @@ class Query:
         return with_value + [row for row in found if key(row) is None]
 
     def address(self, path: str = "/") -> str:
-        """Give the address that says this; what is as usual is not in it."""
+        """Return the address that says this; what is as usual is not in it."""
         given = {
             "q": self.q,
             "state": self.state.value if self.state else "",
@@ -79,15 +79,15 @@ class Query:
         return f"{path}?{parameters}" if parameters else path
 
     def sorted_by(self, column: Column) -> str:
-        """Give the address that sorts by a column, the other way round where it does so already."""
+        """Return the address that sorts by a column, the other way round where it does so already."""
         return replace(self, sort=column, reverse=self.sort is column and not self.reverse).address()
 
     def over(self, days: Days) -> str:
-        """Give the address of another period."""
+        """Return the address of another period."""
         return replace(self, days=days).address()
 
     def renewing(self, renew: bool) -> str:
-        """Give the address of the page that renews itself, or does not."""
+        """Return the address of the page that renews itself, or does not."""
         return replace(self, renew=renew).address()
 
     def order_of(self, column: Column) -> str | None:
@@ -104,32 +104,32 @@ class Query:
 
     @property
     def everything(self) -> str:
-        """Give the address without search and filter."""
+        """Return the address without search and filter."""
         return replace(self, q="", state=None).address()
 
 
-def _usual(row: Row) -> tuple[int, float, int, str]:
+def _usual(row: DeploymentRow) -> tuple[int, float, int, str]:
     is_problem = row.state in (State.PAGE, State.WARNING)
     worse_by = row.worst.worse_by if is_problem and row.worst else 0.0
     return _STATES.index(row.state), -worse_by, -row.requests, row.name
 
 
-def failed_answers(row: Row, period: Period) -> str:
+def failed_answers(row: DeploymentRow, period: PagePeriod) -> str:
     """Return the address of what failed, calls between applications included: the figure counts them, too."""
     return _list(row, period, status=AnswerStatus.FAILED, entries_only=False)
 
 
-def disliked_answers(row: Row, period: Period) -> str:
+def disliked_answers(row: DeploymentRow, period: PagePeriod) -> str:
     """Return the address of the answers that people disliked."""
     return _list(row, period, rating=AnswerRating.DISLIKED)
 
 
-def worst_answers(row: Row, worst: WorstMetric, period: Period) -> str:
+def worst_answers(row: DeploymentRow, worst: WorstMetric, period: PagePeriod) -> str:
     """Return the address of all answers, those with the worst score first; of people's ratings the disliked ones."""
     if worst.metric == DISLIKES:
         return disliked_answers(row, period)
     return _list(row, period, sort=worst.metric, order="desc" if worst.lower_is_better else "asc")
 
 
-def _list(row: Row, period: Period, **fields: Any) -> str:
+def _list(row: DeploymentRow, period: PagePeriod, **fields: Any) -> str:
     return AnswerQuery(row.name, period.begin.date(), period.end.date(), **fields).address()

@@ -16,7 +16,7 @@ from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.pages.charts.small import height_of, line
 from monitor.pages.filters import progress
-from monitor.pages.period import Period
+from monitor.pages.period import PagePeriod
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.snapshot import DeploymentState
 
@@ -65,7 +65,7 @@ class WorstMetric:
 
 
 @dataclass(frozen=True)
-class Row:
+class DeploymentRow:
     """One deployment. Counts are of the period; `failures` is by reason, most first.
 
     `coverage` is the share of the period's answers that the evaluator has scored by the metric that has most scores;
@@ -115,17 +115,17 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class OverviewTable:
     """The table: the rows that fit the query, and sums over all that the reader may see."""
 
-    period: Period
-    rows: Sequence[Row]
+    period: PagePeriod
+    rows: Sequence[DeploymentRow]
     deployments: int
     requests: int
     states: dict[State, int]
 
 
-def row_of(name: str, deployment: DeploymentState, period: Period, times: Times = IN_UTC) -> Row:
+def row_of(name: str, deployment: DeploymentState, period: PagePeriod, times: Times = IN_UTC) -> DeploymentRow:
     """Work out the row of one deployment."""
     requests, first, last = deployment.requests, period.first, period.last
     every, answers = _counts(requests.by_time.total(first, last)[:2])
@@ -137,7 +137,7 @@ def row_of(name: str, deployment: DeploymentState, period: Period, times: Times 
         if number
     }
     state, why = _state_of(deployment, period, times, has_requests=every > 0)
-    return Row(
+    return DeploymentRow(
         name=name,
         state=state,
         why=why,
@@ -157,7 +157,7 @@ def _counts(totals: tuple[float, ...]) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _coverage(deployment: DeploymentState, period: Period, answers: int) -> float | None:
+def _coverage(deployment: DeploymentState, period: PagePeriod, answers: int) -> float | None:
     if not answers:
         return None
     scored = (
@@ -168,8 +168,10 @@ def _coverage(deployment: DeploymentState, period: Period, answers: int) -> floa
     return min(1.0, max(scored, default=0.0) / answers)
 
 
-def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_requests: bool) -> tuple[State, str]:
-    """Give the state and its reason, in words for the page."""
+def _state_of(
+    deployment: DeploymentState, period: PagePeriod, times: Times, *, has_requests: bool
+) -> tuple[State, str]:
+    """Return the state and its reason, in words for the page."""
     pages, warnings, stopped = (
         list(some) for some in (_pages(deployment, times), _warnings(deployment, times), _stopped(deployment))
     )
@@ -240,8 +242,8 @@ def _limit(floor: str) -> str:
     return f"limit passed: {floor.replace('_', ' ')}"
 
 
-def _worst_of(deployment: DeploymentState, period: Period) -> WorstMetric | None:
-    """Give the regressed metric that fell most, or of those without a regression the one that stands worst."""
+def _worst_of(deployment: DeploymentState, period: PagePeriod) -> WorstMetric | None:
+    """Return the regressed metric that fell most, or of those without a regression the one that stands worst."""
     watched = deployment.watched
     found = [
         one
@@ -252,7 +254,7 @@ def _worst_of(deployment: DeploymentState, period: Period) -> WorstMetric | None
     return worst and _with_trend(worst, watched[worst.metric], period)
 
 
-def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period) -> WorstMetric | None:
+def _standing(metric: str, reading: Reading, scores: MetricStats, period: PagePeriod) -> WorstMetric | None:
     reference, scale = reading.reference_mean, scores.scale
     if reference is None or scale is None:
         return None
@@ -263,7 +265,7 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period
     return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better)
 
 
-def _with_trend(worst: WorstMetric, scores: MetricStats, period: Period) -> WorstMetric:
+def _with_trend(worst: WorstMetric, scores: MetricStats, period: PagePeriod) -> WorstMetric:
     if scores.scale is None:
         return worst
     return replace(worst, trend=trend_of(scores.means_by_time, worst.reference, scores.scale, period))
@@ -282,8 +284,8 @@ class Trend:
     text: str
 
 
-def trend_of(means: PeriodSums, reference: float, scale: Scale, period: Period) -> Trend | None:
-    """Give the trend; None where the period has no score."""
+def trend_of(means: PeriodSums, reference: float, scale: Scale, period: PagePeriod) -> Trend | None:
+    """Return the trend; None where the period has no score."""
     slots = means.by_slot(period.first, period.last, period.slot_hours).tolist()
     found = map(mean_of, slots)
     values = [None if one is None else one.value for one in found]
@@ -301,7 +303,7 @@ def _ends(values: Sequence[float], least: float) -> tuple[float, float]:
     return low - missing, high + missing
 
 
-def _words(known: Sequence[float], reference: float, period: Period) -> str:
+def _words(known: Sequence[float], reference: float, period: PagePeriod) -> str:
     return (
         f"Mean over {period.days.words}: first {known[0]:.2f}, last {known[-1]:.2f}, "
         f"lowest {min(known):.2f}, highest {max(known):.2f}; reference {reference:.2f}"

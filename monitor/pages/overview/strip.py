@@ -47,7 +47,7 @@ class Strip:
 
 
 def strip_of(snapshot: Snapshot | None, health: Health, *, sees_all: bool, times: Times = IN_UTC) -> Strip:
-    """Give the strip; amounts of money, which are of all deployments together, only to who `sees_all` of them."""
+    """Return the strip; amounts of money, which are of all deployments together, only to who `sees_all` of them."""
     items = (
         _collector(health.parts, snapshot, times),
         _evaluator(health.parts, snapshot, times),
@@ -117,7 +117,7 @@ def _monitor(snapshot: Snapshot | None, health: Health, times: Times) -> Item:
 
 
 def _after_work(light: Light) -> Light:
-    """Give how a part is that has left traces of its work: it has begun, and where no run is there it is over."""
+    """Return how a part is that has left traces of its work: it has begun, and where no run is there it is over."""
     return Light.STOPPED if light is Light.NOT_BEGUN else light
 
 
@@ -128,7 +128,7 @@ def _runs_of(part: ServicePart, parts: Sequence[PartState]) -> list[PartState]:
 def _of_part(
     part: ServicePart, parts: Sequence[PartState], times: Times, *, needs_success: bool = False
 ) -> tuple[Light, tuple[str, ...]]:
-    """Give how the runs of a part are: as the worst of them, with errors in words."""
+    """Return how the runs of a part are: as the worst of them, with errors in words."""
     runs = _runs_of(part, parts)
     failing = [f"{one.state} on {one.host}: {one.problem}" for one in runs if one.problem is not None]
     if failing:

@@ -29,7 +29,7 @@ class Health:
 def health_of(
     age: float | None, refresh_seconds: float, problems_by_reason: Mapping[str, str], parts: Sequence[PartState]
 ) -> Health:
-    """Give the health from the newest snapshot's age (None for none), the last refresh's problems, and the parts."""
+    """Return the health from the newest snapshot's age (None for none), the last refresh's problems, and the parts."""
     stale = staleness_of(age, refresh_seconds)
     is_fresh = stale is None and "list_deployments" not in problems_by_reason
     failing = _grouped_by_problem(parts)

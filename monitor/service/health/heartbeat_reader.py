@@ -118,7 +118,7 @@ class HeartbeatReader:
         self._heard, self._version, self._looked_at = heard, change.version, at
 
     def states(self, own: Sequence[Heartbeat]) -> tuple[PartState, ...]:
-        """Give the state of each part; `own` are heartbeats of this process, which need not come through the lake."""
+        """Return the state of each part; `own` are heartbeats of this process, which need not come through the lake."""
         now = self._clock()
         runs = {run: self._state(heard) for run, heard in self._heard.items()}
         runs |= {heartbeat.run: _own_words(heartbeat) for heartbeat in own}
@@ -172,7 +172,7 @@ def _is_later(heartbeat: Heartbeat, than: Heartbeat) -> bool:
 
 
 def _own_words(heartbeat: Heartbeat) -> PartState:
-    """Give the state that a run says of itself."""
+    """Return the state that a run says of itself."""
     problem = heartbeat.error or "a step failed" if heartbeat.state is ServiceState.FAILING else None
     times = (heartbeat.since, heartbeat.heartbeat_at, heartbeat.last_success, heartbeat.last_error)
     return PartState(heartbeat.part.value, heartbeat.host, heartbeat.state.value, *times, heartbeat.error, problem)

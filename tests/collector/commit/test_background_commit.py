@@ -12,7 +12,7 @@ import pytest
 
 from collector import Collector, CollectorSettings, Counts
 from collector.commit.background_commit import BackgroundCommit
-from collector.commit.checkpoint import Checkpoint
+from collector.commit.batch_committer import BatchCommitter
 from collector.commit.position import Partition, Piece
 from collector.pipeline import collector as pipeline
 from lake.spec.schemas import PARSED_LOGS
@@ -95,9 +95,9 @@ def test_a_piece_is_taken_whole_before_another_thread_gets_on(
 def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The first commit begins, and does not end before somebody waits for it; the event says that it has begun."""
     begun, may_end = threading.Event(), threading.Event()
-    really_commit, really_wait = Checkpoint.commit, BackgroundCommit.wait
+    really_commit, really_wait = BatchCommitter.commit, BackgroundCommit.wait
 
-    def commit(self: Checkpoint, *batch_and_time: Any) -> None:
+    def commit(self: BatchCommitter, *batch_and_time: Any) -> None:
         if not begun.is_set():
             begun.set()
             assert may_end.wait(60)
@@ -107,7 +107,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         may_end.set()
         return really_wait(self)
 
-    monkeypatch.setattr(Checkpoint, "commit", commit)
+    monkeypatch.setattr(BatchCommitter, "commit", commit)
     monkeypatch.setattr(BackgroundCommit, "wait", wait)
     return begun
 

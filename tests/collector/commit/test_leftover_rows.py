@@ -82,7 +82,7 @@ def test_rows_that_a_killed_batch_had_stored_are_left_out(tmp_path: Path) -> Non
     died = Collector(lake, CollectorSettings())
     for number in (1, 2):
         died.add(Piece(A, chat_line(number), number))
-    died._checkpoint._write_batches = lambda *_: None  # type: ignore[method-assign]
+    died._committer._write_batches = lambda *_: None  # type: ignore[method-assign]
     died.flush()
     again = Collector(lake, CollectorSettings())
     for number in (1, 2, 3):

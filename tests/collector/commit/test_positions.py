@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.commit import committed_offsets, table_rows
-from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
-from collector.commit.checkpoint import Checkpoint, is_stale
+from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, PartitionSection
+from collector.commit.batch_committer import BatchCommitter, is_stale
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import SeenState, rejection_id, stored_since
 from collector.commit.duplicates import id_number
@@ -147,15 +147,15 @@ def test_a_batch_is_refused_where_another_has_committed_some_of_its_lines(
     if committed is not None:
         table.append(BATCHES.rows([batch_row(FILE, committed, 0)]), progress={FILE.app_id: committed})
     batch = Batch(0.0)
-    batch.sections[FILE] = Section(3, 9, counts=Counts(lines=2, filtered=2), bytes=20)
+    batch.sections[FILE] = PartitionSection(3, 9, counts=Counts(lines=2, filtered=2), bytes=20)
     batch.advance(BatchState.SEALED)
-    checkpoint = Checkpoint(lake, {}, timedelta(hours=48))
+    committer = BatchCommitter(lake, {}, timedelta(hours=48))
     if is_refused:
         with pytest.raises(LostRaceError, match=f"committed up to {committed}, this batch begins after 3"):
-            checkpoint.commit(batch, NOW)
+            committer.commit(batch, NOW)
         return
-    checkpoint.commit(batch, NOW)
-    checkpoint.commit(batch, NOW)
+    committer.commit(batch, NOW)
+    committer.commit(batch, NOW)
     rows = [row for row in table.read().to_pylist() if row["first_offset"] == 3]
     assert len(rows) == (0 if committed == 9 else 1)
     for row in rows:
@@ -168,10 +168,10 @@ def test_an_end_of_a_file_without_lines_is_written(lake: Lake) -> None:
     batch = Batch(0.0)
     progress = {FILE.app_id: 9, OTHER.app_id: 9}
     lake.table(BATCHES).append(BATCHES.rows([batch_row(OTHER, 9, 0)]), progress=progress)
-    batch.sections[FILE] = Section(9, 9, exhausted_size=9)
-    batch.sections[OTHER] = Section(9, 9)
+    batch.sections[FILE] = PartitionSection(9, 9, exhausted_size=9)
+    batch.sections[OTHER] = PartitionSection(9, 9)
     batch.advance(BatchState.SEALED)
-    Checkpoint(lake, {}, timedelta(hours=48)).commit(batch, NOW)
+    BatchCommitter(lake, {}, timedelta(hours=48)).commit(batch, NOW)
     _, row = lake.table(BATCHES).read().sort_by("first_offset").to_pylist()[::-1]
     assert (row["source"]["name"], row["exhausted_size"]) == ("/a.log", 9)
 
@@ -185,13 +185,13 @@ def test_tables_are_opened_anew_after_a_commit_that_failed(lake: Lake, monkeypat
         return table(one, spec, *of)
 
     monkeypatch.setattr(Lake, "table", noted)
-    checkpoint = Checkpoint(lake, {}, timedelta(hours=48))
+    committer = BatchCommitter(lake, {}, timedelta(hours=48))
 
     def commit(offset: int) -> None:
         batch = Batch(0.0)
-        batch.sections[FILE] = Section(offset - 1, offset, counts=Counts(lines=1, filtered=1))
+        batch.sections[FILE] = PartitionSection(offset - 1, offset, counts=Counts(lines=1, filtered=1))
         batch.advance(BatchState.SEALED)
-        checkpoint.commit(batch, NOW)
+        committer.commit(batch, NOW)
 
     for offset in (1, 2):
         commit(offset)

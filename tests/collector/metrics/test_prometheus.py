@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from collector import Collector, CollectorSettings
-from collector.commit.checkpoint import Checkpoint
+from collector.commit.batch_committer import BatchCommitter
 from collector.commit.position import Partition, Piece
 from collector.metrics.prometheus import metrics_app, registry_of
 from lake.tables.lake import Lake
@@ -89,7 +89,7 @@ def test_what_is_open_is_seen_and_a_failed_commit_is_counted(
         raise OSError("503 SlowDown")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Checkpoint, "commit", fail)
+        broken.setattr(BatchCommitter, "commit", fail)
         with pytest.raises(OSError, match="503"):
             collector.flush()
     found = samples(registry)

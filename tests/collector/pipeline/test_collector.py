@@ -199,14 +199,14 @@ def test_a_collector_that_is_overtaken_while_it_commits_is_refused(lake: Lake, m
     for collector, last in ((owner, 3), (stale, 4)):
         for number in range(1, last):
             collector.add(Piece(KAFKA_PARTITION, chat_line(number), number - 1))
-    checkpoint = stale._checkpoint
-    append = checkpoint._append
+    committer = stale._committer
+    append = committer._append
 
     def overtaken(*arguments: Any) -> None:
         owner.flush()
         append(*arguments)
 
-    monkeypatch.setattr(checkpoint, "_append", overtaken)
+    monkeypatch.setattr(committer, "_append", overtaken)
     with pytest.raises(LostRaceError):
         stale.flush()
     assert stale.offset(KAFKA_PARTITION) == 1
@@ -225,7 +225,7 @@ def test_a_lost_race_starts_again_from_the_lake(lake: Lake, monkeypatch: pytest.
         Collector(lake, CollectorSettings()).add(Piece(FILE, b"", 0))
         raise LostRaceError("another writer has committed")
 
-    monkeypatch.setattr(collector._checkpoint, "commit", overtaken)
+    monkeypatch.setattr(collector._committer, "commit", overtaken)
     with pytest.raises(LostRaceError):
         collector.flush()
     assert collector.offset(FILE) == 0
@@ -320,7 +320,7 @@ def test_a_race_lost_on_the_way_gives_up_what_is_open(lake: Lake) -> None:
     collector.add(Piece(FILE, chat_line(1), 1, 0))
     collector.flush()
     collector.add(Piece(FILE, chat_line(2), 2, 1))
-    collector._checkpoint._table((PARSED_LOGS, "rag-app")).progress = lambda _: {"file:a": 1}  # type: ignore[method-assign]
+    collector._committer._table((PARSED_LOGS, "rag-app")).progress = lambda _: {"file:a": 1}  # type: ignore[method-assign]
     other.refresh(FILE)
     other.add(Piece(FILE, chat_line(2), 2, 1))
     other.flush()

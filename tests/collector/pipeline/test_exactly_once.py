@@ -23,7 +23,7 @@ from collector.commit.background_commit import BackgroundCommit
 from collector.commit.batch import IncompleteBatchError
 from collector.commit.position import Partition, Piece
 from collector.parsing import SignalRecord
-from collector.sources.http.deliveries import Deliveries, Item
+from collector.sources.http.deliveries import DeliveredItem, Deliveries
 from lake.delta_log import writing
 from lake.delta_log.change import LostRaceError
 from lake.spec.root_tables import BATCHES, REJECTED
@@ -68,7 +68,7 @@ class CollectorMachine(RuleBasedStateMachine):
         self.lines: list[bytes] = []
         self.signals: list[SignalRecord] = []
         self.messages: dict[Partition, list[bytes]] = {partition: [] for partition in KAFKA}
-        self.unanswered: list[tuple[str, list[Item]]] = []
+        self.unanswered: list[tuple[str, list[DeliveredItem]]] = []
         self.expected: dict[str, Counter[object]] = {"answers": Counter(), "signals": Counter(), "rejected": Counter()}
         self.is_cut_off = False
         """Whether a batch may have left rows that no row of `_batches` counts, as senders over HTTP send lines anew
@@ -167,7 +167,7 @@ class CollectorMachine(RuleBasedStateMachine):
 
     @rule(kinds=KINDS)
     def post_lines(self, kinds: list[str]) -> None:
-        self.unanswered.append(("/data", [Item(self.new_line(kind)) for kind in kinds]))
+        self.unanswered.append(("/data", [DeliveredItem(self.new_line(kind)) for kind in kinds]))
         self.deliver()
 
     @rule()
@@ -179,7 +179,7 @@ class CollectorMachine(RuleBasedStateMachine):
             signaled_at=NOW, signal="like", value=1.0, confidence=1.0, origin="explicit", user_id=None, chat_id=None,
             details=None,
         )  # fmt: skip
-        self.unanswered.append(("/signals", [Item(b"{}", record=record)]))
+        self.unanswered.append(("/signals", [DeliveredItem(b"{}", record=record)]))
         self.deliver()
 
     @rule()
@@ -209,7 +209,7 @@ class CollectorMachine(RuleBasedStateMachine):
             self.messages[KAFKA[0]].append(line)
             self.poll_kafka()
         else:
-            self.unanswered.append(("/data", [Item(line)]))
+            self.unanswered.append(("/data", [DeliveredItem(line)]))
             self.deliver()
 
     @rule(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.parsing import LogRecord, parse_entry
-from dialwatch.demo.completion import Completion, assembled, broken_off
+from dialwatch.demo.completion import StreamedCompletion, assembled, broken_off
 from dialwatch.demo.core_line import CoreCall, core_line
 from dialwatch.demo.rag_answer import text_deltas
 
@@ -46,7 +46,7 @@ def test_every_form_says_the_same(answer: str, texts: list[str]) -> None:
         {"custom_content": {"stages": [{"index": 0, "status": "completed"}]}},
         *text_deltas(answer),
     )
-    events = Completion("r-1", 1785742217, "gpt", deltas, USAGE).events()
+    events = StreamedCompletion("r-1", 1785742217, "gpt", deltas, USAGE).events()
     records = [parsed(events, form) for form in (assembled(events, "message"), assembled(events, "delta"), "{}")]
     assert {record.answer for record in records} == {answer}
     assert {record.response_id for record in records} == {"r-1"}
@@ -57,7 +57,7 @@ def test_every_form_says_the_same(answer: str, texts: list[str]) -> None:
 
 def test_what_core_assembles_has_usage_and_model() -> None:
     """The merged stream has id, time, model and usage, in its old form the key `delta`."""
-    events = Completion("r-1", 1785742217, "gpt", ({"content": "Hel"}, {"content": "lo"}), USAGE).events()
+    events = StreamedCompletion("r-1", 1785742217, "gpt", ({"content": "Hel"}, {"content": "lo"}), USAGE).events()
     head = {"id": "r-1", "object": "chat.completion", "created": 1785742217, "model": "gpt", "usage": USAGE}
     choice = {"finish_reason": "stop", "delta": {"content": "Hello"}}
     assert json.loads(assembled(events, "delta")) == {**head, "choices": [choice]}
@@ -65,7 +65,7 @@ def test_what_core_assembles_has_usage_and_model() -> None:
 
 def test_error_in_the_stream_costs_core_the_id() -> None:
     """A stream that breaks off ends in its error, and what Core assembles of it has no id and no finish reason."""
-    events = Completion("r-1", 1785742217, "gpt", ({"content": "Hel"}, {"content": "lo"}), USAGE).events()
+    events = StreamedCompletion("r-1", 1785742217, "gpt", ({"content": "Hel"}, {"content": "lo"}), USAGE).events()
     broken = broken_off(events, {"code": "500"}, lost=2)
     assert broken.endswith('data: {"error":{"code":"500"}}\n\ndata: [DONE]\n\n')
     assert json.loads(assembled(broken, "message")) == {

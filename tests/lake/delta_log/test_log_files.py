@@ -13,7 +13,7 @@ from lake.delta_log import log_tail
 from lake.delta_log.log_files import StoreLogFiles
 from lake.delta_log.log_tail import LogTail
 from lake.delta_log.pending_commits import PendingCommits
-from lake.delta_log.snapshots import Snapshot
+from lake.delta_log.snapshots import TableSnapshot
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
 from lake.tables.table import Table
@@ -42,7 +42,7 @@ def table(tmp_path: Path) -> Table:
     return made
 
 
-def opened(files: StoreLogFiles) -> Snapshot:
+def opened(files: StoreLogFiles) -> TableSnapshot:
     snapshot = files.open()
     assert snapshot is not None
     return snapshot

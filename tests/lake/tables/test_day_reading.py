@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lake.delta_log.delta_log import live_files
 from lake.maintenance.compaction import compact
 from lake.spec.schemas import PARSED_LOGS
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, RequestPeriod
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 
@@ -96,7 +96,10 @@ def test_files_without_a_row_of_the_period_are_not_opened(table: Table) -> None:
     early, _, late, _ = live_files(table.snapshot() or pytest.fail("no table"))
     for file in (early, late):
         Path(table.uri, file.path).write_bytes(b"not to be read")
-    for period in (Period(moment, moment), Period(moment + timedelta(microseconds=1), moment + timedelta(hours=1))):
+    for period in (
+        RequestPeriod(moment, moment),
+        RequestPeriod(moment + timedelta(microseconds=1), moment + timedelta(hours=1)),
+    ):
         assert set(reader(table).read(["event_id"], period=period)["event_id"].to_pylist()) == {"e1", "e7", "e8"}
         assert reader(table).read_rows(["event_id"], ["e1"], ["answer"], period=period).to_pylist() == [
             {"answer": "A1"}

@@ -8,7 +8,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monitor.pages.texts import Mark, marked, shown
+from monitor.pages.texts import TextMark, marked, shown
 from runtime.unseen_characters import visible
 
 TEXTS = st.one_of(st.text(st.sampled_from("<>&\"'/a \n\r\t\x00\x1b\u202e\u2066\u200b\ufeff\ud800🦜")), st.text())
@@ -25,7 +25,7 @@ def words_of(page: str) -> str:
 @given(TEXTS, SPANS)
 def test_any_text_is_shown_as_it_is(text: str, spans: list[tuple[int, int]]) -> None:
     """No tag but the marks, nothing unseen, and not a character is lost, wherever marks lie and overlap."""
-    page = str(marked(text, [Mark("absent", spans, "m")]))
+    page = str(marked(text, [TextMark("absent", spans, "m")]))
     assert set(re.findall(r"<[^>]*>", page)) <= {
         '<mark class="absent" title="m">', "</mark>", '<span class="unseen">', "</span>",
     }  # fmt: skip
@@ -42,7 +42,7 @@ def test_a_title_has_no_character_that_nobody_sees(text: str) -> None:
 
 def test_a_place_is_marked_and_a_long_text_is_cut() -> None:
     """The first of overlapping marks counts; a text says how much of it is left out."""
-    both = [Mark("fact", [(0, 3)], "fact 1"), Mark("absent", [(2, 5)], "m")]
+    both = [TextMark("fact", [(0, 3)], "fact 1"), TextMark("absent", [(2, 5)], "m")]
     assert marked("abcdef", both) == (
         '<mark class="fact" title="fact 1">abc</mark><mark class="absent" title="m">de</mark>f'
     )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing.request.history import History
+from collector.parsing.request.history import HistoryHashes
 from collector.parsing.request.request import read_request
 
 TEXTS = st.text(min_size=1, max_size=8)
@@ -29,7 +29,7 @@ def chat(system: str | None, turns: list[tuple[tuple[str, str | None], str]], st
     return messages
 
 
-def history(messages: list[dict[str, Any]]) -> History:
+def history(messages: list[dict[str, Any]]) -> HistoryHashes:
     return read_request(json.dumps({"messages": messages})).history
 
 
@@ -61,7 +61,7 @@ def test_an_edited_turn_has_the_same_prefix(system: str | None, turns: Any, ques
 def test_a_first_question_follows_nothing() -> None:
     """Log format 5: parent_history_hash is null where no answer stands before the question."""
     assert history([*chat("be brief", []), asked(("Why?", None))]).parent_history_hash is None
-    assert history([]) == History()
+    assert history([]) == HistoryHashes()
 
 
 def test_a_greeting_of_the_assistant_has_nothing_before_it() -> None:
@@ -74,7 +74,7 @@ def test_a_greeting_of_the_assistant_has_nothing_before_it() -> None:
 def test_a_question_whose_conversation_is_named_by_an_id_is_not_the_first(named: dict[str, Any]) -> None:
     """The Responses API sends the last message alone; the same words after another answer are another history."""
 
-    def asked_after(**columns: Any) -> History:
+    def asked_after(**columns: Any) -> HistoryHashes:
         return read_request(json.dumps({"input": "Yes"} | columns)).history
 
     first, after = asked_after(previous_response_id=None, conversation=""), asked_after(**named)

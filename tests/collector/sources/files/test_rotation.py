@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource
-from collector.commit.checkpoint import Checkpoint
+from collector.commit.batch_committer import BatchCommitter
 from collector.sources.files import open_file
 from collector.sources.files.listing import LogFile
 from lake.spec.root_tables import BATCHES, REJECTED
@@ -327,7 +327,7 @@ def test_a_file_that_reaches_the_size_of_the_rolled_one_is_read_on(follower: Fol
 def cut_off(lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commit the rows of all files, and then be killed."""
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "_write_batches", Mock(side_effect=OSError("killed")))
+        patch.setattr(BatchCommitter, "_write_batches", Mock(side_effect=OSError("killed")))
         collector = Collector(lake, CollectorSettings())
         FileSource([str(logs)], Storage()).read_into(collector)
         with pytest.raises(OSError, match="killed"):

@@ -16,7 +16,7 @@ from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.commit.position import Piece
 from collector.metrics.last_lines import LastLines
 from collector.parsing import Rejection
-from collector.sources.http.deliveries import Deliveries, Item
+from collector.sources.http.deliveries import DeliveredItem, Deliveries
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS
@@ -234,7 +234,7 @@ def test_requests_in_flight_are_answered_when_the_server_ends(lake: Lake, monkey
     collector, store = Collector(lake, CollectorSettings()), Deliveries.store
     commit = collector.commit
 
-    async def count(deliveries: Deliveries, name: str, *given: Any) -> list[Item]:
+    async def count(deliveries: Deliveries, name: str, *given: Any) -> list[DeliveredItem]:
         taken.append(name)
         return await store(deliveries, name, *given)
 

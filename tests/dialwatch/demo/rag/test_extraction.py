@@ -4,7 +4,7 @@ import pytest
 
 from dialwatch.demo.questions import load_questions
 from dialwatch.demo.rag.application import shipped_passages
-from dialwatch.demo.rag.assistant import Answer, RagAssistant
+from dialwatch.demo.rag.assistant import RagAnswer, RagAssistant
 from dialwatch.demo.rag.extraction import PASSAGES_READ, REFUSAL
 from dialwatch.demo.rag.faults import Faults
 from evaluator.metrics.form.refusal import refusal_in
@@ -17,7 +17,7 @@ def assistant() -> RagAssistant:
     return RagAssistant(shipped_passages())
 
 
-def answers(assistant: RagAssistant) -> list[Answer]:
+def answers(assistant: RagAssistant) -> list[RagAnswer]:
     return [assistant.answer(question.text) for question in QUESTIONS]
 
 

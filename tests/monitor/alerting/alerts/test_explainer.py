@@ -14,7 +14,7 @@ from lake.tables.lake import Lake
 from monitor.alerting.alerts import explainer as module
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.explainer import MOST_AT_ONCE, Explainer
-from monitor.detect.causes import AroundOnset, Onset
+from monitor.detect.causes import AroundOnset, OnsetInterval
 from monitor.detect.regression import StreamKey, Transition
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
@@ -23,11 +23,11 @@ Look = Callable[..., AroundOnset | None]
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Onset]]:
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, OnsetInterval]]:
     """Every look at the log: whose, and around when."""
-    made: list[tuple[str, Onset]] = []
+    made: list[tuple[str, OnsetInterval]] = []
 
-    def around(_: Lake, deployment: str, onset: Onset, *__: Any) -> AroundOnset:
+    def around(_: Lake, deployment: str, onset: OnsetInterval, *__: Any) -> AroundOnset:
         made.append((deployment, onset))
         return FOUND
 
@@ -78,7 +78,7 @@ def test_an_onset_that_is_not_known_is_not_looked_at(lake: Lake, looks: list[Any
     earliest, latest = START - HOUR, START + HOUR
     explainer.around(began(since_earliest=earliest, since_latest=latest), [], [], START)
     explainer.around(began("hr"), [], [], START)
-    assert [onset for _, onset in looks] == [Onset(START, earliest, latest), Onset(START, START, START)]
+    assert [onset for _, onset in looks] == [OnsetInterval(START, earliest, latest), OnsetInterval(START, START, START)]
 
 
 def test_what_an_open_alert_says_already_is_not_looked_at_again(lake: Lake, looks: list[Any]) -> None:

@@ -8,22 +8,22 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from monitor.detect.causes import FoundChange, LoggedAnswer, Onset, changes_around, words_of
+from monitor.detect.causes import AnswerFeatures, FoundChange, OnsetInterval, changes_around, words_of
 from monitor.detect.causes.features import SPECS, Feature
 from monitor.detect.causes.logged_answer import FeatureKey, Value
 
 ONSET = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
-AROUND = Onset(ONSET, ONSET - timedelta(hours=1), ONSET + timedelta(hours=1))
+AROUND = OnsetInterval(ONSET, ONSET - timedelta(hours=1), ONSET + timedelta(hours=1))
 UNTIL = ONSET + timedelta(hours=20)
 Values = Callable[[np.random.Generator, datetime], dict[FeatureKey, Value]]
 
 
-def _answers(values: Values, seed: int = 0, days: int = 7) -> list[LoggedAnswer]:
+def _answers(values: Values, seed: int = 0, days: int = 7) -> list[AnswerFeatures]:
     """Twenty an hour, two a conversation."""
     generator = np.random.default_rng(seed)
     begin = ONSET - timedelta(days=days, hours=2)
     times = [begin + timedelta(minutes=3 * n) for n in range(int((UNTIL - begin) / timedelta(minutes=3)))]
-    return [LoggedAnswer(at, f"chat-{n // 2}", f"event-{n:06}", values(generator, at)) for n, at in enumerate(times)]
+    return [AnswerFeatures(at, f"chat-{n // 2}", f"event-{n:06}", values(generator, at)) for n, at in enumerate(times)]
 
 
 def _found(values: Values, seed: int = 0, days: int = 7) -> tuple[FoundChange, ...]:
@@ -113,11 +113,11 @@ def test_answers_of_one_conversation_count_once() -> None:
 
     answers = _answers(values)
     chat = [
-        LoggedAnswer(ONSET + timedelta(minutes=2 * n), "long", f"long-{n}", {(Feature.LANGUAGE, ""): "uk"})
+        AnswerFeatures(ONSET + timedelta(minutes=2 * n), "long", f"long-{n}", {(Feature.LANGUAGE, ""): "uk"})
         for n in range(500)
     ]
     assert changes_around([*answers, *chat], AROUND, UNTIL) == ()
-    many = [LoggedAnswer(one.at, one.event_id, one.event_id, one.values) for one in chat]
+    many = [AnswerFeatures(one.at, one.event_id, one.event_id, one.values) for one in chat]
     assert [change.value for change in changes_around([*answers, *many], AROUND, UNTIL)] == ["uk"]
 
 
@@ -128,8 +128,8 @@ def test_one_day_before_is_enough_for_a_clear_change() -> None:
     assert len(_found(values, days=1)) == 1
 
 
-@pytest.mark.parametrize("answers", [[], [LoggedAnswer(ONSET, "a", "a", {(Feature.MODEL, ""): "x"})]])
-def test_too_little_names_nothing(answers: list[LoggedAnswer]) -> None:
+@pytest.mark.parametrize("answers", [[], [AnswerFeatures(ONSET, "a", "a", {(Feature.MODEL, ""): "x"})]])
+def test_too_little_names_nothing(answers: list[AnswerFeatures]) -> None:
     assert changes_around(answers, AROUND, UNTIL) == ()
 
 

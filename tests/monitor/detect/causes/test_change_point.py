@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from monitor.detect.causes.attribution import ChangePoint, change_point
+from monitor.detect.causes.attribution import ChangePlace, change_point
 
 
 def test_a_clear_step_is_found_at_its_place() -> None:
     """The first number after it, with the places around it that are about as likely."""
     found = change_point(np.array([0.0] * 20 + [10.0] * 12), 1.0)
-    assert found == ChangePoint(place=20, first=19, last=20)
+    assert found == ChangePlace(place=20, first=19, last=20)
 
 
 def test_a_change_has_at_least_five_numbers_on_either_side() -> None:

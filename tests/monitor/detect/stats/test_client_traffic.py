@@ -19,7 +19,7 @@ from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.detect.stats.client_traffic import CLIENT_COLUMNS, ClientTraffic
-from monitor.pages.deployment.view import Query, view_of
+from monitor.pages.deployment.view import DeploymentQuery, view_of
 from tests.monitor.conftest import NOW, Clock
 
 DAY = timedelta(days=1)
@@ -125,7 +125,7 @@ def test_who_may_not_read_texts_is_told_no_name(rows: Any, clock: Clock, make_mo
     """The same, without it."""
     snapshot = after_a_burst(rows, clock, make_monitor).snapshot
     assert snapshot is not None
-    view = view_of(Query("rag"), snapshot)
+    view = view_of(DeploymentQuery("rag"), snapshot)
     assert view is not None
     assert [(one.client, one.requests) for one in view.bursts] == [("", 300)]
 

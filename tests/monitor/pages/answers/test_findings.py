@@ -9,7 +9,7 @@ import pytest
 from lake.queries.answer_details import AnswerDetails, AnswerScore
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
-from monitor.pages.answers.findings import Claim, claims_in
+from monitor.pages.answers.findings import JudgedClaim, claims_in
 from tests.monitor.conftest import NOW
 
 
@@ -39,4 +39,4 @@ def test_a_claim_has_its_text_and_its_verdict_in_words(
     details = {name: [{"fact": "Tea is free.", "contexts": [1], "reason": "as written"} | found]}
     (claims,) = claims_in(answer_with(details))
     assert claims.of_reference is (name == "reference_facts")
-    assert claims.claims == (Claim("Tea is free.", verdict, is_bad, (2,), "as written"),)
+    assert claims.claims == (JudgedClaim("Tea is free.", verdict, is_bad, (2,), "as written"),)

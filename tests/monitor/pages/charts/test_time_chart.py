@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment
 
-from monitor.pages.charts import Distribution, Histogram, Mark, MarkKind, Onset, Point, TimeChart, draw, draw_histogram
+from monitor.pages.charts import (
+    ChartOnset,
+    Distribution,
+    Histogram,
+    Mark,
+    MarkKind,
+    Point,
+    TimeChart,
+    draw,
+    draw_histogram,
+)
 from monitor.pages.charts.ticks import time_ticks, value_ticks
 from monitor.pages.rendering import templates
 
@@ -160,7 +170,7 @@ def test_the_words_say_what_is_seen() -> None:
             0.61,
             0.7,
             reference=0.83,
-            onset=Onset(BEGIN + 3 * DAY, BEGIN + 2 * DAY, BEGIN + 4 * DAY),
+            onset=ChartOnset(BEGIN + 3 * DAY, BEGIN + 2 * DAY, BEGIN + 4 * DAY),
             marks=[Mark(MarkKind.PAGE, BEGIN + 4 * DAY)],
         )
     )

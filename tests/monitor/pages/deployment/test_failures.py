@@ -10,7 +10,7 @@ from monitor.detect.limits import FloorReading
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.pages.deployment.failures import failures_of
-from monitor.pages.period import Days, Period
+from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 from tests.monitor.conftest import NOW
 
@@ -32,7 +32,7 @@ def test_the_limit_is_drawn_only_where_the_share_of_failed_requests_has_reached_
         [{"requested_at": NOW, "status": status, "is_entry": True} for status in (200, 200, 200, 500)]
     )
     state = DeploymentState(floors=floors).with_logs(rows.select(LOG_COLUMNS))
-    found = failures_of("rag", Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0), Period(Days.DAY, NOW))
+    found = failures_of("rag", Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0), PagePeriod(Days.DAY, NOW))
     assert found.drawing.chart.points[-1].value == 25.0
     assert found.drawing.chart.reference == reference
     assert [(one.reason, one.number, one.share) for one in found.kinds] == [("status 500", 1, 0.25)]

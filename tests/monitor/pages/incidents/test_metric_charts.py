@@ -15,7 +15,7 @@ from monitor.detect.regression import StreamKey
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.pages.incidents.alert_view import AlertView
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.metric_charts import chart_of
 from monitor.service.snapshot import DeploymentState, Snapshot
 from tests.monitor.conftest import NOW
@@ -35,7 +35,7 @@ def test_a_limit_has_bars_that_are_those_of_something_bad_until_it_is_over(
     fired = AlertChange("c", "a", key, AlertEvent.FIRING, NOW - HOUR, AlertDetails())
     ended = replace(fired, change_id="d", change=AlertEvent.RESOLVED, changed_at=NOW) if is_over else None
     incident = Incident("i", "rag", NOW - HOUR, ended and NOW, Tier.WARN, None, (ended or fired,), ())
-    found = Found(incident, Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0))
+    found = FoundIncident(incident, Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0))
     drawing = chart_of(AlertView(fired, ended, None, HOUR), found, "chart").drawing
     assert drawing is not None
     assert drawing.chart.points[0].value == value

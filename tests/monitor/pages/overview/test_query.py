@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.pages.overview.query import Column, Query
-from monitor.pages.overview.rows import Row, State, WorstMetric
+from monitor.pages.overview.query import Column, OverviewQuery
+from monitor.pages.overview.rows import DeploymentRow, State, WorstMetric
 from monitor.pages.period import Days
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -27,7 +27,7 @@ WORST = st.none() | st.builds(
 )
 ROWS = st.lists(
     st.builds(
-        Row,
+        DeploymentRow,
         name=st.text("abAB/<é", max_size=4),
         state=st.sampled_from(State),
         why=st.just(""),
@@ -44,7 +44,7 @@ ROWS = st.lists(
     unique_by=lambda row: row.name,
 )
 QUERIES = st.builds(
-    Query,
+    OverviewQuery,
     q=st.text("abAB/<é ", max_size=2),
     state=st.none() | st.sampled_from(State),
     sort=st.sampled_from(Column),
@@ -54,7 +54,7 @@ QUERIES = st.builds(
 )
 
 
-def value(row: Row, column: Column) -> object:
+def value(row: DeploymentRow, column: Column) -> object:
     """What a column shows, larger for what a reader looks for first."""
     states = list(State)
     has_mean = row.worst is not None and row.worst.mean is not None
@@ -71,7 +71,7 @@ def value(row: Row, column: Column) -> object:
 
 
 @given(ROWS, QUERIES)
-def test_exactly_the_rows_that_fit_are_there_in_order(rows: list[Row], query: Query) -> None:
+def test_exactly_the_rows_that_fit_are_there_in_order(rows: list[DeploymentRow], query: OverviewQuery) -> None:
     """No row is lost or twice; those without a value are last either way; the order of the input does not matter."""
     found = query.chosen(rows)
     fitting = [row for row in rows if query.q.casefold() in row.name.casefold() and query.state in (None, row.state)]
@@ -84,21 +84,21 @@ def test_exactly_the_rows_that_fit_are_there_in_order(rows: list[Row], query: Qu
 
 
 @given(ROWS)
-def test_problems_are_first(rows: list[Row]) -> None:
+def test_problems_are_first(rows: list[DeploymentRow]) -> None:
     """Without a choice pages come before warnings, and these before all others."""
-    places = [list(State).index(row.state) for row in Query().chosen(rows)]
+    places = [list(State).index(row.state) for row in OverviewQuery().chosen(rows)]
     assert places == sorted(places)
     assert list(State)[:2] == [State.PAGE, State.WARNING]
 
 
 @given(QUERIES, st.sampled_from(Column), st.sampled_from(Days))
-def test_the_address_says_all_of_the_query(query: Query, column: Column, days: Days) -> None:
+def test_the_address_says_all_of_the_query(query: OverviewQuery, column: Column, days: Days) -> None:
     """It can be read back; a link changes what it is about, and nothing else."""
 
-    def read(address: str) -> Query:
+    def read(address: str) -> OverviewQuery:
         given = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         state = State(given["state"]) if "state" in given else None
-        return Query(
+        return OverviewQuery(
             given.get("q", ""),
             state,
             Column(given.get("sort", Column.STATE)),
@@ -117,5 +117,7 @@ def test_the_address_says_all_of_the_query(query: Query, column: Column, days: D
 
 def test_the_usual_query_is_the_bare_address() -> None:
     """Without a choice the page renews itself, over a week, sorted by state."""
-    assert Query() == Query(q="", state=None, sort=Column.STATE, reverse=False, days=Days.WEEK, renew=True)
-    assert Query().address() == "/"
+    assert OverviewQuery() == OverviewQuery(
+        q="", state=None, sort=Column.STATE, reverse=False, days=Days.WEEK, renew=True
+    )
+    assert OverviewQuery().address() == "/"

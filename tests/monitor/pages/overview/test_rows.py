@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.pages.overview.rows import Row, State, row_of
-from monitor.pages.period import Days, Period
+from monitor.pages.overview.rows import DeploymentRow, State, row_of
+from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState
 from tests.monitor.conftest import NOW
 
-PERIOD = Period(Days.WEEK, NOW)
+PERIOD = PagePeriod(Days.WEEK, NOW)
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_what_an_error_stopped_is_a_warning_with_its_name(stopped: dict[str, dic
 def test_coverage_is_0_only_where_nothing_is_scored_and_100_only_where_all_is(
     coverage: float | None, words: str
 ) -> None:
-    row = Row("rag", State.FINE, "", None, 1, 1, {}, 0, 0, coverage, None)
+    row = DeploymentRow("rag", State.FINE, "", None, 1, 1, {}, 0, 0, coverage, None)
     assert row.coverage_words == words

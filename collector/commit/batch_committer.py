@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from collector.commit.batch import Batch, BatchState, IncompleteBatchError, Section, TableKey
+from collector.commit.batch import Batch, BatchState, IncompleteBatchError, PartitionSection, TableKey
 from collector.commit.concurrent_collectors import (
     COLLECTORS,
     ID_COLUMNS,
@@ -41,7 +41,7 @@ StoredLines = dict[int, tuple[Partition, int]]
 """Partition and offset of lines that other collectors have stored, by the number of their id."""
 
 
-class Checkpoint:
+class BatchCommitter:
     """Commits batches to a lake; keeps the tables open between commits.
 
     `seen` is the state of each table up to which the collector's duplicate window knows the ids; `window` is the length
@@ -235,7 +235,7 @@ def _require_rows(files: BufferedFiles, wanted: int, table: Table) -> None:
         )
 
 
-def _only_found_the_end(section: Section) -> bool:
+def _only_found_the_end(section: PartitionSection) -> bool:
     return section.exhausted_size is not None and section.offset == section.first_offset
 
 
@@ -251,7 +251,7 @@ def is_stale(rows: TableRows, now: datetime) -> bool:
 
 
 def rows_left(rows: TableRows, files: BufferedFiles, done: Mapping[str, int], now: datetime) -> BufferedFiles:
-    """Give files with those rows of `files`, all of `rows`, that are neither dropped nor in the table.
+    """Return files with those rows of `files`, all of `rows`, that are neither dropped nor in the table.
 
     `done` has the offsets that the table has reached, by `app_id`.
     """
