@@ -198,6 +198,12 @@ def test_an_unknown_metric_is_an_error_that_names_those_that_are_like_it(name: s
     assert all(metric_named(one) for one in near)
 
 
+@pytest.mark.parametrize("name", ["id_recall@2.5", "latency_over@0", "latency_over@-1", "latency@5", "cost_over@x"])
+def test_a_number_behind_a_name_that_it_cannot_have_is_unknown(name: str) -> None:
+    with pytest.raises(UnknownMetricError):
+        metric_named(name)
+
+
 def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows() -> None:
     """A filtered or concatenated frame comes back with the labels it had, and an empty one stays float64."""
     scores = compute(frame(GOOD, GOOD, GOOD).set_axis([7, 7, 3]), PLAIN)

@@ -102,6 +102,49 @@ def test_the_reference_is_that_of_the_newest_version_that_has_one() -> None:
     assert reading_of(streams, THIRD).older_version == SECOND
 
 
+def test_a_version_whose_first_batch_was_still_open_passes_its_reference_on_too() -> None:
+    """The second has one hour, which its own answers do not close."""
+    streams = Streams(SETTINGS)
+    rows = [*answers(FIRST, range(50), 0.9), *answers(SECOND, range(50, 51), 0.9, 2)]
+    streams.add(SCORES.rows([*rows, *answers(THIRD, range(53, 80), 0.5, 3)]), NOW)
+    streams.close_batches()
+    assert {one.key.deployment for one in streams.advance(NOW)} == {THIRD}
+    assert reading_of(streams, THIRD).older_version == SECOND
+
+
+def test_versions_of_one_refresh_begin_in_the_order_of_their_first_answers() -> None:
+    """A repair of the first version comes long after the third; the first has got better meanwhile."""
+    rows = [*answers(FIRST, range(50), 0.6), *answers(FIRST, range(50, 400), 0.9, 3)]
+    later = [*answers(THIRD, range(50, 400), 0.6, 2), *answers(SECOND, range(380, 400), 0.9, 4)]
+    assert fed([*rows, *later])[1] == []
+
+
+def test_answers_from_before_the_older_version_that_are_scored_late_begin_without_its_reference() -> None:
+    streams = Streams(SETTINGS)
+    feed(streams, SCORES.rows(answers(FIRST, range(10, 60), 0.9)), START + 70 * HOUR)
+    found = feed(streams, SCORES.rows(answers(SECOND, range(5, 60), 0.5, 2)), NOW)
+    assert found == []
+    assert reading_of(streams, SECOND).older_version is None
+
+
+@pytest.mark.parametrize(
+    ("earliest", "latest", "onset"),
+    [(-1, 5, OnsetKind.RELEASE), (0, 5, OnsetKind.RELEASE), (1, 5, OnsetKind.SUDDEN), (-5, -1, OnsetKind.RELEASE)],
+)
+def test_a_fall_that_may_have_begun_with_the_first_answer_did(earliest: int, latest: int, onset: OnsetKind) -> None:
+    """Whatever the most likely time; one that began with the older version is told from the first answer of the new."""
+    streams, found = fed([*RELEASE[0], *RELEASE[1]])
+    ((_, scale, _), stream), *_ = streams.state_of(SECOND).streams.items()
+    first = START + 50 * HOUR
+    ends = {"since_earliest": first + earliest * HOUR, "since_latest": first + latest * HOUR}
+    known = replace(found[0].reading, since=first + 3 * HOUR, onset=OnsetKind.SUDDEN, **ends)
+    told = stream.reading_on(scale, known)
+    assert told.onset is onset
+    assert told.since == (first if onset is OnsetKind.RELEASE else first + 3 * HOUR)
+    recurring = stream.reading_on(scale, replace(known, onset=OnsetKind.RECURRING))
+    assert recurring.onset is OnsetKind.RECURRING
+
+
 def test_a_version_before_which_none_has_a_reference_learns_its_own() -> None:
     rows = [*answers(FIRST, range(3), 0.9), *answers(SECOND, range(3, 60), 0.5, 2)]
     streams, found = fed(rows)

@@ -159,15 +159,25 @@ def test_unrelated_settings_leave_streams_and_alerts_alone(
     assert {change for change, _ in changes(lake)} == {"firing"}
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"regression": REGRESSION.model_copy(update={"tolerance": 0.1})}, {"versions": "off", "regression": REGRESSION}],
+    ids=["tolerance", "versions"],
+)
 def test_settings_of_the_detectors_have_streams_learn_anew(
-    make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    make_monitor: Callable[[], Monitor],
+    lake: Lake,
+    rows: Any,
+    clock: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, Any],
 ) -> None:
     """From the scores and ratings alone: the sums of requests stay, and the readings are those of a first start."""
     rows.hours("rag", 24 * 4, lambda _: 0.8, METRIC)
     rows.signals("rag", *["like", "dislike"] * 20)
     before = refreshed(make_monitor())
     read = history_days(monkeypatch)
-    other = MonitorSettings(regression=REGRESSION.model_copy(update={"tolerance": 0.1}))
+    other = MonitorSettings(**changed)
     after = refreshed(Monitor(lake, other, clock))
     assert {name for name, _ in read} == {SCORES.name, USER_SIGNALS.name}
     assert after.requests == before.requests

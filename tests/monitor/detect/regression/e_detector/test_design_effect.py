@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.detect.regression.arrays import Floats, Integers
+from monitor.detect.regression.e_detector.bets import Bets
 from monitor.detect.regression.e_detector.betting import BETS
 from monitor.detect.regression.e_detector.design_effect import BatchCorrelation, Dependence
 from monitor.detect.regression.e_detector.evidence import Evidence
@@ -103,6 +104,15 @@ def test_the_logarithm_of_what_a_batch_pays_is_divided_by_its_design_effect() ->
     evidence = Evidence()
     evidence.advance_to(evidence.trajectory(values, weights, level, numbers, 3, dependence=dependence), 2)
     assert evidence.log_value == pytest.approx(np.logaddexp.reduce(log_r) - np.log(len(BETS)))
+
+
+def test_a_part_of_a_run_has_its_own_batches_dependence() -> None:
+    numbers = np.repeat(np.arange(4), 3)
+    dependence = Dependence(np.array([0.1, 0.2, 0.3, 0.4]), 2.0)
+    ones = np.ones(len(numbers))
+    part = Bets(ones, ones, ones / 2, numbers * 0, numbers, 4, dependence=dependence).between(1, 3).dependence
+    assert part is not None
+    assert (part.correlations.tolist(), part.day_effect) == ([0.2, 0.3], 2.0)
 
 
 @pytest.mark.parametrize("correlation", [0.2, 0.6])
