@@ -26,8 +26,8 @@ from evaluator.metrics import Metric
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.service.judge_pool import JudgePool
-from evaluator.service.judge_retries import pending_probabilities
 from evaluator.service.passes import Failure
+from evaluator.service.pending_scores import pending_probabilities
 from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.queries.child_contexts import ChildContexts

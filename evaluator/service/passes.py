@@ -16,8 +16,8 @@ from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.group import Alone, Group
 from evaluator.service.judge_pool import JudgePool
-from evaluator.service.judge_retries import JudgeRetries
 from evaluator.service.new_scores import score_new_answers
+from evaluator.service.pending_scores import JudgeRetries
 from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.queries.child_contexts import ChildContexts

@@ -28,7 +28,7 @@ from lake.delta_log.file_age import FilesGoneError
 from lake.delta_log.log_files import LogFiles
 from lake.delta_log.pending_commits import PendingCommit, PendingCommits, digest_of, paths_of
 from lake.delta_log.snapshots import TableSnapshot
-from lake.delta_log.transactions import transactions_of
+from lake.delta_log.transaction_versions import transactions_of
 from lake.delta_log.writing import NewFile
 from lake.store.store_errors import in_one_line
 

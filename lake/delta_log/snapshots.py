@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from lake.delta_log.delta_log import DataFile, live_files
-from lake.delta_log.transactions import transactions_at, transactions_in
+from lake.delta_log.transaction_versions import transactions_at, transactions_in
 from lake.store.log_copy import Read, commit_name, copied_table
 
 _MOST_ASKED = 16

@@ -11,6 +11,7 @@ import httpcore
 from lake.spec.vocabulary import AlertEvent
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.shared_cause import with_failing_callers
+from monitor.notify.daily_summary import DailySummary
 from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
 from monitor.notify.formats import FORMATS
 from monitor.notify.holding import hold_back
@@ -19,7 +20,6 @@ from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.routing import Routed
 from monitor.notify.settings import WebhookSettings
-from monitor.notify.summary import DailySummary
 from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE

@@ -136,7 +136,7 @@ def test_a_running_evaluator_asks_again_after_ten_minutes(
             asked.append(len(judge.requests))
         assert asked == [1, 1, 2, 2]
         assert len(judged(traffic)) == 1
-        assert [one.name for one in caplog.records] == ["evaluator.judges.judge", "evaluator.service.judge_retries"]
+        assert [one.name for one in caplog.records] == ["evaluator.judges.judge", "evaluator.service.pending_scores"]
         assert "(1 judge_unavailable)" in caplog.records[1].getMessage()
         judge.always = says()
         clock.now += TEN_MINUTES

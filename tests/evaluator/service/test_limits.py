@@ -21,11 +21,11 @@ from evaluator.judges.exchange import Reason
 from evaluator.metrics import registry
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service import backfill as backfill_module
-from evaluator.service import judge_retries, new_scores
+from evaluator.service import new_scores, pending_scores
 from evaluator.service.backfill_estimate import BackfillEstimate, MetricEstimate, estimate
 from evaluator.service.judge_estimate import Judging, _together
 from evaluator.service.judge_pool import JudgeCallsError, JudgePool, forget_replies
-from evaluator.service.judge_retries import AGE, JudgeRetries, PendingScore, pending_probabilities
+from evaluator.service.pending_scores import AGE, JudgeRetries, PendingScore, pending_probabilities
 from lake.queries.question_keys import QuestionKeys
 from lake.spec.case_vocabulary import ReferenceMatch
 from lake.spec.schemas import SCORES
@@ -79,7 +79,7 @@ def test_a_retry_is_planned_and_said_where_scores_are_pending(caplog: pytest.Log
     retries._due["rag"] = None
     retries.clock_was_set(-HOUR)
     assert retries._due["rag"] is None
-    assert (timedelta(days=1), TEN, 1_000) == (AGE, judge_retries._AGAIN_AFTER, judge_retries._MOST)
+    assert (timedelta(days=1), TEN, 1_000) == (AGE, pending_scores._AGAIN_AFTER, pending_scores._MOST)
 
 
 def pending_rows(traffic: Any, version: str, *ages: timedelta) -> None:
@@ -97,7 +97,7 @@ def test_the_latest_pending_scores_of_a_day_are_asked_about_first(
     traffic: Any, judge: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """Exactly a day old is too old; so many at a time, and their rows have the probability of the first ones."""
-    monkeypatch.setattr(judge_retries, "_MOST", most)
+    monkeypatch.setattr(pending_scores, "_MOST", most)
     ages = (HOUR, 2 * HOUR, AGE, 3 * HOUR)
     traffic.log(
         *(traffic.answer(str(n), answer=str(n)) | {"requested_at": NOW - age, "date": (NOW - age).date()}

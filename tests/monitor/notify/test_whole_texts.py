@@ -20,7 +20,7 @@ from monitor.detect.regression import NewClass, StreamKey
 from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.chat_text import cut
-from monitor.notify.formats.summaries import SUMMARY_FORMATS, lines, title
+from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, lines, title
 from monitor.notify.incident_text import incident_line, note_of
 from monitor.notify.link import worst_since
 from monitor.notify.onset_text import brief_onset, onset

@@ -17,8 +17,8 @@ from monitor.detect.limits import FloorDetails
 from monitor.detect.regression import SegmentChange, StreamKey
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
+from monitor.notify.formats.daily_summary import SUMMARY_FORMATS
 from monitor.notify.formats.standard import alert_of
-from monitor.notify.formats.summaries import SUMMARY_FORMATS
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_messages import change
 

@@ -115,7 +115,7 @@ def test_what_failed_once_more_lets_the_others_go_first(
     service: Service, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More poisoned answers than are asked about at once, all later than the others, hold up nobody for long."""
-    monkeypatch.setattr("evaluator.service.judge_retries.answers_at_once", lambda _: 2)
+    monkeypatch.setattr("evaluator.service.pending_scores.answers_at_once", lambda _: 2)
     judge.always = fails(401)
     service.log("old 1", "old 2", "old 3")
     service.now += MINUTE
@@ -132,7 +132,7 @@ def test_a_batch_with_an_answer_that_fails_leaves_the_rest_to_the_next_pass(
     service: Service, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not to the next ten minutes, where the judge answers about others."""
-    monkeypatch.setattr("evaluator.service.judge_retries.answers_at_once", lambda _: 2)
+    monkeypatch.setattr("evaluator.service.pending_scores.answers_at_once", lambda _: 2)
     judge.always = fails(401)
     service.log("good 1", "good 2", "good 3")
     service.now += MINUTE

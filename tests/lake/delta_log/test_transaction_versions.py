@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lake.delta_log import snapshots
 from lake.delta_log.log_files import LocalLogFiles
-from lake.delta_log.transactions import transactions_at
+from lake.delta_log.transaction_versions import transactions_at
 from lake.maintenance.compaction import compact
 from lake.spec.schemas import SCORES
 from lake.store.log_copy import LAST_CHECKPOINT

@@ -15,7 +15,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.state import state_of
 from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
-from monitor.notify.formats.summaries import SUMMARY_FORMATS
+from monitor.notify.formats.daily_summary import SUMMARY_FORMATS
 from monitor.notify.holding import is_silenced
 from monitor.notify.incident_text import IncidentNote, note_of
 from monitor.notify.routing import Routed

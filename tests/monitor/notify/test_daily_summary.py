@@ -19,7 +19,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
 from monitor.notify import NotificationView, Notifier
-from monitor.notify.summary import incidents_that_go_on, summary_id
+from monitor.notify.daily_summary import incidents_that_go_on, summary_id
 from tests.monitor.notify.test_notifier import START, transition
 from tests.monitor.notify.test_senders import NOW as NOON
 from tests.monitor.notify.test_senders import change, told

@@ -1,4 +1,4 @@
-"""Transactions of a version of a table: which version each `app_id` has reached, all read from the log at once."""
+"""Versions of the transactions of a table: which version each `app_id` has reached, all read from the log at once."""
 
 from __future__ import annotations
 
