@@ -30,11 +30,12 @@ def published_deployments(
     for change in reversed(changes):
         if change.change in ALERT_STATES:
             of_deployment.setdefault(change.key.deployment, []).append(change)
+    replaced = ingest.floors.replaced()
     readings, judgements = (
-        watched_streams(ingest.deployments, streams.readings, now),
-        watched_streams(ingest.deployments, streams.judgements, now),
+        watched_streams(ingest.deployments, streams.readings, now, replaced),
+        watched_streams(ingest.deployments, streams.judgements, now, replaced),
     )
-    judge_readings = watched_streams(ingest.deployments, judges, now)
+    judge_readings = watched_streams(ingest.deployments, judges, now, replaced)
     return {
         name: replace(
             ingest.deployments[name],
@@ -47,7 +48,7 @@ def published_deployments(
             stopped=_in_words(ingest.streams.stopped.of(name)),
             stopped_judges=_in_words(ingest.judges.stopped.of(name)),
             stopped_floors=_in_words(ingest.floors.stopped.of(name)),
-            idle=_idle(ingest.deployments[name], now),
+            idle=_idle(ingest.deployments[name], now, is_replaced=name in replaced),
         )
         for name in sorted(ingest.deployments)
     }
@@ -57,5 +58,6 @@ def _in_words(errors: Mapping[str, Exception]) -> Mapping[str, str]:
     return {name: repr(error) for name, error in errors.items()}
 
 
-def _idle(state: DeploymentState, now: datetime) -> Mapping[str, datetime]:
-    return {metric: scores.scored_at for metric, scores in state.watched.items() if scores.is_idle(now)}
+def _idle(state: DeploymentState, now: datetime, *, is_replaced: bool) -> Mapping[str, datetime]:
+    idle = (one for one in state.watched.items() if one[1].is_idle(now, is_replaced=is_replaced))
+    return {metric: scores.scored_at for metric, scores in idle}

@@ -158,7 +158,7 @@ class AlertRecorder:
             partial(alerts.update_verdicts, judgements, readings, now),
             partial(alerts.raise_overdue, judgements, now),
             partial(alerts.refire, known, judgements, self._ingest.streams.is_worse_since, now),
-            partial(alerts.close_obsolete, readings, newest, complete, now),
+            partial(alerts.close_obsolete, readings, newest, complete, now, self._ingest.floors.replaced()),
         )
         for stage in stages:
             self._failures.attempt(ALERTS_RECORDED, stage)
@@ -189,7 +189,8 @@ class AlertRecorder:
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Return what is known of judges, of deployments of which nothing is missing: else an alert would end."""
-        known = watched_streams(self._ingest.deployments, self.judge_readings, now)
+        replaced = self._ingest.floors.replaced()
+        known = watched_streams(self._ingest.deployments, self.judge_readings, now, replaced)
         return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
 
     def _kept_without_history(self, now: datetime, alert: AlertChange, reading: Reading) -> Reading | None:

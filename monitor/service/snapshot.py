@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -158,13 +158,21 @@ class Snapshot:
 
 
 def watched_streams(
-    deployments: Mapping[str, DeploymentState], streams: Mapping[StreamKey, T], now: datetime
+    deployments: Mapping[str, DeploymentState],
+    streams: Mapping[StreamKey, T],
+    now: datetime,
+    replaced: Collection[str],
 ) -> Mapping[str, Mapping[str, T]]:
-    """By deployment and metric, of the version that was scored last, and lately: all else is over."""
+    """By deployment and metric, of the version that was scored last, and lately: all else is over.
+
+    `replaced` are deployments of which another version is in use.
+    """
     chosen: dict[str, dict[str, T]] = {}
     for key, found in streams.items():
         state = deployments.get(key.deployment)
         metric = state.watched.get(key.metric) if state else None
-        if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
+        if metric is None or metric.version != key.metric_version:
+            continue
+        if not metric.is_idle(now, is_replaced=key.deployment in replaced):
             chosen.setdefault(key.deployment, {})[key.metric] = found
     return chosen

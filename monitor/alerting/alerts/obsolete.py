@@ -2,7 +2,7 @@
 
 An alert is obsolete where its stream, computed anew as after other settings, has been read past the alert's beginning
 and is not regressed or learns anew; where its metric has a newer version; and where no score was made, and nothing of
-the alert recorded, for `IDLE`.
+the alert recorded, for `IDLE`, or `REPLACED_IDLE` where another version of the application is in use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lake.spec.vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status, StreamKey, Transition
-from monitor.detect.stats.scores import IDLE
+from monitor.detect.stats.scores import IDLE, REPLACED_IDLE
 
 IsWorse = Callable[[StreamKey, datetime], bool]
 """Whether what came from a time on says that a stream's regression goes on."""
@@ -23,11 +23,16 @@ _MOMENT = timedelta(microseconds=1)
 
 
 def end_of_obsolete(
-    alert: AlertChange, reading: Reading | None, newest: Mapping[StreamKey, datetime], now: datetime
+    alert: AlertChange,
+    reading: Reading | None,
+    newest: Mapping[StreamKey, datetime],
+    now: datetime,
+    replaced_by: str | None = None,
 ) -> AlertChange | None:
     """Return the end of an obsolete alert, dated by the last scores of its stream; None for other alerts.
 
-    `newest` are the streams of each metric's newest version, with when their newest scores were made.
+    `newest` are the streams of each metric's newest version, with when their newest scores were made. `replaced_by` is
+    the version of the application that is in use in place of the alert's deployment.
     """
     latest = reading.latest if reading is not None else None
     reason = _reason_of_stream(alert, reading, newest)
@@ -35,11 +40,12 @@ def end_of_obsolete(
         return _end(alert, reason, latest, now)
     # Where the lake has no score of it any more, the alert itself says until when there were some.
     last_active = max(filter(None, (newest.get(alert.key), latest, recorded_at(alert))))
-    if now - last_active < IDLE:
+    if now - last_active < (IDLE if replaced_by is None else REPLACED_IDLE):
         return None
     since = newest.get(alert.key) or latest or last_active
     reason = f"no longer watched: no score of this metric since {since:%Y-%m-%d %H:%M} UTC, so nothing can tell whether"
-    return _end(alert, f"{reason} quality is back", latest, now, last_active)
+    in_use = "" if replaced_by is None else f"; requests go to {replaced_by}"
+    return _end(alert, f"{reason} quality is back{in_use}", latest, now, last_active)
 
 
 def refired(

@@ -88,17 +88,21 @@ class AlertStore:
         newest: Mapping[StreamKey, datetime],
         deployments: Collection[str],
         now: datetime,
+        replaced: Mapping[str, str] | None = None,
     ) -> list[AlertChange]:
         """Resolve the alerts that no evidence can end any more; returns the changes. See module `obsolete`.
 
         `newest` are the streams of each metric's newest version, with when their newest score was made. `deployments`
-        are those whose scores have all been read: a stream that lacks some seems to learn.
+        are those whose scores have all been read: a stream that lacks some seems to learn. `replaced` names the version
+        of an application that is in use in place of another.
         """
         return self._follow_active(
             lambda alert: (
                 None
                 if alert.is_floor or alert.key.deployment not in deployments
-                else end_of_obsolete(alert, readings.get(alert.key), newest, now)
+                else end_of_obsolete(
+                    alert, readings.get(alert.key), newest, now, (replaced or {}).get(alert.key.deployment)
+                )
             )
         )
 

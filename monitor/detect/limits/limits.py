@@ -16,7 +16,13 @@ from lake.spec.families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, Floor, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
-from monitor.detect.limits.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes, replaced_by_newer
+from monitor.detect.limits.no_data import (
+    LEAST_HISTORY,
+    NoDataDetector,
+    RequestTimes,
+    replaced_versions,
+    with_history_of_families,
+)
 from monitor.detect.limits.results import FloorChange, FloorReading
 from monitor.detect.limits.settings import FloorSettings
 from monitor.detect.limits.shares import ShareFloor
@@ -226,18 +232,28 @@ class Floors:
 
     def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
-        answered = {name: one.request_times for name, one in self._counts.items() if one.answered_since is not None}
-        replaced = replaced_by_newer(answered, self._families)
-        found = self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now, replaced)
+        times = with_history_of_families(self._answered(), self._families)
+        found = self._no_data.look(times, lambda name: self._settings.of(name).no_data, opened, now, self.replaced())
         for name, error in self._no_data.errors.items():
             self._stop(name, Floor.NO_DATA, error)
         return found
 
+    def replaced(self) -> Mapping[str, str]:
+        """Return the deployments whose requests go to another version of the same application by now, and to which."""
+        return replaced_versions(self._answered(), self._families)
+
+    def _answered(self) -> Mapping[str, RequestTimes]:
+        counts = list(self._counts.items())
+        return {name: one.request_times for name, one in counts if one.answered_since is not None}
+
     def _silence_readings(self, last: LastChanges, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
+        times = with_history_of_families(self._answered(), self._families)
         changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
         return {
-            name: _silence_reading(counts, changed.get(name, last.get((name, Floor.NO_DATA), (False, None))[0]))
-            for name, counts in self._counts.items()
+            name: _silence_reading(
+                times.get(name), changed.get(name, last.get((name, Floor.NO_DATA), (False, None))[0])
+            )
+            for name in self._counts
             if self._settings.of(name).no_data is not None
         }
 
@@ -259,11 +275,11 @@ def _look_at_share(
     return [], replace(reading, active=last is not None and last[0])
 
 
-def _silence_reading(counts: Counts, is_open: bool) -> FloorReading:
-    times = counts.request_times
-    if is_open or (counts.answered_since is not None and times.is_known):
+def _silence_reading(times: RequestTimes | None, is_open: bool) -> FloorReading:
+    """Return the reading of a deployment with these request times; None of one that has answered no request yet."""
+    if is_open or (times is not None and times.is_known):
         return FloorReading(is_open)
-    if counts.answered_since is None:
+    if times is None:
         return FloorReading(False, unjudged="no request has been answered yet")
     days, needed = times.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
     return FloorReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")

@@ -48,6 +48,14 @@ class RequestTimes:
         # Years of rows come at once, and to sort them would take minutes.
         self._slots = np.flatnonzero(np.bincount(every[every >= 0])) + oldest
 
+    def with_earlier(self, others: Iterable[RequestTimes]) -> RequestTimes:
+        """Return these with the slots of others before the last one."""
+        joined = RequestTimes()
+        every = np.unique(np.concatenate([self._slots, *(one._slots for one in others)]))
+        last = self._slots[-1] if self._slots.size else 0
+        joined._slots = every[(every <= last) & (every > last - HISTORY // _SLOT)]
+        return joined
+
     @property
     def until(self) -> datetime | None:
         """The end of the last five minutes with a request; None without any."""
@@ -83,7 +91,7 @@ class NoDataDetector:
     (`RequestTimes.usual_pause`). It is measured up to the newest request of any deployment, so that a collector that
     is behind or down silences none of them. Where all are silent it is measured up to now, and one alert stands for
     all. It is over with the next request, or after four weeks. What should have fired more than three days ago does not
-    fire any more. A version of an application is not silent where a newer one has later requests.
+    fire any more. A version of an application is not silent where another one has later requests.
     """
 
     def __init__(self) -> None:
@@ -100,15 +108,15 @@ class NoDataDetector:
         replaced: Mapping[str, str] | None = None,
     ) -> list[FloorChange]:
         """Return what begins or ends; `opened` says when the open alerts fired, `replaced` by which version."""
-        newer = replaced or {}
+        others = replaced or {}
         self.errors = {}
         lasts = self._of_each(request_times, lambda name: request_times[name].until)
         newest = max(lasts.values(), default=now)
         over = [
-            change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now, newer.get(name)))
+            change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now, others.get(name)))
         ]
         due = self._of_each(
-            (name for name in lasts if name not in opened and name not in newer),
+            (name for name in lasts if name not in opened and name not in others),
             lambda name: _due(name, request_times[name], factor_of(name), lasts[name], newest, now),
         )
         firing = _one_for_all_silent(due, opened, newest)
@@ -130,18 +138,24 @@ class NoDataDetector:
         return found
 
 
-def replaced_by_newer(request_times: Mapping[str, RequestTimes], families: Families) -> dict[str, str]:
-    """Return the deployments that had their last request before a newer version had one, with that version."""
+def replaced_versions(request_times: Mapping[str, RequestTimes], families: Families) -> dict[str, str]:
+    """Return the versions after whose last request another one of the family had some, with the latest of these."""
     found: dict[str, str] = {}
     for members in families.of(request_times):
-        latest: tuple[datetime, str] | None = None
-        for name in reversed(members):
-            until = request_times[name].until
-            if until is not None and latest is not None and latest[0] > until:
-                found[name] = latest[1]
-            if until is not None and (latest is None or until > latest[0]):
-                latest = until, name
+        untils = {name: until for name in members if (until := request_times[name].until) is not None}
+        latest = max(untils, key=lambda name: untils[name], default="")
+        found |= {name: latest for name, until in untils.items() if until < untils[latest]}
     return found
+
+
+def with_history_of_families(
+    request_times: Mapping[str, RequestTimes], families: Families
+) -> Mapping[str, RequestTimes]:
+    """Return the request times; each version with those of the others, so that a new one knows the usual pauses."""
+    joined = dict(request_times)
+    for members in families.of(request_times):
+        joined |= {name: request_times[name].with_earlier([request_times[one] for one in members]) for name in members}
+    return joined
 
 
 def _due(
@@ -178,11 +192,11 @@ def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newes
     return FloorChange(name, Floor.NO_DATA, AlertEvent.FIRING, last + limit, reason, since=last, details=details)
 
 
-def _over(name: str, fired: datetime, last: datetime | None, now: datetime, newer: str | None) -> FloorChange | None:
+def _over(name: str, fired: datetime, last: datetime | None, now: datetime, other: str | None) -> FloorChange | None:
     if last is not None and last > fired:
         return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again")
-    if newer is not None:
-        reason = f"requests go to {newer}, a newer version"
+    if other is not None:
+        reason = f"requests go to {other}, another version"
         return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, now, reason)
     if now - fired > HISTORY:
         return FloorChange(

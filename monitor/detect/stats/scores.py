@@ -29,8 +29,11 @@ OLD = timedelta(days=1)
 DAY = timedelta(hours=DAY_HOURS - 1)
 """The last 24 hours, of which the one that has begun is one."""
 
-IDLE = timedelta(weeks=4)
-"""A metric without a score for so long is not watched until there is one: nights, weekends and repairs are shorter."""
+IDLE, REPLACED_IDLE = timedelta(weeks=4), timedelta(days=3)
+"""A metric without a score for so long is not watched until there is one: nights, weekends and repairs are shorter.
+
+The second is of a version of an application of which another version gets the requests.
+"""
 
 SCORE_COLUMNS = (
     "event_id",
@@ -145,9 +148,9 @@ class MetricStats:
     means_by_time: PeriodSums = field(default_factory=PeriodSums)
     scored_by_time: PeriodSums = field(default_factory=PeriodSums)
 
-    def is_idle(self, now: datetime) -> bool:
-        """Whether the newest score was made `IDLE` ago or longer."""
-        return now - self.scored_at >= IDLE
+    def is_idle(self, now: datetime, *, is_replaced: bool = False) -> bool:
+        """Whether the newest score was made `IDLE` ago or longer; `REPLACED_IDLE` if another version is in use."""
+        return now - self.scored_at >= (REPLACED_IDLE if is_replaced else IDLE)
 
     def with_scores(self, rows: pa.Table) -> MetricStats:
         """Add rows that have a value."""

@@ -78,6 +78,8 @@ class OnsetEvidence:
     with_texts: bool
     candidates: int
     """Good earlier answers whose questions were compared."""
+    older_version: str | None
+    """The deployment, an older version, of which all is that was before the onset; None where it is the same one."""
 
 
 def read_evidence(
@@ -114,6 +116,7 @@ def read_evidence(
         else tuple(map(Pair, _excerpts(found.name, worst))),
         with_texts=with_texts,
         candidates=good.num_rows,
+        older_version=older_version,
     )
 
 

@@ -21,7 +21,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import Judgement, Reading, RegressionSettings, Status, StreamKey, Streams
 from monitor.detect.stats.means import weighted_sums
 from monitor.detect.stats.period_sums import PeriodSums
-from monitor.detect.stats.scores import IDLE, MetricStats
+from monitor.detect.stats.scores import IDLE, REPLACED_IDLE, MetricStats
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, READING, START, fired, judged
 
 MOMENT = timedelta(microseconds=1)
@@ -98,6 +98,11 @@ def test_an_alert_ends_four_weeks_after_its_last_sign_of_life(
         "quality is back"
     )
     assert end.details.idle_since == START + last * HOUR
+    replaced_at = START + last * HOUR + REPLACED_IDLE
+    assert end_of_obsolete(ALERT, reading, newest, replaced_at - MOMENT, "apps/rag-2") is None
+    replaced = end_of_obsolete(ALERT, reading, newest, replaced_at, "apps/rag-2")
+    assert replaced is not None
+    assert replaced.reason == f"{end.reason}; requests go to apps/rag-2"
     assert end.changed_at == max(ALERT.changed_at + MOMENT, START + (read_until or 0) * HOUR)
 
 

@@ -5,7 +5,13 @@ import pyarrow as pa
 import pytest
 
 from lake.spec.families import Families
-from monitor.detect.limits.no_data import PENDING, NoDataDetector, RequestTimes, replaced_by_newer
+from monitor.detect.limits.no_data import (
+    PENDING,
+    NoDataDetector,
+    RequestTimes,
+    replaced_versions,
+    with_history_of_families,
+)
 from monitor.detect.limits.results import FloorChange
 
 FRIDAY = datetime(2026, 11, 20, tzinfo=UTC)
@@ -45,22 +51,36 @@ def test_nights_and_weekends_of_an_app_at_work_are_no_silence() -> None:
         assert looked(NoDataDetector(), known, FRIDAY + hours * HOUR) == []
 
 
-def test_a_version_whose_requests_go_to_a_newer_one_is_not_silent() -> None:
-    """Nor does its alert stay open; one whose newer version is silent too, or was silent before it, is."""
+def test_a_version_whose_requests_go_to_another_one_is_not_silent() -> None:
+    """Nor does its alert stay open: one that was replaced, and one that was rolled back."""
     older, newer, newest = (f"help__1.{number}.0" for number in range(3))
     stopped, now = always(FRIDAY), FRIDAY + DAY
-    known = {older: stopped, newer: always(now), newest: stopped}
-    replaced = replaced_by_newer(known, Families())
-    assert replaced == {older: newer}
-    assert replaced_by_newer({older: stopped, newer: stopped}, Families()) == {}
-    assert replaced_by_newer(known, Families(by_id=False)) == {}
+    known = {older: stopped, newer: always(now), newest: stopped, "other": stopped}
+    replaced = replaced_versions(known, Families())
+    assert replaced == {older: newer, newest: newer}
+    assert replaced_versions({older: stopped, newer: stopped}, Families()) == {}
+    assert replaced_versions(known, Families(by_id=False)) == {}
     silences = NoDataDetector()
     for at in (now - PENDING, now):
         found = silences.look(known, lambda name: 3.0, {}, at, replaced)
-    assert [change.deployment for change in found] == [newest]
+    assert [change.deployment for change in found] == ["other"]
     (over,) = silences.look(known, lambda name: 3.0, {older: FRIDAY + HOUR}, now, replaced)[:1]
     assert (over.deployment, over.change, over.at) == (older, "resolved", now)
-    assert over.reason == f"requests go to {newer}, a newer version"
+    assert over.reason == f"requests go to {newer}, another version"
+
+
+def test_a_new_version_knows_the_usual_pauses_of_the_older_ones() -> None:
+    """It has answered for an hour; the older one was at work for weeks, and what it got later does not count."""
+    older, newer = "help__1.0.0", "help__1.1.0"
+    known = {older: at_work(FRIDAY + 12 * HOUR), newer: heard(FRIDAY + (48 + n) * HOUR / 4 for n in range(5))}
+    assert not known[newer].is_known
+    joined = with_history_of_families(known, Families())
+    assert joined[newer].is_known
+    assert joined[newer].until == known[newer].until
+    assert joined[newer].usual_pause() == at_work(FRIDAY + 12 * HOUR).usual_pause()
+    later = {older: at_work(FRIDAY + 4 * DAY), newer: known[newer]}
+    assert with_history_of_families(later, Families())[newer].until == known[newer].until
+    assert with_history_of_families(known, Families(by_id=False))[newer] is known[newer]
 
 
 def every_ten_minutes(day: datetime, first: float, last: float) -> list[datetime]:

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from lake.spec.root_tables import AUDIT
 from monitor import Monitor, MonitorSettings, create_app
-from tests.monitor.conftest import NOW, ScoreColumns
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
 
 OLDER, NEWER = "applications/public/help__1.0.0", "applications/public/help__1.1.0"
@@ -41,6 +41,26 @@ def client(monitor: Monitor, rows: ScoreColumns) -> TestClient:
     return TestClient(app, client=("10.0.0.7", 5000))
 
 
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("is_rolled_back", [True, False])
+def test_an_incident_of_a_version_that_was_rolled_back_ends_after_three_days(
+    monitor: Monitor, rows: ScoreColumns, clock: Clock, is_rolled_back: bool
+) -> None:
+    """A version that nobody asks for any more is watched no longer; an application that nobody asks for is."""
+    for hours in (70, 4):
+        clock.advance(hours=hours)
+        if is_rolled_back:
+            rows.logs(OLDER, {"requested_at": clock(), "date": clock().date()})
+        monitor.refresh()
+        assert monitor.snapshot is not None
+        state = monitor.snapshot.deployments[NEWER]
+        is_over = is_rolled_back and hours == 4
+        assert bool(state.readings) is not is_over
+        assert (state.incidents[0].ended_at is not None) is is_over
+    reason = state.changes[0].reason or ""
+    assert reason.endswith(f"requests go to {OLDER}") is is_rolled_back
+
+
 @pytest.mark.parametrize(
     ("group", "earlier", "before"),
     [("both", {(OLDER, GOOD)}, 620), ("newer", set(), 0), ("scores", set(), 620), ("newer,scores", set(), 0)],
@@ -54,6 +74,9 @@ def test_earlier_answers_are_of_the_older_version_for_who_may_see_it(
     assert {(one["deployment"], one["answer"]) for one in pairs if one} == earlier
     assert found["before"]["scores"] == before
     assert (GOOD in str(found)) is (group == "both")
+    page = client.get(f"/incident?id={incident_id(monitor, NEWER)}", headers=headers).text
+    assert (f">{OLDER}</a> answered before." in page) is bool(before)
+    assert (f"by <bdi>{OLDER}</bdi>" in page) is bool(before)
     monitor.audit.write()
     noted = {row["deployment"] for row in monitor.lake.table(AUDIT).read().to_pylist()}
     assert noted == {"both": {OLDER, NEWER}, "scores": set()}.get(group, {NEWER})
