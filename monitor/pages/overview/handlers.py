@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
@@ -15,7 +16,7 @@ from monitor.pages.json_answers import json_answer
 from monitor.pages.news import news_of
 from monitor.pages.overview.as_json import overview_of
 from monitor.pages.overview.query import Column, OverviewQuery, disliked_answers, failed_answers, worst_answers
-from monitor.pages.overview.rows import OverviewTable, State, row_of
+from monitor.pages.overview.rows import OverviewTable, State, by_application, row_of
 from monitor.pages.overview.strip import strip_of
 from monitor.pages.page import Page
 from monitor.pages.period import Days, PagePeriod
@@ -52,7 +53,7 @@ class OverviewPage(Page):
             request,
             "overview.html",
             query=query,
-            table=_table(snapshot, query, times) if snapshot else None,
+            table=self._by_application(_table(snapshot, query, times)) if snapshot else None,
             strip=strip_of(snapshot, health, sees_all=reader.may_see(None), times=times),
             news=news_of(snapshot) if snapshot else None,
             snapshot=snapshot,
@@ -74,6 +75,9 @@ class OverviewPage(Page):
         table = _table(snapshot, query) if snapshot else None
         strip = strip_of(snapshot, health_for(reader, self._monitor.health()), sees_all=reader.may_see(None))
         return json_answer(overview_of(table, strip))
+
+    def _by_application(self, table: OverviewTable) -> OverviewTable:
+        return replace(table, rows=by_application(table.rows, self._monitor.settings.families))
 
     def metrics_guide(self, request: Request) -> Response:
         """Answer with the page that says what each metric means."""

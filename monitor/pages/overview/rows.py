@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from lake.spec.families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.schemas import UNASSIGNED
 from monitor.alerting.alerts.change import is_page
@@ -34,6 +35,9 @@ class State(StrEnum):
     FINE = "fine"
     NOT_WATCHED = "not watched"
     NO_DATA = "no data"
+
+
+_PROBLEMS = (State.PAGE, State.WARNING)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class DeploymentRow:
     dislikes: int
     coverage: float | None
     last_scored: datetime | None
+    other_versions: tuple[DeploymentRow, ...] = ()
+    """Other versions of the application, the newest first, that have no row of their own."""
 
     @property
     def failed(self) -> int:
@@ -123,6 +129,23 @@ class OverviewTable:
     deployments: int
     requests: int
     states: dict[State, int]
+
+
+def by_application(rows: Sequence[DeploymentRow], families: Families) -> list[DeploymentRow]:
+    """Return the rows, of an application's versions one: that of the newest one with requests.
+
+    A version with a problem keeps its row.
+    """
+    of_name = {row.name: row for row in rows}
+    found = dict(of_name)
+    for members in families.of(of_name):
+        newest_first = [of_name[name] for name in reversed(members)]
+        shown = next((row for row in newest_first if row.requests), newest_first[0])
+        others = tuple(row for row in newest_first if row is not shown and row.state not in _PROBLEMS)
+        found[shown.name] = replace(shown, other_versions=others)
+        for row in others:
+            del found[row.name]
+    return list(found.values())
 
 
 def row_of(name: str, deployment: DeploymentState, period: PagePeriod, times: Times = IN_UTC) -> DeploymentRow:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.pages.overview.rows import DeploymentRow, State, row_of
+from lake.spec.families import Families
+from monitor.pages.overview.rows import DeploymentRow, State, by_application, row_of
 from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState
 from tests.monitor.conftest import NOW
@@ -35,3 +36,23 @@ def test_coverage_is_0_only_where_nothing_is_scored_and_100_only_where_all_is(
 ) -> None:
     row = DeploymentRow("rag", State.FINE, "", None, 1, 1, {}, 0, 0, coverage, None)
     assert row.coverage_words == words
+
+
+def row(name: str, state: State = State.FINE, requests: int = 5) -> DeploymentRow:
+    return DeploymentRow(name, state, "", None, requests, requests, {}, 0, 0, None, None)
+
+
+def test_versions_of_an_application_are_one_row_that_of_the_newest_one_in_use() -> None:
+    """Where it stood; a version with a problem keeps its row, and so does what is of no family."""
+    rows = [row("help__1.1.0"), row("gpt-4"), row("help__1.0.0"), row("help__1.10.0", requests=0)]
+    rows += [row("help__0.9.0", State.WARNING), row("chat__1.0.0")]
+    shown = by_application(rows, Families())
+    assert [one.name for one in shown] == ["help__1.1.0", "gpt-4", "help__0.9.0", "chat__1.0.0"]
+    assert [one.name for one in shown[0].other_versions] == ["help__1.10.0", "help__1.0.0"]
+    assert not any(one.other_versions for one in shown[1:])
+    assert by_application(rows, Families(by_id=False)) == rows
+
+
+def test_of_versions_without_requests_the_newest_has_the_row() -> None:
+    (shown,) = by_application([row("help__1.0.0", requests=0), row("help__1.1.0", requests=0)], Families())
+    assert (shown.name, [one.name for one in shown.other_versions]) == ("help__1.1.0", ["help__1.0.0"])
