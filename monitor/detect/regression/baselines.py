@@ -172,29 +172,34 @@ class Baselines:
         interval = self.interval
         return None if interval is None else interval.lower - self.tolerance
 
-    def falls(self, run: Observations, numbers: Integers) -> Bets | None:
+    def falls(self, run: Observations, numbers: Integers, *, learns: bool) -> Bets | None:
         """Return the bets that the mean of a segment is below its baseline; None while there is none.
 
-        `numbers` are those of the segments of a run's conversations.
+        `numbers` are those of the segments of a run's conversations. `learns` says whether the run is added afterwards.
         """
         if (level := self.level) is None:
             return None
-        return self._bets(run, 1.0 - run.values, numbers, 1.0 - self.levels, 1.0 - level)
+        bets = self._bets(run, 1.0 - run.values, numbers, 1.0 - self.levels, 1.0 - level)
+        return replace(bets, dependence=self._dependence(run, numbers, learns=learns))
 
-    def rises(self, run: Observations, numbers: Integers) -> Bets | None:
+    def rises(self, run: Observations, numbers: Integers, *, learns: bool) -> Bets | None:
         """Return the bets that the mean of a segment is above the better end of its reference; see `falls`."""
         if (ceiling := self.ceiling) is None:
             return None
-        return self._bets(run, run.values, numbers, self.ceilings, ceiling)
+        bets = self._bets(run, run.values, numbers, self.ceilings, ceiling)
+        return replace(bets, dependence=self._dependence(run, numbers, learns=learns))
 
     def _bets(self, run: Observations, values: Floats, numbers: Integers, levels: Floats, level: float) -> Bets:
         of_each, shares = levels[numbers], self.whole_shares
         # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
         bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
         slack = slack_of(bets, levels, shares, level) if (shares > 0.0).sum() > 1 else None
-        return replace(bets, slack=slack, dependence=self._dependence(run, numbers))
+        return replace(bets, slack=slack)
 
-    def _dependence(self, run: Observations, numbers: Integers) -> Dependence:
+    def _dependence(self, run: Observations, numbers: Integers, *, learns: bool) -> Dependence:
+        if not learns:
+            # What is not learned tells nothing of the batches after it, in whatever portions they come.
+            return Dependence(np.full(run.batches, self._correlation.latest), self._day_effect)
         values = self.without_mix(run.values, numbers) if self._parts else run.values
         known = self._correlation.before_each(values, run.weights, run.numbers)
         return Dependence(known, self._day_effect)

@@ -178,7 +178,7 @@ class Detector:
         """Take in batches up to the first after which a reading is due; gives how many these were."""
         was_on, baselines = self._worse.is_on, self._baselines
         numbers = baselines.numbers(run)
-        falls, rises = baselines.falls(run, numbers), baselines.rises(run, numbers)
+        falls, rises = (bets(run, numbers, learns=not was_on) for bets in (baselines.falls, baselines.rises))
         taken, changed = run.batches, None
         if falls is not None:
             looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
