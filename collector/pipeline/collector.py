@@ -85,6 +85,8 @@ class Collector:
         self._sealed: Batch | None = None
         self._batch = Batch(monotonic())
         self._must_recover = True
+        self.times_given_up = 0
+        """How often all that was not committed was dropped: what was noted of it before says nothing any more."""
         if recover:
             self._recover()
 
@@ -262,6 +264,7 @@ class Collector:
     def _give_up(self) -> None:
         """Drop all that is not committed, rows and positions together; what is remembered is then read again."""
         self._must_recover = True
+        self.times_given_up += 1
         self._batch = Batch(self._monotonic())
         if self._background_commit is not None:
             self._background_commit.wait()

@@ -39,16 +39,24 @@ class Taken(NamedTuple):
 class KnownContents:
     """File contents whose lines are in the lake or in uncommitted batches of this collector; it reads the lake.
 
+    They are current until the collector gives up what is not committed: the lake alone knows the place that a file had
+    reached before that.
+
     `is_growing` tells whether a file is still there under its name and grows: another one that begins with all that it
     holds so far, such as the same greeting, is then not taken for it.
     """
 
     def __init__(self, collector: Collector, is_growing: Callable[[Taken], bool] = lambda _: False) -> None:
         self.collector = collector
+        self._times_given_up = collector.times_given_up
         self._is_growing = is_growing
         self._places: dict[str, dict[Partition, Place]] = defaultdict(dict)
         for partition, offset, content in _read(collector.lake.table(BATCHES)):
             self.note(partition, content.begins, (offset, content.checksum))
+
+    def are_current(self, collector: Collector) -> bool:
+        """Whether they are of this collector, and it has given up nothing since they were read."""
+        return self.collector is collector and self._times_given_up == collector.times_given_up
 
     def begins_as_known(self, begins: str) -> bool:
         """Whether there is a content whose first line has this hash."""

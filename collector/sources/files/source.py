@@ -80,7 +80,7 @@ class FileSource:
         Returns the number of files that were found. A file that cannot be read is logged, costs only itself and is
         tried again the next time. Errors of the lake are raised.
         """
-        if self._contents is None or self._contents.collector is not collector:
+        if self._contents is None or not self._contents.are_current(collector):
             self._contents = KnownContents(collector, self._is_growing)
         contents = self._contents
         files = self.find()

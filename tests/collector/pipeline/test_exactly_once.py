@@ -362,9 +362,21 @@ def _killed_twice_and_rotated_twice(machine: CollectorMachine) -> None:
     (machine.logs / "a.log.1").rename(machine.logs / "a.log.3")
 
 
+def _given_up_after_a_rotation(machine: CollectorMachine) -> None:
+    """Lines of the file are committed under its first name, the next one is given up under its second."""
+    machine.begin(flush_bytes=1 << 30)
+    machine.write_to_a_file(name="a.log", kinds=["chat", "broken"])
+    machine.flush()
+    machine.write_to_a_file(name="a.log", kinds=["chat"])
+    machine.rotate(name="a.log")
+    machine.poll_files()
+    machine.post_again_after_a_failure(step=("row group", "before"), before=["chat"], after=["chat"])
+
+
 @pytest.mark.parametrize(
     "steps",
     [
+        _given_up_after_a_rotation,
         _rotated_while_no_collector_runs,
         _killed_between_two_tables_and_rotated,
         _killed_before_the_count_and_rotated,
