@@ -198,8 +198,9 @@ class Floors:
                         changes += found
                     except Exception as error:
                         self._stop(name, floor, error)
-        silences = self._look_for_silences(last, now)
-        for name, reading in self._silence_readings(last, silences).items():
+        times = with_history_of_families(self._answered(), self._families)
+        silences = self._look_for_silences(times, last, now)
+        for name, reading in self._silence_readings(times, last, silences).items():
             readings[name][Floor.NO_DATA] = reading
         for (name, stopped), why in self.stopped.errors.items():
             if not self.stopped.takes_rows((name, stopped)):
@@ -230,9 +231,10 @@ class Floors:
             if is_open and getattr(self._settings.of(name), floor) in (None, False)
         ]
 
-    def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+    def _look_for_silences(
+        self, times: Mapping[str, RequestTimes], last: LastChanges, now: datetime
+    ) -> list[FloorChange]:
         opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
-        times = with_history_of_families(self._answered(), self._families)
         found = self._no_data.look(times, lambda name: self._settings.of(name).no_data, opened, now, self.replaced())
         for name, error in self._no_data.errors.items():
             self._stop(name, Floor.NO_DATA, error)
@@ -246,8 +248,9 @@ class Floors:
         counts = list(self._counts.items())
         return {name: one.request_times for name, one in counts if one.answered_since is not None}
 
-    def _silence_readings(self, last: LastChanges, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
-        times = with_history_of_families(self._answered(), self._families)
+    def _silence_readings(
+        self, times: Mapping[str, RequestTimes], last: LastChanges, found: Sequence[FloorChange]
+    ) -> Mapping[str, FloorReading]:
         changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
         return {
             name: _silence_reading(

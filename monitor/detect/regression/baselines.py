@@ -11,7 +11,7 @@ from monitor.detect.regression.arrays import Floats, Integers
 from monitor.detect.regression.day_spread import DaySpread
 from monitor.detect.regression.e_detector.bets import Bets, slack_of
 from monitor.detect.regression.e_detector.betting import Interval
-from monitor.detect.regression.e_detector.design_effect import BatchCorrelation, Dependence
+from monitor.detect.regression.e_detector.design_effect import BatchCorrelation, Dependence, design_effect
 from monitor.detect.regression.new_classes import KNOWN, MOST_NEW, NewValues
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reference import CONFIDENCE, Reference, rounded_down
@@ -172,22 +172,19 @@ class Baselines:
         interval = self.interval
         return None if interval is None else interval.lower - self.tolerance
 
-    def falls(self, run: Observations, numbers: Integers, *, learns: bool) -> Bets | None:
-        """Return the bets that the mean of a segment is below its baseline; None while there is none.
+    def bets(self, run: Observations, numbers: Integers, *, learns: bool) -> tuple[Bets, Bets] | None:
+        """Return the bets that the mean of a segment is below its baseline, and above the better end of its reference.
 
-        `numbers` are those of the segments of a run's conversations. `learns` says whether the run is added afterwards.
+        None while there is no reference. `numbers` are those of the segments of a run's conversations. `learns` says
+        whether the run is added afterwards.
         """
-        if (level := self.level) is None:
+        level, ceiling = self.level, self.ceiling
+        if level is None or ceiling is None:
             return None
-        bets = self._bets(run, 1.0 - run.values, numbers, 1.0 - self.levels, 1.0 - level)
-        return replace(bets, dependence=self._dependence(run, numbers, learns=learns))
-
-    def rises(self, run: Observations, numbers: Integers, *, learns: bool) -> Bets | None:
-        """Return the bets that the mean of a segment is above the better end of its reference; see `falls`."""
-        if (ceiling := self.ceiling) is None:
-            return None
-        bets = self._bets(run, run.values, numbers, self.ceilings, ceiling)
-        return replace(bets, dependence=self._dependence(run, numbers, learns=learns))
+        dependence = self._dependence(run, numbers, learns=learns)
+        falls = self._bets(run, 1.0 - run.values, numbers, 1.0 - self.levels, 1.0 - level)
+        rises = self._bets(run, run.values, numbers, self.ceilings, ceiling)
+        return replace(falls, dependence=dependence), replace(rises, dependence=dependence)
 
     def _bets(self, run: Observations, values: Floats, numbers: Integers, levels: Floats, level: float) -> Bets:
         of_each, shares = levels[numbers], self.whole_shares
@@ -206,7 +203,7 @@ class Baselines:
 
     def design_effect(self, conversations: float) -> float:
         """Return the design effect of a batch of so many conversations, as it is known now."""
-        return max(1.0 + self._correlation.latest * (conversations - 1.0), self._day_effect)
+        return float(design_effect(self._correlation.latest, conversations, self._day_effect))
 
     def new_and_worse(self) -> int | None:
         """Number of a segment of a new class that was just learned and is surely below the baseline of what is known.

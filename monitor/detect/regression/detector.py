@@ -178,11 +178,11 @@ class Detector:
         """Take in batches up to the first after which a reading is due; gives how many these were."""
         was_on, baselines = self._worse.is_on, self._baselines
         numbers = baselines.numbers(run)
-        falls, rises = (bets(run, numbers, learns=not was_on) for bets in (baselines.falls, baselines.rises))
+        bets = baselines.bets(run, numbers, learns=not was_on)
         taken, changed = run.batches, None
-        if falls is not None:
+        if bets is not None:
             looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
-            taken, changed = self._worse.take(falls, baselines.segments, looks)
+            taken, changed = self._worse.take(bets[0], baselines.segments, looks)
             run = run.between(0, taken)
             numbers = numbers[: len(run)]
         if was_on and self._recovery is not None:
@@ -193,10 +193,10 @@ class Detector:
         # The reference may learn from a batch only after the bet on it is settled.
         if not was_on:
             baselines.add(run)
-        if rises is not None:
+        if bets is not None:
             done = 0
             while done < taken:
-                done += self._better.take(rises.between(done, taken), baselines.segments)[0]
+                done += self._better.take(bets[1].between(done, taken), baselines.segments)[0]
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._recent.add(run)

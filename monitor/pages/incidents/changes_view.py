@@ -1,4 +1,4 @@
-"""What else changed around an onset, as the page of an incident says it."""
+"""View of what else changed around an onset, as the page of an incident says it."""
 
 from __future__ import annotations
 

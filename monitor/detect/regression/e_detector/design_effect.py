@@ -31,13 +31,16 @@ class Dependence:
     def effects(self, weights: Floats, numbers: Integers) -> Floats:
         """Return the design effect of each batch that has values; `numbers` are the batches of these `weights`.
 
-        `1 + correlation * (n - 1)`, with n the effective number of its conversations, `sum(w)^2 / sum(w^2)` (Kish,
-        "Survey Sampling", 1965); that of days where it is greater.
+        The effective number of its conversations is `sum(w)^2 / sum(w^2)` (Kish, "Survey Sampling", 1965).
         """
         begins = begins_of(numbers)
         mass, squares = np.add.reduceat(weights, begins), np.add.reduceat(weights**2, begins)
-        of_batches = 1.0 + self.correlations[numbers[begins]] * (mass**2 / squares - 1.0)
-        return np.asarray(np.maximum(of_batches, self.day_effect))
+        return design_effect(self.correlations[numbers[begins]], mass**2 / squares, self.day_effect)
+
+
+def design_effect(correlation: Floats | float, conversations: Floats | float, day_effect: float) -> Floats:
+    """Return `1 + correlation * (n - 1)` of batches of n conversations, that of days where it is greater."""
+    return np.asarray(np.maximum(1.0 + correlation * (conversations - 1.0), day_effect))
 
 
 @dataclass(slots=True, init=False, eq=False)
