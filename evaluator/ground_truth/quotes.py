@@ -8,23 +8,35 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
-_SIGNS = "<>≤≥±~+-"
+_SIGNS = "<>≤≥±~≈+-"
 _TOKEN = re.compile(
-    r"[<>≤≥](?=\s?[$€£¥]?\d)"
-    r"|(?<![\w)])[-−–+±~](?=[$€£¥]?\d)"
+    r"(?P<unsaid>\]\([^()\s]*\)|&[a-z]{2,6};)"
+    r"|[<>≤≥±~≈](?=\s?[$€£¥]?\d)"
+    r"|(?<![\w)])[-−–+](?=[$€£¥]?\d)"
     r"|\d+(?:[.,'’\u00a0\u202f]\d+)*"
     # Scripts that put no blanks between words: a quote may begin at any of their characters.
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-    r"|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+    r"|(?:[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]\u00ad?)+"
     r"|[%‰°$€£¥#]"
 )
 _UNITS = frozenset("%‰°")
+_NEGATIONS = frozenset(
+    # Of the languages whose sentences are cut.
+    word
+    for words in (
+        "not no never neither nor without cannot nicht kein keine keinen keinem keiner nie niemals ohne",
+        "pas jamais sans aucun aucune nunca jamás sin ningún ninguna não sem non mai senza bez żaden żadna",
+        "не ни нет никогда без ні немає ніколи",
+    )
+    for word in words.split()
+)
 _OMISSION = re.compile(r"\[?\(?(?:\.\.\.|…)\)?\]?")
 _LIST_MARK = re.compile(r"\s*(?:[-*•·–]|\(?(?:\d{1,3}|[a-z])[.)])\s+", re.IGNORECASE)
-_ONE_WAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\u00a0": " ", "\u202f": " "})
+_ONE_WAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\u00a0": " ", "\u202f": " ", "\u00ad": ""})
 
 
 @dataclass(frozen=True)
@@ -42,9 +54,14 @@ def place_of(quote: str, sentence: str) -> tuple[int, int] | None:
     An omission (`...`) in the quote stands for any words: what it leaves out is in the place.
     """
     tokens = _tokens(sentence)
+    negated = {
+        number
+        for number, (one, other) in enumerate(pairwise(tokens), 1)
+        if one.said in _NEGATIONS and not sentence[one.end : other.start].strip("- ")
+    }
     for written in (quote, _LIST_MARK.sub("", quote, count=1)):
         parts = [part for part in map(_tokens, _OMISSION.split(written)) if part]
-        if parts and (place := _place(parts, tokens)):
+        if parts and (place := _place(parts, tokens, negated)):
             return place
     return None
 
@@ -53,15 +70,19 @@ def _tokens(text: str) -> list[_Token]:
     return [
         _Token(unicodedata.normalize("NFKC", found[0].translate(_ONE_WAY)).casefold(), *found.span())
         for found in _TOKEN.finditer(text)
+        if found["unsaid"] is None  # the address of a link, and a character's reference
     ]
 
 
-def _place(parts: Sequence[Sequence[_Token]], tokens: Sequence[_Token]) -> tuple[int, int] | None:
-    """Find the parts one after the other, the first and the last with what belongs to their numbers."""
+def _place(parts: Sequence[Sequence[_Token]], tokens: Sequence[_Token], negated: Set[int]) -> tuple[int, int] | None:
+    """Find the parts one after the other, the first and the last with what belongs to their numbers.
+
+    The first does not begin at a word that is negated, so that it would say the opposite.
+    """
     first: int | None = None
     at = 0
     for part in parts:
-        found = _next(part, tokens, at)
+        found = _next(part, tokens, at, negated if first is None else frozenset())
         if found is None:
             return None
         first = found if first is None else first
@@ -73,10 +94,10 @@ def _place(parts: Sequence[Sequence[_Token]], tokens: Sequence[_Token]) -> tuple
     return tokens[first].start, tokens[at - 1].end
 
 
-def _next(part: Sequence[_Token], tokens: Sequence[_Token], begin: int) -> int | None:
+def _next(part: Sequence[_Token], tokens: Sequence[_Token], begin: int, negated: Set[int]) -> int | None:
     said = [token.said for token in part]
     for at in range(begin, len(tokens) - len(said) + 1):
         lost_sign = at > 0 and tokens[at - 1].said in _SIGNS and tokens[at].said[:1].isdigit()
-        if not lost_sign and said == [token.said for token in tokens[at : at + len(said)]]:
+        if not lost_sign and at not in negated and said == [token.said for token in tokens[at : at + len(said)]]:
             return at
     return None

@@ -8,7 +8,11 @@ from typing import Any
 
 import msgspec
 
-from lake.spec.message_parts import read_parts
+from lake.spec.answer_kinds import finish_kind
+from lake.spec.message_parts import PartKind, part_kind, read_parts
+from lake.spec.vocabulary import FinishReason
+
+_ARGUMENTS = ("arguments", "input", "args", "json")
 
 
 class UnreadableCompletionError(ValueError):
@@ -21,7 +25,10 @@ class UnreadableCompletionError(ValueError):
 
 @dataclass(frozen=True)
 class ChatCompletion:
-    """The first choice of a chat completion. Tokens are None where the endpoint does not count them."""
+    """The first choice of a chat completion. Tokens are None where the endpoint does not count them.
+
+    `arguments` are those of the calls of tools, one after the other.
+    """
 
     content: str | None
     arguments: str | None
@@ -33,8 +40,13 @@ class ChatCompletion:
 
     @property
     def text(self) -> str:
-        """The arguments of the tool call, or else the content."""
+        """The arguments of the tool calls, or else the content."""
         return self.arguments or self.content or ""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the reply ended at the limit of its tokens."""
+        return finish_kind(self.finish_reason) == FinishReason.LENGTH
 
     def to_json(self) -> str:
         """Return what `completion_from_json` reads; ASCII, so that any text can be stored."""
@@ -65,7 +77,7 @@ def read_completion(body: bytes) -> ChatCompletion:
     usage = _member(completion, "usage")
     return ChatCompletion(
         content=parts.text,
-        arguments=_arguments(_member(message, "tool_calls")),
+        arguments=_arguments(message),
         refusal=_text(_member(message, "refusal")) or parts.refusal,
         finish_reason=_text(_member(choices[0], "finish_reason")),
         prompt_tokens=_count(_member(usage, "prompt_tokens")),
@@ -74,12 +86,30 @@ def read_completion(body: bytes) -> ChatCompletion:
     )
 
 
-def _arguments(tool_calls: Any) -> str | None:
-    if not isinstance(tool_calls, list) or not tool_calls:
-        return None
-    arguments = _member(_member(tool_calls[0], "function"), "arguments")
-    # Ollama's own shape has an object here.
-    return json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments)
+def _arguments(message: Any) -> str | None:
+    """Return the arguments of a message's calls, in whichever place and shape senders put them."""
+    calls, content = _member(message, "tool_calls"), _member(message, "content")
+    given = [_member(message, "function_call"), *(_member(call, "function") for call in _items(calls))]
+    given += [*_items(content)] if isinstance(content, list) else [content]
+    found = [text for one in given if (text := _arguments_of(one))]
+    return "\n".join(dict.fromkeys(found)) or None
+
+
+def _arguments_of(part: Any) -> str | None:
+    """Return what a call or a part gives: in OpenAI's, Anthropic's and Gemini's words, or an object as it is."""
+    inner = _member(part, "functionCall") or _member(part, "toolUse") or part
+    for name in _ARGUMENTS:
+        value = _member(inner, name)
+        if isinstance(value, dict):
+            return json.dumps(value)
+        if isinstance(value, str):
+            return value
+    is_object = isinstance(part, dict) and "type" not in part and part_kind(part) is PartKind.TEXT
+    return json.dumps(part) if is_object and not isinstance(_member(part, "text"), str) else None
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _member(value: Any, name: str) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from evaluator.judges.schema import Schema
+from evaluator.judges.schema import Check, Schema
 from lake.spec.vocabulary import UnscoredReason
 
 
@@ -56,7 +56,7 @@ class JudgeRequest:
     schema: Schema
     prompt_version: str
     draw: int = 0
-    check: Callable[[Any], None] | None = None
+    check: Check = None
     usual: Any = None
     optional: Set[str] = frozenset()
 

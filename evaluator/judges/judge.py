@@ -9,7 +9,7 @@ import logging
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reaso
 from evaluator.judges.fence import with_marks
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, Paid, PromptClaim
 from evaluator.judges.request_formats import REQUEST_FORMATS, AcceptedParameters, RequestFormat, asked_again, request
-from evaluator.judges.schema import MisfitError, Schema, check_schema, read
+from evaluator.judges.schema import Check, MisfitError, Schema, check_schema, misfit_of, read, read_cut
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.throttle import Clock, Sleep, Throttle
@@ -138,7 +138,7 @@ class Judge:
         *,
         prompt_version: str,
         draw: int = 0,
-        check: Callable[[Any], None] | None = None,
+        check: Check = None,
         optional: Set[str] = frozenset(),
     ) -> JudgeReply:
         """Return the reply to a prompt, as JSON that fits the schema.
@@ -159,18 +159,17 @@ class Judge:
             spend += spent
             self._raise_if_no_reply(completion, spend)
             try:
-                parsed = read(completion.text, schema, optional if is_last else frozenset())
+                if completion.is_cut:
+                    return JudgeReply(read_cut(completion.text, schema, optional, check), spend)
+                parsed = read(completion.text, schema, optional if is_last else frozenset(), check)
             except MisfitError as misfit:
                 problem = misfit.without_text
+                self._raise_if_cut(completion, spend)
                 conversation = asked_again(conversation, completion.text, misfit, schema)
                 continue
-            try:
-                if check is not None and not is_last:
-                    check(parsed)
-            except MisfitError as misfit:
-                conversation = asked_again(conversation, completion.text, misfit)
-                continue
-            return JudgeReply(parsed, spend)
+            if (wrong := None if is_last else misfit_of(parsed, check)) is None:
+                return JudgeReply(parsed, spend)
+            conversation = asked_again(conversation, completion.text, wrong)
         message = f"two replies did not fit the schema, the last at {problem}"
         self._warn_no_reply(message)
         raise JudgeError(Reason.FAILED, f"{self.name}: {message}", spend)
@@ -298,12 +297,13 @@ class Judge:
         self._circuit_was_open = self.throttle.is_open
 
     def _raise_if_no_reply(self, completion: ChatCompletion, spend: Spend) -> None:
-        ended = finish_kind(completion.finish_reason)
-        if ended == FinishReason.CONTENT_FILTER:
+        if finish_kind(completion.finish_reason) == FinishReason.CONTENT_FILTER:
             raise JudgeError(Reason.CONTENT_FILTER, "the endpoint's filter stopped the reply", spend)
         if completion.refusal:
             raise JudgeError(Reason.REFUSED, "the model refused to answer", spend)
-        if ended == FinishReason.LENGTH:
+
+    def _raise_if_cut(self, completion: ChatCompletion, spend: Spend) -> None:
+        if completion.is_cut:
             message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
             self._warn_no_reply(message)
             raise JudgeError(Reason.CUT, message, spend)

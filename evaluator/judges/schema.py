@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
-from evaluator.judges.lenient_json import Contradiction, Found, plain, values_in, wrapped
+from evaluator.judges.lenient_json import Found, value_of_cut, values_in, wrapped
+from evaluator.judges.loose_json import Contradiction
+from evaluator.judges.plain_values import plain
 
 Schema = Mapping[str, Any]
 """A JSON Schema, as the judge gets it."""
 
-READING = "4"
+Check = Callable[[Any], None] | None
+"""Looks at a value that fits the schema, and raises MisfitError where it does not fit the question."""
+
+READING = "5"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -69,38 +74,100 @@ def check_schema(schema: Schema) -> None:
             raise ValueError("additionalProperties can only be false")
 
 
-def read(text: str, schema: Schema, optional: Set[str] = frozenset()) -> Any:
+def read(text: str, schema: Schema, optional: Set[str] = frozenset(), check: Check = None) -> Any:
     """Return the value of a reply that is JSON and fits the schema.
 
     Text around one JSON object, such as a code fence or a block of thoughts, and an object around it are left out, and
-    values that are oddly written are made plain (`lenient_json`): some endpoints take a schema and do not heed it.
-    Several objects that fit must say the same unless the last is called final, and none may give a key twice with
-    different values. Of `optional` properties a reply may lack what the schema requires. Halves of surrogate pairs,
-    which no table could store, become `?`. Raises MisfitError.
+    values that are oddly written are made plain (`plain_values`): some endpoints take a schema and do not heed it.
+    Several objects that fit must say the same unless the last is called final, or `check` refuses all others, as those
+    that only show the format. None may give a key twice with different values. Of `optional` properties a reply may
+    lack what the schema requires, and what it says of them may be of no use. Halves of surrogate pairs, which no table
+    could store, become `?`. Raises MisfitError.
     """
     said = [one for found in values_in(text) for one in _unwrapped(found, schema)]
     if any(isinstance(one.value, Contradiction) for one in said):
         raise MisfitError("the reply", "gives a key twice in one object, with different values")
     if not said:
         raise MisfitError("the reply", "is no JSON, or holds no whole JSON object")
-    plainly = [Found(plain(one.value, schema), one.is_final) for one in said]
+    plainly = [Found(_without_useless(plain(one.value, schema), schema, optional), one.is_final) for one in said]
     problems = [next(_problems(one.value, schema, "", optional), None) for one in plainly]
     fitting = [one for one, problem in zip(plainly, problems, strict=True) if problem is None]
-    different = {json.dumps(one.value, sort_keys=True) for one in fitting}
-    if len(different) > 1 and not fitting[-1].is_final:
-        raise MisfitError("the reply", f"{len(different)} JSON objects in it fit, and say different things")
     for problem in reversed(problems):
         if problem is not None and not fitting:
             raise problem
-    return json.loads(json.dumps(fitting[-1].value, ensure_ascii=False).encode("utf-8", "replace"))
+    return _sendable(_meant(fitting, check))
+
+
+def read_cut(text: str, schema: Schema, optional: Set[str], check: Check) -> Any:
+    """Return the value of a reply that was cut, where only `optional` properties are missing. Raises MisfitError."""
+    value = _without_useless(plain(value_of_cut(text), schema), schema, optional)
+    if not optional or check is None:
+        raise MisfitError("the reply", "is cut")
+    if problem := next(_problems(value, schema, "", optional), None):
+        raise problem
+    check(value)
+    return _sendable(value)
+
+
+def _meant(fitting: list[Found], check: Check) -> Any:
+    """Return the value that is meant by those that fit. Raises MisfitError where that is not plain."""
+    different = {json.dumps(one.value, sort_keys=True): one for one in fitting}
+    if len(different) == 1 or fitting[-1].is_final:
+        return fitting[-1].value
+    passing = [one for one in different.values() if check is not None and misfit_of(one.value, check) is None]
+    if len(passing) == 1:
+        return passing[0].value
+    raise MisfitError("the reply", f"{len(different)} JSON objects in it fit, and say different things")
+
+
+def misfit_of(value: Any, check: Check) -> MisfitError | None:
+    """Return why a value does not fit the question, None where it does."""
+    try:
+        if check is not None:
+            check(value)
+    except MisfitError as misfit:
+        return misfit
+    return None
+
+
+def _sendable(value: Any) -> Any:
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _unwrapped(found: Found, schema: Schema) -> list[Found]:
     """Return the objects within one that has nothing of what was asked for, those that have some of it; or itself."""
     names = schema.get("properties", {}).keys()
-    if isinstance(found.value, dict) and not names & found.value.keys():
-        return [Found(one, found.is_final) for one in wrapped(found.value) if names & one.keys()] or [found]
-    return [found]
+    if _has_some(found.value, names):
+        return [found]
+    inner = [Found(one, found.is_final) for one in wrapped(found.value) if _has_some(one, names)]
+    return inner or [Found(_as_object(found.value, schema), found.is_final)]
+
+
+def _has_some(value: Any, names: Set[str]) -> bool:
+    return isinstance(value, Contradiction) or (
+        isinstance(value, dict) and any(name.strip().lower() in names for name in value)
+    )
+
+
+def _as_object(value: Any, schema: Schema) -> Any:
+    """Return a list of objects as the list that the schema asks for, where it asks for one; else the value."""
+    properties = schema.get("properties", {})
+    lists = [name for name, one in properties.items() if one.get("items", {}).get("type") == "object"]
+    return {lists[0]: value} if value and isinstance(value, list) and len(lists) == 1 else value
+
+
+def _without_useless(value: Any, schema: Schema, optional: Set[str]) -> Any:
+    """Return a value without those optional properties that do not fit, however deep."""
+    if isinstance(value, list):
+        return [_without_useless(item, schema.get("items", {}), optional) for item in value]
+    if not isinstance(value, dict) or isinstance(value, Contradiction):
+        return value
+    properties = schema.get("properties", {})
+    return {
+        name: _without_useless(item, properties.get(name, {}), optional)
+        for name, item in value.items()
+        if name not in optional or next(_problems(item, properties.get(name, {}), "", optional), None) is None
+    }
 
 
 def _parts(schema: Schema) -> Iterator[Schema]:
@@ -119,6 +186,9 @@ def _problems(value: Any, schema: Schema, where: str, optional: Set[str]) -> Ite
     types = _types(schema)
     if types and not any(_is_a(value, name) for name in types):
         yield MisfitError(place, f"is no {' or '.join(types)}", _shown(value))
+        return
+    if isinstance(value, Contradiction):
+        yield MisfitError(place, "gives a key twice, with different values")
         return
     if "enum" in schema and not any(_equal(value, allowed) for allowed in schema["enum"]):
         yield MisfitError(place, f"is none of {json.dumps(schema['enum'])}", _shown(value))

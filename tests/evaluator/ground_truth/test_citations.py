@@ -79,6 +79,15 @@ def test_a_quote_over_two_sentences_is_two_facts() -> None:
 
 
 PLACES = [
+    ("The [manual](http://a.b/c) is free.", "The manual is free.", "The [manual](http://a.b/c) is free"),
+    ("AT&amp;T was founded in 1885.", "AT&T was founded in 1885", "AT&amp;T was founded in 1885"),
+    ("A soft\u00adhyphen is there.", "softhyphen is there", "soft\u00adhyphen is there"),
+    ("The tolerance is ± 5 mm.", "The tolerance is 5 mm", None),
+    ("A tolerance of ± 5 mm.", "5 mm", None),
+    ("Not all cats are black.", "all cats are black", None),
+    ("Es gilt nicht für Kinder.", "für Kinder", None),
+    ("It is a not-for-profit shop.", "for-profit shop", None),
+    ("No, all cats are black.", "all cats are black", "all cats are black"),
     ("The fee is 5 euros", "The fee is 5 euros.", "The fee is 5 euros"),
     ("the fee is 5 euros", "The fee is 5 euros", "the fee is 5 euros"),
     ("the fee is 5 euros", '"the fee is 5 euros"', "the fee is 5 euros"),

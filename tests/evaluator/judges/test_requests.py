@@ -94,6 +94,22 @@ def test_a_request_has_its_parameters() -> None:
             {"prompt_tokens": True, "completion_tokens": -1, "prompt_tokens_details": None},
             ChatCompletion(None, '{"a": 1}', None, None, None, 0, None),
         ),
+        (
+            {"content": [{"type": "text", "text": "So:"}, {"type": "tool_use", "name": "answer", "input": {"a": 1}}]},
+            {},
+            ChatCompletion("So:", '{"a": 1}', None, None, None, 0, None),
+        ),
+        (
+            {"content": [{"functionCall": {"name": "answer", "args": {"a": 1}}}]},
+            {},
+            ChatCompletion(None, '{"a": 1}', None, None, None, 0, None),
+        ),
+        ({"content": {"a": 1}}, {}, ChatCompletion(None, '{"a": 1}', None, None, None, 0, None)),
+        (
+            {"content": "", "function_call": {"arguments": "{1}"}, "tool_calls": [{"function": {"arguments": "{2}"}}]},
+            {},
+            ChatCompletion(None, "{1}\n{2}", None, None, None, 0, None),
+        ),
         ({"tool_calls": []}, {"prompt_tokens": 1.5}, ChatCompletion(None, None, None, None, None, 0, None)),
     ],
 )

@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges.schema import MisfitError, check_schema, read
+from evaluator.judges.schema import MisfitError, check_schema, read, read_cut
 
 VERDICTS = {
     "type": "object",
@@ -76,6 +77,40 @@ def test_a_reply_that_fits_is_its_value() -> None:
         f"{PLAIN.replace('S', 'N')} No, corrected: {PLAIN} I hope that the final {{}} helps.",
         f"<think>Perhaps {PLAIN.replace('S', 'N')}, but no.\n\n{PLAIN}\n",
         f"\ufeff{PLAIN}",
+        f"{PLAIN}\n<think>Or was it {PLAIN.replace('S', 'N')}?</think>",
+        f"<scratchpad>{PLAIN.replace('S', 'N')}</scratchpad><output>{PLAIN}</output>",
+        f"{PLAIN.replace('S', 'N')}\nWait, chunk 1 says so.\n{PLAIN}",
+        PLAIN.replace('"verdicts"', '"Verdicts"').replace('"verdict"', '" VERDICT "'),
+        json.dumps(json.loads(PLAIN)["verdicts"]),
+        json.dumps({"reasoning": PLAIN.replace("S", "N"), "answer": {"results": [json.loads(PLAIN)]}}),
+        json.dumps({"answer": f"```json\n{PLAIN}\n```"}),
+        json.dumps({"tool_calls": [{"function": {"name": "answer", "arguments": PLAIN}}]}),
+        PLAIN.replace('"S"', '"S", "score": NaN, "note": undefined'),
+        PLAIN.replace('"S"', "S"),
+        PLAIN.replace("1, 3", "01, +3"),
+        PLAIN.replace("[1, 3]", "(1, 3)"),
+        PLAIN.replace(":", "："),
+        *(re.sub('"([^"]*)"', rf"{opening}\1{closing}", PLAIN) for opening, closing in ("“”", "„“", "‘’", "«»", "””")),
+        PLAIN.replace('"S"', '"S", "why": "the "so", or "not", of chunk 1"'),
+        PLAIN.replace('"S"', r'"S", "why": "a \(b\)"'),
+        PLAIN.replace(" ", "\u200b \0"),
+        PLAIN.replace("[", "\\["),
+        PLAIN.replace(", ", ",\\n"),
+        PLAIN.replace(", ", ",<br>\n> "),
+        PLAIN.replace('1, 3], "verdict"', '1, 3]\n"verdict"'),
+        PLAIN.replace('"', "&#39;"),
+        PLAIN.replace("1, 3", '"C1", "<chunk 3 5f0e3a>"'),
+        PLAIN.replace("1, 3", '"chunk_1", "chunk no. 3"'),
+        PLAIN.replace("1, 3", '{"chunk": 1, "text": "so"}, {"number": 3}'),
+        PLAIN.replace("[1, 3]", '"chunks 1 and 3"'),
+        PLAIN.replace("[1, 3]", '"[1; 3]"'),
+        PLAIN.replace("[{", "{").replace("}]", "}"),
+        *(
+            PLAIN.replace('"S"', json.dumps(said))
+            for said in ("(S)", "S; so", "verdict: S", "supported by chunk 1", "ENT")
+        ),
+        PLAIN.replace('"S"', '["S"]'),
+        PLAIN.replace('"S"', '{"label": "S"}'),
     ],
 )
 def test_what_is_oddly_written_is_what_is_meant(text: str) -> None:
@@ -85,6 +120,61 @@ def test_what_is_oddly_written_is_what_is_meant(text: str) -> None:
 
 def test_a_number_for_a_list_of_numbers_is_a_list_of_one() -> None:
     assert read(PLAIN.replace("[1, 3]", "2"), VERDICTS) == {"verdicts": [{"chunks": [2], "verdict": "S"}]}
+
+
+def test_a_reply_that_shows_the_format_first_is_what_the_check_passes() -> None:
+    """Of several objects that fit, one that does not fit the question is not meant; two that do are."""
+
+    def check(value: Any) -> None:
+        if value["verdicts"][0]["chunks"] == [2]:
+            raise MisfitError("verdicts", "no")
+
+    form = PLAIN.replace("1, 3", "2")
+    assert read(f"{form}\n{PLAIN}", VERDICTS, check=check) == json.loads(PLAIN)
+    with pytest.raises(MisfitError, match="2 JSON objects"):
+        read(f"{form}\n{PLAIN}", VERDICTS)
+    with pytest.raises(MisfitError, match="2 JSON objects"):
+        read(f"{PLAIN.replace('S', 'N')}\n{PLAIN}", VERDICTS, check=check)
+
+
+@pytest.mark.parametrize("chunks", ['"none"', '""', '"[]"', "[null]", '["N/A"]', '"-"'])
+def test_words_for_no_numbers_are_none(chunks: str) -> None:
+    assert read(PLAIN.replace("[1, 3]", chunks), VERDICTS) == {"verdicts": [{"chunks": [], "verdict": "S"}]}
+
+
+@pytest.mark.parametrize("said", ["supported by no chunk", "Partially supported", "S or N", "unknown", "no", "N/A"])
+def test_words_that_may_mean_either_are_no_verdict(said: str) -> None:
+    with pytest.raises(MisfitError, match="is none of"):
+        read(PLAIN.replace('"S"', json.dumps(said)), VERDICTS)
+
+
+def test_what_optional_properties_say_may_be_of_no_use() -> None:
+    """It is left out like one that is missing; what is required is not."""
+    reply = PLAIN.replace("[1, 3]", '"all"')
+    assert read(reply, VERDICTS, {"chunks"}) == {"verdicts": [{"verdict": "S"}]}
+    with pytest.raises(MisfitError, match="is no array"):
+        read(reply, VERDICTS)
+
+
+def test_of_a_reply_that_was_cut_the_whole_items_count() -> None:
+    """Where the check finds all of them, and what is missing is optional."""
+
+    def check(value: Any) -> None:
+        if len(value["verdicts"]) != 2:
+            raise MisfitError("verdicts", "one is missing")
+
+    schema = VERDICTS | {"required": ["verdicts", "note"]}
+    item = PLAIN[PLAIN.index("[") + 1 : -2]
+    for end in ('], "note": "that is', "]", "", ", "):
+        cut = f'<think>{{}}</think>{{"verdicts": [{item}, {item}{end}'
+        assert read_cut(cut, schema, {"note"}, check) == {"verdicts": [json.loads(item)] * 2}
+    for wrong in (f'{{"verdicts": [{item}, {item[:-1]}', f'{{"verdicts": [{item}', "{", "", "no"):
+        with pytest.raises(MisfitError):
+            read_cut(wrong, schema, {"note"}, check)
+    with pytest.raises(MisfitError, match="'note' is missing"):
+        read_cut(cut, schema, {"other"}, check)
+    with pytest.raises(MisfitError, match="is cut"):
+        read_cut(cut, schema, frozenset(), None)
 
 
 def test_what_is_optional_may_be_missing() -> None:
@@ -139,7 +229,7 @@ def test_no_reply_keeps_a_judge_busy() -> None:
         ("SUPPORTED", "is no JSON"),
         ('{"verdicts": [', "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ('{"verdicts": NaN}', "is no JSON"),
+        ('{"verdicts": NaN}', "verdicts: null is no array"),
         ("[]", "the reply: .* is no object"),
         ("{}", "the reply: 'verdicts' is missing"),
         ('{"verdicts": []}', "verdicts: 0 items are fewer than 1"),
@@ -152,7 +242,7 @@ def test_no_reply_keeps_a_judge_busy() -> None:
         ('{"verdicts": [{"chunks": null, "verdict": "Partly supported"}]}', "Partly supported.* is none of"),
         ('{"verdicts": [{"chunks": [1], "verdict": null}]}', "null is no string"),
         ('{"verdicts": null}', "verdicts: null is no array"),
-        ('{"verdicts": [{"chunks": [], "Verdict": "S"}]}', r"verdicts\[0\]: 'verdict' is missing"),
+        ('{"verdicts": [{"chunks": [], "verdict": "S", "Verdict": "N"}]}', "gives a key twice"),
         (f"{PLAIN} {PLAIN.replace('S', 'N')}", "2 JSON objects in it fit, and say different things"),
         (f"<think>{PLAIN}</think>", "is no JSON"),
         (f"<think>It may be {PLAIN}", "is no JSON"),

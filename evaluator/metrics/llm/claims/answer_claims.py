@@ -21,8 +21,8 @@ from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions,
 from evaluator.metrics.llm.verdicts import Verdict
 
 VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
-_OPTIONAL = frozenset({"addresses", "useful", "refusal"})
-"""What a reply may lack, so that it is not known: no claim hangs on it."""
+_OPTIONAL = frozenset({"addresses", "useful", "refusal", "chunks"})
+"""What a reply may lack, so that it is not known: no claim hangs on it, but for chunks one that needs them."""
 _SPARE_CLAIMS, _LETTERS_A_CLAIM = 3, 4
 _WORD = re.compile(r"\w+")
 
@@ -185,8 +185,8 @@ def claims_of(row: RowTexts, sentence: int, facts: Iterable[Mapping[str, Any]]) 
         claim = claim_of(row, sentence, given)
         said = words_of(claim.text)
         same = found.setdefault(said, claim)
-        if (same.verdict, same.contexts) != (claim.verdict, claim.contexts):
-            found[said] = replace(same, verdict=None)
+        contexts = tuple(sorted({*same.contexts, *claim.contexts}))
+        found[said] = replace(same, verdict=claim.verdict if same.verdict == claim.verdict else None, contexts=contexts)
     return list(found.values())
 
 
@@ -197,7 +197,7 @@ def words_of(text: str) -> str:
 
 def claim_of(row: RowTexts, sentence: int, given: Mapping[str, Any]) -> Claim:
     """Read a claim of a reply, which has `fact`, `chunks` and `verdict`."""
-    contexts, no_such_contexts = contexts_of(row, given["chunks"])
+    contexts, no_such_contexts = contexts_of(row, given.get("chunks", ()))
     # A claim that the judge holds for true without a place to show is what it knows, not what it read.
     unproven = not contexts and (given["verdict"] == "S" or (given["verdict"] == "C" and no_such_contexts))
     verdict = None if unproven else given["verdict"]

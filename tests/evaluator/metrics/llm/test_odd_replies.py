@@ -74,6 +74,29 @@ def test_what_stays_wrong_is_missing(
     assert other.value == 0.0, "what does not hang on it has its value"
 
 
+@pytest.mark.parametrize(("end", "value"), [('}], "useful": [1', 0.5), ("}]", 0.5), ("", None)])
+def test_a_reply_that_was_cut_behind_its_last_sentence_counts(
+    bench: Bench, server: ScriptedServer, end: str, value: float | None
+) -> None:
+    """All claims are there; which chunks are useful is not known. One call is made."""
+    cut = GOOD[: GOOD.index('}], "useful"')]
+    server.always = says(cut + end, finish_reason="length")
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims")
+        (other,) = scored(client, "context_relevance_share")
+    assert (score.value, score.reason, len(server.requests)) == (value, None if value else "judge_cut", 1)
+    assert other.value is None
+
+
+def test_a_fact_that_is_given_twice_has_the_chunks_of_both(bench: Bench, server: ScriptedServer) -> None:
+    """One verdict is one claim; two verdicts are none."""
+    facts = [SENTENCES[0]["facts"][0] | {"chunks": chunks} for chunks in ([1], [2])]
+    server.always = says(changed(GOOD, sentences=[SENTENCES[0] | {"facts": facts}, SENTENCES[1]]))
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims")
+    assert (score.value, score.details["facts"][0]["contexts"]) == (0.5, [0, 1])
+
+
 def test_what_no_missing_verdict_can_change_is_known(bench: Bench, server: ScriptedServer) -> None:
     """A claim that the reference does not support and no context can be shown for is no noise, proven or not."""
     server.always = judging(answered([[([1, 9], "S")], []]), compared([[([2], True), ([9], True)]], "S"))

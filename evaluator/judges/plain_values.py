@@ -1,0 +1,167 @@
+"""Values of a reply in the types that a schema asks for, where it is plain what an odd writing of them means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evaluator.judges.loose_json import Contradiction
+
+_NOUN = r"(?:chunk|context|document|doc|source|passage|text|sentence|fact|claim)s?"
+_WHOLE = re.compile(
+    rf"\s*(?:{_NOUN}(?:\s*(?:no|nr|number)\b\.?)?(?:-|[\s_.:]*)|[a-z](?=\d))?[#\[(]*\s*([+-]?\d{{1,18}})(?:\.0+)?\s*[\])]*\s*:?\s*",
+    re.IGNORECASE,
+)
+_MARK = re.compile(rf"\s*<{_NOUN}\s+(\d{{1,9}})(?:\s+[0-9a-f]+)?>\s*", re.IGNORECASE)
+"""The mark before a text in the prompt, copied."""
+_NUMBERED = re.compile(r"\s*(\d{1,9})\s*[.:)]\s+[^\W\d].*", re.DOTALL)
+"""A number and the text that has it: `1. The river is long.`"""
+_BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
+_NO_NUMBERS = frozenset({"", "-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
+_NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
+_TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+_VERDICTS: Mapping[str, tuple[str, ...]] = {
+    "S": ("supported", "supports", "support", "fully supported", "entailed", "entails", "entailment", "ent"),
+    "C": ("contradicted", "contradicts", "contradict", "contradiction", "refuted", "refutes", "cont"),
+    "N": (
+        "neither",
+        "neutral",
+        "neut",
+        "none",
+        "not supported",
+        "unsupported",
+        "not mentioned",
+        "no mention",
+        "not found",
+        "not stated",
+        "not entailed",
+        "no evidence",
+        "not enough info",
+        "not enough information",
+        "nei",
+        "insufficient information",
+        "insufficient evidence",
+        "unverifiable",
+    ),
+}
+_IN_WORDS: Mapping[str, str] = {word: letter for letter, words in _VERDICTS.items() for word in words}
+_EXPLAINED = re.compile(r"[\s*_\"'`(\[<]*([A-Za-z_ ]+?)[\s*_\"'`)\]>]*(?:[-–—:(,;=]|\.\s).*", re.DOTALL)
+"""A word, and what is said of it: `S - stated in chunk 1`."""
+_NAMED = re.compile(r"\s*(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
+_BY_CHUNKS = re.compile(rf"\s+by(?:\s+the)?\s+{_NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$", re.IGNORECASE)
+_OUTER_MARKS = " \t\r\n.!;*\"'`()[]<>"
+
+
+def plain(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
+
+    A property that was not asked for is left out; a name may be written in capitals or with blanks. Null for a list of
+    numbers or words is an empty one; for a list of objects it may be that nothing was looked for. An object for a list
+    of them is a list of one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
+    for a list of them is a list of one, as `"1 and 2"` is one of two, `"yes"` is true, and a word of a list of words
+    may be written otherwise: `"s"`, `"Supported"` and `"S - chunk 1 says so"` are S. All else is left to whoever checks
+    it.
+    """
+    types = schema.get("type", ())
+    types = (types,) if isinstance(types, str) else tuple(types)
+    if "array" in types and not (value is None and "null" in types):
+        return _plain_list(value, schema.get("items", {}))
+    if "enum" in schema and isinstance(value, list | dict) and len(value) == 1:
+        (value,) = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict) and "integer" in types and len(named := _NUMBER_NAMES & value.keys()) == 1:
+        value = value[next(iter(named))]
+    if isinstance(value, dict):
+        return _plain_object(value, schema)
+    if isinstance(value, float) and value.is_integer() and "integer" in types and "number" not in types:
+        return int(value)
+    if types == ("boolean",) and type(value) is int and value in (0, 1):
+        return bool(value)
+    return _plain_word(value, types, schema) if isinstance(value, str) else value
+
+
+def _plain_list(value: Any, items: Mapping[str, Any]) -> Any:
+    of = items.get("type")
+    if of == "integer" and not isinstance(value, bool):
+        numbers = list(_numbers(value, items))
+        return numbers if all(type(number) is int for number in numbers) else value
+    if isinstance(value, list):
+        return [plain(item, items) for item in value]
+    if of == "object":
+        return [plain(item, items) for item in _listed(value)] if isinstance(value, dict) else value
+    return [] if value is None else value
+
+
+def _listed(value: dict[str, Any]) -> Sequence[Any]:
+    """Return the objects of an object that has them by their numbers; else the object alone."""
+    if not value or not all(name.strip().isdecimal() and isinstance(one, dict) for name, one in value.items()):
+        return [value]
+    return [{_NUMBER: name} | one for name, one in value.items()]
+
+
+_NUMBER = "sentence"
+"""The name of the numbers in every prompt whose lists have numbered objects."""
+
+
+def _numbers(value: Any, items: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the numbers that are meant by a list of them in any writing; what is none as it is."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _numbers(one, items)
+    elif value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBERS):
+        return
+    elif isinstance(value, str):
+        yield from (plain(part, items) for part in _BETWEEN.split(value.strip().strip("[]")) if part.strip())
+    else:
+        yield plain(value, items)
+
+
+def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    is_closed = "additionalProperties" in schema
+    found: dict[str, Any] = {}
+    for written, item in value.items():
+        name = _name(written, properties)
+        if name not in properties and is_closed:
+            continue
+        given = plain(item, properties[name]) if name in properties else item
+        if found.setdefault(name, given) != given:
+            return Contradiction()
+    return found
+
+
+def _name(written: str, properties: Mapping[str, Any]) -> str:
+    if written in properties:
+        return written
+    said = written.strip().lower().replace(" ", "_")
+    return next((name for name in properties if name.lower() == said), written)
+
+
+def _plain_word(word: str, types: tuple[str, ...], schema: Mapping[str, Any]) -> Any:
+    allowed = schema.get("enum")
+    if allowed is not None:
+        return word if word in allowed else _one_of(allowed, word)
+    if not types or "string" in types:
+        return word
+    if "integer" in types:
+        number = next((found for form in (_WHOLE, _MARK, _NUMBERED) if (found := form.fullmatch(word))), None)
+        if number:
+            return int(number[1])
+    return _TRUTH.get(word.strip().strip(".!").lower(), word) if "boolean" in types else word
+
+
+def _one_of(allowed: list[Any], word: str) -> str:
+    bare = _BY_CHUNKS.sub("", _NAMED.sub("", word.replace("_", " "), count=1))
+    for said in (bare, explained[1] if (explained := _EXPLAINED.fullmatch(bare)) else bare):
+        meant = _meant(allowed, said)
+        if len(meant) == 1:
+            return str(meant[0])
+    return word
+
+
+def _meant(allowed: list[Any], word: str) -> list[Any]:
+    said = " ".join(word.strip(_OUTER_MARKS).lower().replace("_", " ").replace("-", " ").split())
+    meant = [one for one in allowed if isinstance(one, str) and said in (one.lower(), one.lower().replace("_", " "))]
+    if not meant and set(_VERDICTS) == set(allowed) and said in _IN_WORDS:
+        return [_IN_WORDS[said]]
+    return meant
