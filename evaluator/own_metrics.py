@@ -38,6 +38,9 @@ class CombinationSettings(Section):
     enough: `{quality: {faithfulness_kprecision: 2, context_present: 1}}`."""
     mean: Literal["arithmetic", "harmonic"] = "arithmetic"
     """`arithmetic` or `harmonic`, which a bad part pulls down most."""
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    """With one, it is 1 if the mean is at least that much, else 0: what people would let pass. `dialwatch judge
+    calibrate --write` finds and writes it ([calibration](calibration.md))."""
 
     @model_validator(mode="before")
     @classmethod
@@ -61,7 +64,10 @@ def combinations_of(
 
     Raises UnknownMetricError and CombinationError.
     """
-    return {name: combination(name, made.weights, made.mean, models, own=aspects) for name, made in settings.items()}
+    return {
+        name: combination(name, made.weights, made.mean, models, own=aspects, threshold=made.threshold)
+        for name, made in settings.items()
+    }
 
 
 def _named(given: Mapping[str, AspectSettings]) -> Mapping[str, AspectSettings]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dialwatch.config import Settings
     from dialwatch.reports.calibration_report import CalibrationReport
     from evaluator import EvaluatorSettings
-    from evaluator.calibration import RepeatedScores
+    from evaluator.calibration import AskedJudge, BestThreshold, RepeatedScores
     from lake.tables.lake import Lake
 
 _BOOLEANS = {"true": True, "false": False}
@@ -67,6 +67,12 @@ def calibrate(
         float | None,
         typer.Option(min=0, max=1, help="Least score that is a yes, 0.5 by default; labels are yes from 0.5 on."),
     ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Write the best threshold into --config, as the combination NAME of the metric."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
     page: Annotated[Path | None, typer.Option(hidden=True, help="As --html, its earlier name.")] = None,
 ) -> None:
@@ -82,10 +88,14 @@ def calibrate(
         raise typer.BadParameter(
             "--ask asks about the rows of a file of labels: leave out --deployment, --labelled and --likes"
         )
+    if write is not None and config is None:
+        raise typer.BadParameter("--write needs --config: the file that gets the threshold")
     needs_settings = ask_times or deployment is not None
     settings = settings_of(config, NO_LAKE if deployment is None else lake) if needs_settings else None
     request = _Request(labels, deployment, metric, ask_times, compare, threshold, labelled)
-    _calibrate(request, settings, html or page)
+    best = _calibrate(request, settings, html or page)
+    if write is not None and config is not None:
+        _write_threshold(config, write, request, best)
 
 
 @dataclass(frozen=True)
@@ -114,16 +124,18 @@ class _Request:
         return f"{self.metric} of {self.deployment}"
 
 
-def _calibrate(request: _Request, settings: Settings | None, page: Path | None) -> None:
+def _calibrate(request: _Request, settings: Settings | None, page: Path | None) -> BestThreshold | None:
     """Compare scores with labels, print what was found, and write it as a page too where one is asked for.
 
+    Returns the best threshold.
     `settings` are needed where a judge is asked or a deployment's scores are read. Raises CalibrationError.
     """
     from dialwatch.reports.calibration_report import report
-    from evaluator.calibration import PASS_THRESHOLD, calibrate
+    from evaluator.calibration import PASS_THRESHOLD, calibrate, who_scored
 
     table = None if request.labels is None else _read(request.labels)
     asked: list[RepeatedScores] = []
+    judges: list[AskedJudge] = []
     compare = request.compare
     if request.ask_times and table is not None and settings is not None:
         asked.append(_asked(settings.evaluator, request.metric, table, request.ask_times))
@@ -133,6 +145,8 @@ def _calibrate(request: _Request, settings: Settings | None, page: Path | None) 
             table[compare] = asked[1].scores
     if request.deployment is not None and settings is not None:
         table = _of_deployment(settings.lake.open(), request.deployment, request, table)
+        names = [name for name in (request.metric, compare) if name is not None]
+        judges = [who_scored(settings.lake.open(), request.deployment, name) for name in names]
     assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
     threshold = PASS_THRESHOLD if request.threshold is None else request.threshold
     found = calibrate(
@@ -143,12 +157,31 @@ def _calibrate(request: _Request, settings: Settings | None, page: Path | None) 
         other=None if compare is None else _scores(table, compare),
         threshold=threshold,
     )
-    shown = report(found, compare, threshold)
+    shown = report(found, compare, threshold, [*(one.judge for one in asked), *judges])
     _print(request.title, shown)
     if asked:
         _print_asked(asked)
     if page is not None:
         _write_page(page, request.title, shown)
+    return found.best
+
+
+def _write_threshold(config: Path, name: str, request: _Request, best: BestThreshold | None) -> None:
+    """Set the combination `name`, which is 1 where the metric is at least the best threshold, in the configuration."""
+    from dialwatch.config_change import set_key
+    from evaluator.calibration import CalibrationError
+    from evaluator.own_metrics import CombinationSettings, checked_combinations
+
+    if best is None or best.threshold.value is None:
+        raise CalibrationError("no threshold is written: all labels or all scores are the same")
+    made = CombinationSettings(weights={request.metric: 1}, threshold=float(f"{best.threshold.value:.6g}"))
+    try:
+        checked_combinations({name: made}, settings_of(config, NO_LAKE).evaluator.aspects)
+    except ValueError as error:
+        raise CalibrationError(f"no threshold is written: {error}") from None
+    value = f"{{weights: {{{request.metric}: 1}}, threshold: {made.threshold}}}"
+    set_key(config, ["evaluator", "combinations", name], value)
+    typer.echo(f"{config}: evaluator.combinations.{name} is {value}; name it in evaluator.metrics to have it scored")
 
 
 def _read(path: Path) -> pd.DataFrame:

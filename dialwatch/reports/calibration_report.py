@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluator.calibration import PASS_THRESHOLD, Agreement, Calibration, Difference, Estimate, Means
+from evaluator.calibration import (
+    PASS_THRESHOLD,
+    AskedJudge,
+    BestThreshold,
+    Calibration,
+    Difference,
+    Estimate,
+    Means,
+)
 
 _NARROW_FROM = 50
 _GOOD, _USABLE = 0.8, 0.6
+_ORDERS = 0.75
+"""From this AUROC on a judge orders answers much as people do, whatever its yes and no are."""
+_MUCH_BETTER = 0.05
 
 
 @dataclass(frozen=True)
@@ -39,14 +50,19 @@ class CalibrationReport:
 
 
 def report(
-    found: Calibration, compared_with: str | None = None, threshold: float = PASS_THRESHOLD
+    found: Calibration,
+    compared_with: str | None = None,
+    threshold: float = PASS_THRESHOLD,
+    asked: Sequence[AskedJudge] = (),
 ) -> CalibrationReport:
     """Say what a calibration found; `compared_with` names the other judge where there is one.
 
-    `threshold` is the least score that was taken for a yes.
+    `threshold` is the least score that was taken for a yes, `asked` what was asked of whom.
     """
     by = "" if threshold == PASS_THRESHOLD else f", a score of {threshold:g} or more being a yes"
-    sections = [ReportSection(f"Agreement with people{by}", tuple(_agreement(found.agreement)))]
+    sections = [ReportSection(f"Agreement with people{by}", tuple(_agreement(found)))]
+    if found.best is not None:
+        sections.append(ReportSection("The best threshold", tuple(_best(found.best))))
     if found.means is not None:
         sections.append(ReportSection("Mean of all answers", tuple(_means(found.means))))
     sections.append(ReportSection("What it depends on", tuple(_dependence(found))))
@@ -54,22 +70,60 @@ def report(
         sections.append(ReportSection(f"{compared_with} instead", tuple(_comparison(found.compared))))
     if found.more_labels:
         sections.append(ReportSection("Width of the mean's interval with more labels", tuple(_more(found))))
+    sections.append(ReportSection("What was asked", tuple(line for one in asked for line in _asked(one))))
     whole = tuple(section for section in sections if section.lines)
-    return CalibrationReport(_summary(found), whole, tuple(_advice(found)))
+    return CalibrationReport(_summary(found, threshold), whole, tuple(_advice(found)))
 
 
-def _summary(found: Calibration) -> str:
+def _summary(found: Calibration, threshold: float) -> str:
     agreed = found.agreement
     labelled = f"{agreed.answers:,} of {found.scored:,} scored answers are labelled"
+    if found.unscored:
+        labelled += f", and {found.unscored:,} labelled ones have no score"
     kappa = agreed.kappa.value
     if kappa is None:
         return f"{labelled}; all labels or all scores are on one side, so agreement beyond chance is not known"
     grade = "good" if kappa >= _GOOD else "usable" if kappa >= _USABLE else "poor"
-    return f"{labelled}; agreement beyond chance is {grade} (kappa {kappa:.2f})"
+    why = _reason(found, threshold) if grade == "poor" else ""
+    return f"{labelled}; agreement beyond chance is {grade} (kappa {kappa:.2f}){why}"
 
 
-def _agreement(agreed: Agreement) -> Iterator[ReportLine]:
+def _reason(found: Calibration, threshold: float) -> str:
+    """Say why agreement is poor where scores order the answers as people do."""
+    auroc, best, kappa = found.agreement.auroc.value, found.best, found.agreement.kappa.value
+    if auroc is None or auroc < _ORDERS or best is None or best.threshold.value is None or kappa is None:
+        return ""
+    better = best.agreement.kappa.value
+    if better is None or better < kappa + _MUCH_BETTER:
+        return f". Its scores order answers much as people do (AUROC {auroc:.2f}), and no threshold makes more of them"
+    return (
+        f" at the threshold {threshold:g}, and the threshold is the reason: its scores order answers much as people do "
+        f"(AUROC {auroc:.2f}), and at {best.threshold.value:.3g} kappa is {better:.2f}"
+    )
+
+
+def _best(best: BestThreshold) -> Iterator[ReportLine]:
+    yield _line("threshold", best.threshold, "with this score or more as a yes, TPR and TNR are best")
+    yield _line("balanced accuracy", best.balanced_accuracy, "mean of TPR and TNR, on labels it was not chosen by")
+    yield _line("kappa", best.agreement.kappa, "at this threshold, on the labels that it was chosen by")
+    yield _line("TPR", best.agreement.tpr, "at this threshold")
+    yield _line("TNR", best.agreement.tnr, "at this threshold")
+
+
+def _asked(one: AskedJudge) -> Iterator[ReportLine]:
+    times = "" if one.times == 1 else f", {one.times} times"
+    yield ReportLine("judge", one.judge or "none", "", f"{one.metric}, version {one.version}")
+    calls = "" if one.calls is None else f"{one.calls:,} calls; "
+    price = "not known" if one.cost is None else f"{one.cost:,.4f}"
+    yield ReportLine("price", price, "", f"{calls}{one.answers:,} answers{times}; in the currency of its prices")
+
+
+def _agreement(found: Calibration) -> Iterator[ReportLine]:
+    agreed = found.agreement
     yield ReportLine("answers", f"{agreed.answers:,}", "", f"labelled, of {agreed.questions:,} questions")
+    if unscored := found.unscored:
+        passed = f"people pass {found.unscored_passed:,} of them"
+        yield ReportLine("no score", f"{unscored:,}", "", f"labelled answers that are in no number here; {passed}")
     yield _line("prevalence", agreed.prevalence, "share that people pass")
     yield _line("accuracy", agreed.accuracy, "share on which both agree")
     yield _line("kappa", agreed.kappa, "agreement beyond chance; 0.6 is usable, 0.8 good")

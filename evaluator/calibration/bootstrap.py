@@ -43,13 +43,14 @@ def bootstrapped(statistics: Mapping[str, Statistic], rows: LabelledRows, seed: 
     values = {name: float(of(rows.weight[np.newaxis, :])[0]) for name, of in statistics.items()}
     found: dict[str, list[Floats]] = {name: [] for name in statistics}
     if rows.questions > 1:
-        for drawn in _weights(rows, seed):
+        for drawn in resampled_weights(rows, seed):
             for name, of in statistics.items():
                 found[name].append(of(drawn))
-    return {name: _estimate(value, found[name]) for name, value in values.items()}
+    return {name: estimate_of(value, found[name]) for name, value in values.items()}
 
 
-def _estimate(value: float, found: list[Floats]) -> Estimate:
+def estimate_of(value: float, found: list[Floats]) -> Estimate:
+    """Return a value with the quantiles of what resamples gave, where enough of these are defined."""
     if not np.isfinite(value):
         return Estimate(None)
     resampled = np.concatenate([np.empty(0), *found])
@@ -60,7 +61,8 @@ def _estimate(value: float, found: list[Floats]) -> Estimate:
     return Estimate(value, float(low), float(high))
 
 
-def _weights(rows: LabelledRows, seed: int) -> Iterator[Floats]:
+def resampled_weights(rows: LabelledRows, seed: int) -> Iterator[Floats]:
+    """Yield weights (resamples, rows) of rows whose questions are drawn again, in portions; 0 where one is not."""
     chance = np.random.default_rng(seed)
     at_once = max(1, _CELLS // len(rows))
     share = np.full(rows.questions, 1.0 / rows.questions)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evaluator.calibration.agreement import Agreement, Difference, agreement, difference
+from evaluator.calibration.best_threshold import BestThreshold, best_threshold
 from evaluator.calibration.biases import Repeatability, length_bias, repeatability
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
@@ -19,11 +20,15 @@ class Calibration:
     """How far a judge can be trusted.
 
     `means` is None where the labels are self-selected: they then say nothing of the answers that nobody rated. What
-    was not measured is None.
+    was not measured is None. `unscored` are the labelled answers without a score, `unscored_passed` those of them that
+    people pass; they are in no other number.
     """
 
     scored: int
+    unscored: int
+    unscored_passed: int
     agreement: Agreement
+    best: BestThreshold | None
     means: Means | None
     more_labels: tuple[MoreLabels, ...]
     length_bias: Estimate
@@ -55,9 +60,13 @@ def calibrate(
     if not agreed.answers:
         raise CalibrationError("no answer has both a score and a label; label some of the answers that were scored")
     found = None if self_selected else means(rows, agreed)
+    unscored = pd.to_numeric(frame.loc[~kept, "label"], errors="coerce").dropna()
     return Calibration(
         scored=len(rows),
+        unscored=len(unscored),
+        unscored_passed=int((unscored >= PASS_THRESHOLD).sum()),
         agreement=agreed,
+        best=best_threshold(rows, seed),
         means=found,
         more_labels=() if found is None else tuple(more_labels(rows, found)),
         length_bias=length_bias(rows, seed),

@@ -60,8 +60,9 @@ def rows_of(frame: pd.DataFrame, threshold: float = PASS_THRESHOLD) -> LabelledR
     """Read a table; rows without a score are left out, and a score of at least `threshold` is a yes.
 
     Columns: `score` and `label` from 0 to 1 (or bool), a label null where there is none; and, if they are there,
-    `question` (any value; each answer is a question of its own where it is absent or null), `weight` (above 0; 1
-    where it is absent) and `answer` (text).
+    `question` (any value; each answer is a question of its own where it is absent or null), `contexts` (a list, or a
+    text: answers to one question are of one only if they share a context), `weight` (above 0; 1 where it is absent) and
+    `answer` (text). A question that all answers have is none: it is the one prompt of an application that summarises.
 
     Raises CalibrationError where a column is missing or a value is out of its range.
     """
@@ -88,13 +89,41 @@ def _numbers(frame: pd.DataFrame, name: str, low: float, high: float) -> Floats:
 
 
 def _questions(frame: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Number the questions: answers of one number are no independent evidence."""
+    found = np.arange(len(frame), dtype=np.int64)
     if "question" not in frame.columns:
-        return np.arange(len(frame), dtype=np.int64)
+        return found
+    texts = [_texts_of(one) for one in frame["contexts"]] if "contexts" in frame.columns else None
     asked = frame["question"]
-    codes = pd.factorize(asked.where(asked.notna(), None))[0].astype(np.int64)
-    alone = codes < 0
-    codes[alone] = len(frame) + np.flatnonzero(alone)
-    return codes
+    if texts is None and asked.nunique() == 1:
+        return found
+    for rows in frame.groupby("question", sort=False).indices.values():
+        group = np.sort(rows)
+        found[group] = group[0] if texts is None else _joined(group, [texts[row] for row in group])
+    return found
+
+
+def _joined(rows: npt.NDArray[np.int64], texts: list[frozenset[str]]) -> list[int]:
+    """Return for each row the first of those that it shares a text with, or that share one with such a row.
+
+    Rows without texts are together.
+    """
+    leaders: list[int] = []
+    first: dict[str, int] = {}
+    for row, own in zip(rows.tolist(), texts, strict=True):
+        keys = own or {""}
+        met = {first[key] for key in keys if key in first}
+        leader = min(met, default=row)
+        leaders = [leader if one in met else one for one in leaders] + [leader]
+        first = {key: leader if one in met else one for key, one in first.items()} | dict.fromkeys(keys, leader)
+    return leaders
+
+
+def _texts_of(cell: object) -> frozenset[str]:
+    """Return the texts of a cell of contexts, of which a file may have made one text."""
+    if isinstance(cell, str):
+        return frozenset({cell})
+    return frozenset(map(str, cell)) if isinstance(cell, list | tuple | np.ndarray) else frozenset()
 
 
 def _lengths(frame: pd.DataFrame) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evaluator.calibration.labelled import Floats
+from evaluator.judge_binding import judge_named
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
@@ -20,11 +21,27 @@ _CONTEXTS = "contexts"
 
 
 @dataclass(frozen=True)
+class AskedJudge:
+    """What was asked of whom: the metric with its version, the judge by its name, about how many answers, the price.
+
+    `calls` are None where they were not counted, `cost`, in the currency of the judge's prices, where nobody noted it.
+    """
+
+    metric: str
+    version: str
+    judge: str
+    answers: int
+    times: int = 1
+    calls: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
 class RepeatedScores:
     """Scores of rows, NaN where there is none: `draws` (rows, draws) of one prompt, `reordered` with other orders.
 
     `reordered` is None where the metric reads no contexts. `unscored` counts, by reason, the rows that the first draw
-    gave no score. `cost` is in the currency of the judge's prices.
+    gave no score. `cost` is in the currency of the judge's prices, and `judge` who was asked.
     """
 
     draws: Floats
@@ -32,6 +49,7 @@ class RepeatedScores:
     unscored: Counter[str]
     calls: int
     cost: float
+    judge: AskedJudge
 
     @property
     def scores(self) -> Floats:
@@ -49,12 +67,15 @@ def ask(metric: LlmMetric[Any] | Ensemble | Combination, frame: pd.DataFrame, dr
     rounds = [metric.fresh(draw).score(frame) for draw in range(max(1, draws))]
     reordered = metric.score(_reordered(frame)) if draws > 1 and _CONTEXTS in metric.needs else None
     spends = [spend for one in (*rounds, reordered) if one is not None for spend in one.spends]
+    calls, cost = sum(spend.calls for spend in spends), sum(spend.cost for spend in spends)
+    times = len(rounds) + (reordered is not None)
     return RepeatedScores(
         draws=np.column_stack([_values(one) for one in rounds]),
         reordered=None if reordered is None else _values(reordered),
         unscored=Counter(rounds[0].reasons[rounds[0].values.isna()]),
-        calls=sum(spend.calls for spend in spends),
-        cost=sum(spend.cost for spend in spends),
+        calls=calls,
+        cost=cost,
+        judge=AskedJudge(metric.name, metric.version, judge_named(metric), len(frame), times, calls, cost),
     )
 
 

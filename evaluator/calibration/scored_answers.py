@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
+from evaluator.calibration.repeated_scores import AskedJudge
 from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS
 from lake.queries.ratings import IS_LABEL, LABEL_COLUMNS, shares_of_right
 from lake.queries.signals import fold_signals
@@ -36,7 +38,7 @@ def scored_answers(lake: Lake, deployment: str, metric: str) -> pd.DataFrame:
             f"{deployment} has no scores of {metric!r}; `dialwatch evaluate --backfill` makes some, `lake ls` names "
             "the deployments"
         )
-    newest = found["metric_version"][pc.index(found["scored_at"], pc.max(found["scored_at"])).as_py()]
+    newest = _newest_version(found)
     rows = found.filter(pc.equal(found["metric_version"], newest)).to_pandas()
     if not rows["value"].between(0, 1).all():
         raise CalibrationError(f"{metric!r} has values outside of 0 to 1, and labels are from 0 to 1")
@@ -50,8 +52,20 @@ def scored_answers(lake: Lake, deployment: str, metric: str) -> pd.DataFrame:
     )
 
 
+def who_scored(lake: Lake, deployment: str, metric: str) -> AskedJudge:
+    """Return what the scores of a metric's newest version say of who gave them, and what they cost."""
+    has_value = (ds.field("metric") == metric) & ds.field("value").is_valid()
+    found = lake.table(SCORES, deployment).read(["metric_version", "judge", "cost", "scored_at"], has_value)
+    newest = _newest_version(found)
+    rows = found.filter(pc.equal(found["metric_version"], newest))
+    judges = sorted(one for one in pc.unique(rows["judge"]).to_pylist() if one)
+    return AskedJudge(metric, newest or "", ", ".join(judges), rows.num_rows, cost=pc.sum(rows["cost"]).as_py())
+
+
 def with_labels(lake: Lake, deployment: str, scored: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     """Join people's labels with scores, by `response_id` or `event_id`; where an answer has several the last counts.
+
+    Labelled answers without a score are there too, their score null.
 
     Raises CalibrationError where the labels carry neither, and where none is of an answer that was scored.
     """
@@ -62,8 +76,8 @@ def with_labels(lake: Lake, deployment: str, scored: pd.DataFrame, labels: pd.Da
         labels = _with_event_ids(lake, deployment, labels)
     given = int(labels["label"].notna().sum())
     labels = labels.dropna(subset=["event_id", "label"]).drop_duplicates("event_id", keep="last")
-    joined = scored.merge(labels[["event_id", "label"]], on="event_id", how="left")
-    if not joined["label"].notna().any():
+    joined = scored.merge(labels[["event_id", "label"]], on="event_id", how="outer")
+    if not (joined["label"].notna() & joined["score"].notna()).any():
         raise CalibrationError(f"none of the {given} labels is of an answer of {deployment} that was scored")
     return _with_answers(lake, deployment, joined)
 
@@ -71,10 +85,12 @@ def with_labels(lake: Lake, deployment: str, scored: pd.DataFrame, labels: pd.Da
 def with_labels_of_lake(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFrame:
     """Take what people said of answers on the pages, or by `dialwatch label`, as labels: the share who say right.
 
-    Answers of which as many people say right as wrong have no label. Raises CalibrationError where none is left.
+    Answers of which as many people say right as wrong have no label. Labelled answers without a score are there too,
+    their score null. Raises CalibrationError where none is left.
     """
-    joined = scored.merge(_labels(lake, deployment), on="event_id", how="left")
-    if not joined["label"].notna().any():
+    labels = _labels(lake, deployment)
+    joined = scored.merge(labels[labels["label"].notna()], on="event_id", how="outer")
+    if not (joined["label"].notna() & joined["score"].notna()).any():
         raise CalibrationError(f"nobody has labelled an answer of {deployment} that was scored")
     return _with_answers(lake, deployment, joined.drop(columns="sureness"))
 
@@ -92,6 +108,12 @@ def with_likes(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFram
         raise CalibrationError(f"nobody has rated an answer of {deployment} that was scored")
     joined["weight"] = np.where(joined["label"].notna(), joined["sureness"], joined["weight"])
     return _with_answers(lake, deployment, joined.drop(columns="sureness"))
+
+
+def _newest_version(found: pa.Table) -> str | None:
+    last = pc.index(found["scored_at"], pc.max(found["scored_at"])).as_py()
+    version: str | None = found["metric_version"][last].as_py()
+    return version
 
 
 def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:

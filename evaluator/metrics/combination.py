@@ -31,7 +31,8 @@ class Combination:
 
     The arithmetic mean is sum(weight * value) / sum(weight), the harmonic one sum(weight) / sum(weight / value), which
     is 0 where a value is. A metric whose lower end is the better one counts with 1 - value. A row that one of the
-    metrics cannot score is null with that metric's reason; the details name it: `{"null": "facts_recall"}`.
+    metrics cannot score is null with that metric's reason; the details name it: `{"null": "facts_recall"}`. With a
+    `threshold` it is 1 where the mean is at least that much, else 0, and the details have the mean.
 
     Made by `combination`.
     """
@@ -39,6 +40,7 @@ class Combination:
     name: str
     parts: tuple[tuple[Metric, float], ...]
     mean: Mean = "arithmetic"
+    threshold: float | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -54,16 +56,18 @@ class Combination:
     def version(self) -> str:
         """Mean, weights and the versions of its metrics: a change of any makes other values."""
         parts = "+".join(f"{weight:g}*{metric.name}:{metric.version}" for metric, weight in self.parts)
-        return f"1-{self.mean}-{parts}"
+        return f"1-{self.mean}-{parts}" + ("" if self.threshold is None else f">={self.threshold:g}")
 
     @property
     def about(self) -> Description:
         """What it is made of."""
         return Description(
             asks=f"How good is the answer by {', '.join(metric.name for metric, _ in self.parts)} together?",
-            formula=f"weighted {self.mean} mean of "
+            formula=("" if self.threshold is None else f"1 if at least {self.threshold:g}, else 0: ")
+            + f"weighted {self.mean} mean of "
             + ", ".join(f"{weight:g} x {metric.name}" for metric, weight in self.parts),
             source="by configuration",
+            binary=self.threshold is not None,
             odd_cases=OddCases(*["null where one of the metrics is null"] * 4),
         )
 
@@ -92,7 +96,8 @@ class Combination:
             1 - value if metric.about.direction == "down" else value
             for (metric, _), value in zip(self.parts, values, strict=True)
         ]
-        return Score(min(max(self._mean(good), 0.0), 1.0))
+        mean = min(max(self._mean(good), 0.0), 1.0)
+        return Score(mean) if self.threshold is None else Score(float(mean >= self.threshold), None, {"mean": mean})
 
     def _mean(self, values: Sequence[float]) -> float:
         weights = [weight for _, weight in self.parts]
@@ -110,11 +115,12 @@ def combination(
     models: Models | None = None,
     judge: BoundJudge | None = None,
     own: Mapping[str, Metric] | None = None,
+    threshold: float | None = None,
 ) -> Combination:
     """Combine metrics of the registry, by their names or other names, with a weight above 0 each.
 
     `models` says which models they use, if they use any, and `judge` which judge they ask, if they ask one. `own` are
-    metrics besides those of the registry, by their names, as they are.
+    metrics besides those of the registry, by their names, as they are. With a `threshold` the values are 1 and 0.
 
     Raises UnknownMetricError for a name that no metric has, and CombinationError where there is no metric, one comes
     twice, a weight is not a number above 0, or a metric has no better end or does not end at 0 and 1.
@@ -129,7 +135,7 @@ def combination(
         raise CombinationError(f"the combination {name!r} has a metric twice, under two names")
     for metric, weight in parts:
         _check(name, metric, weight)
-    return Combination(name, parts, mean)
+    return Combination(name, parts, mean, threshold)
 
 
 def _check(name: str, metric: Metric, weight: float) -> None:

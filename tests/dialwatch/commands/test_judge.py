@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dialwatch.cli import app
+from dialwatch.config_loading import load_settings
 from evaluator.calibration import CalibrationError, scored_answers, with_labels_of_lake, with_likes
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
@@ -177,6 +178,55 @@ def test_what_cannot_be_calibrated_is_an_error(
         CliRunner().invoke(app, ["judge", "calibrate", *arguments, "--lake", lake.root], catch_exceptions=False)
 
 
+def test_a_threshold_is_the_reason_where_scores_order_the_answers(tmp_path: Path) -> None:
+    """Agreement is never called poor beside a high AUROC without a word on the threshold."""
+    rows = [(0.95, 1), (0.9, 1), (0.85, 1), (0.8, 0), (0.7, 0)] * 10
+    pd.DataFrame(rows, columns=["score", "label"]).to_csv(tmp_path / "labels.csv", index=False)
+    done = " ".join(run(str(tmp_path / "labels.csv")).output.split())
+    assert "poor (kappa 0.00) at the threshold 0.5, and the threshold is the reason" in done
+    assert "(AUROC 1.00), and at 0.825 kappa is 1.00" in done
+    binary = [(1, 1)] * 90 + [(1, 0)] * 4 + [(0, 0)] * 6 + [(0, 1)] * 30
+    pd.DataFrame(binary, columns=["score", "label"]).to_csv(tmp_path / "labels.csv", index=False)
+    assert "and the threshold is the reason" not in run(str(tmp_path / "labels.csv")).output
+
+
+def test_labelled_answers_without_a_score_are_told(lake: Lake, tmp_path: Path) -> None:
+    """Those of a file, and those of the deployment that the judge was not asked about or did not answer."""
+    file = tmp_path / "labels.csv"
+    pd.DataFrame({"score": [1, 0, None, None], "label": [1, 0, 0, 1]}).to_csv(file, index=False)
+    done = run(str(file))
+    assert "2 of 2 scored answers are labelled, and 2 labelled ones have no score" in " ".join(done.output.split())
+    assert "people pass 1 of them" in " ".join(done.output.split())
+    labels = [(f"e{number}", 1.0) for number in range(10)] + [("e-unscored", 0.0)]
+    pd.DataFrame(labels, columns=["event_id", "label"]).to_csv(file, index=False)
+    given = [str(file), "--lake", lake.root, "--deployment", "rag"]
+    assert "10 of 400 scored answers are labelled, and 1 labelled ones" in " ".join(run(*given).output.split())
+
+
+def test_labels_of_the_pages_become_a_threshold_of_the_configuration(lake: Lake, tmp_path: Path) -> None:
+    """One command: the threshold is a combination that can be scored, and the file says nothing else than before."""
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text(f"lake: {{root: {lake.root}}}  # here\nevaluator:\n  metrics: [context_present]\n")
+    for number in range(60):
+        row = {"signal_id": f"l{number}", "response_id": f"e{number}", "origin": "label", "confidence": 1.0}
+        table = labelled(5, 400, 200)
+        word = "right" if table["score"][number] == (number % 10 > 0) else "wrong"
+        row |= {"signal": word, "value": 1.0 if word == "right" else -1.0, "date": AT.date(), "signaled_at": AT}
+        lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([row | {"user_id": "ann"}]))
+    given = ["--labelled", "--deployment", "rag", "-c", str(config)]
+    done = run(*given, "--write", "faithful_enough")
+    assert done.exit_code == 0, done.output
+    made = load_settings(config).evaluator.combinations["faithful_enough"]
+    assert (dict(made.weights), made.threshold) == ({"faithfulness_claims": 1}, 0.5)
+    assert config.read_text().startswith(f"lake: {{root: {lake.root}}}  # here\nevaluator:\n  combinations: ")
+    assert re.search(r"threshold +0\.500", done.output)
+    assert "faithfulness_claims, version 2" in done.output
+    assert "--write needs --config" in run("--labelled", "--deployment", "rag", "--write", "x").output
+    for name in ("Not a name", "refusal"):
+        with pytest.raises(CalibrationError, match="cannot name a combination"):
+            CliRunner().invoke(app, ["judge", "calibrate", *given, "--write", name], catch_exceptions=False)
+
+
 def test_labels_or_likes_but_not_both(tmp_path: Path) -> None:
     """Without either, with both, and with likes of no deployment, the command says what to give."""
     assert "give a file of labels, --labelled or --likes" in run().output
@@ -212,6 +262,8 @@ def test_a_judge_is_asked_about_labelled_rows(tmp_path: Path) -> None:
     found = {words[0]: words[1] for words in map(str.split, done.output.splitlines()) if len(words) > 1}
     assert (found["accuracy"], found["repeatability"], found["order"]) == ("1.000", "1.000", "0.333")
     assert "36 calls of the judge for 0.00" in done.output
+    assert re.search(r"judge +strict +faithfulness_claims, version 1-m-", done.output)
+    assert "36 calls; 12 answers, 3 times" in done.output
 
 
 def test_joint_and_single_calls_are_compared_on_labels(tmp_path: Path) -> None:

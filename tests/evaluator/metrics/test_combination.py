@@ -123,3 +123,17 @@ def test_a_combination_of_an_unknown_metric_is_an_error_that_lists_the_known_one
     """A typing error in a configuration is found at once."""
     with pytest.raises(UnknownMetricError, match="facts_recal"):
         combination("mine", {"facts_recal": 1})
+
+
+def test_a_threshold_makes_one_and_zero_of_the_mean() -> None:
+    """What is as much counts; the details have the mean, and the version says the threshold."""
+    weights = {"facts_recall": 1.0, "facts_precision": 1.0}
+    values = {}
+    for threshold in (0.375, 0.376):
+        metric = combination("q", weights, threshold=threshold)
+        scores = metric.score(frame(ROW))
+        values[threshold] = scores.values[0]
+        assert dict(scores.details[0]) == {"mean": 0.375}
+        assert metric.version.endswith(f">={threshold:g}")
+        assert metric.about.binary
+    assert values == {0.375: 1.0, 0.376: 0.0}
