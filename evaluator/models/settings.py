@@ -11,7 +11,7 @@ from runtime.setting import Section, Setting
 
 ModelName = Annotated[str, Field(min_length=1)]
 Tokens = Annotated[int, Field(ge=1)]
-Role = Literal["question_likelihood", "answer_reward", "sentence_encoder", "entailment", "toxicity"]
+Role = Literal["question_likelihood", "answer_reward", "sentence_encoder", "cross_encoder", "entailment", "toxicity"]
 
 
 class Models(Section):
@@ -28,6 +28,8 @@ class Models(Section):
     """Model of `answer_reward`."""
     sentence_encoder: ModelName = "sentence-transformers/all-MiniLM-L6-v2"
     """Model of `semantic_similarity` and of facts in other words (`facts_recall_embedding`)."""
+    cross_encoder: ModelName = "cross-encoder/stsb-distilroberta-base"
+    """Model of `semantic_similarity_cross`; another one has one output, for how alike two texts are."""
     entailment: ModelName = "MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli"
     """Model of `faithfulness_nli`."""
     toxicity: ModelName = "facebook/roberta-hate-speech-dynabench-r4-target"

@@ -12,17 +12,25 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.model_metric import model_metric
 from evaluator.metrics.scores import Score, ScoredBy
 from evaluator.metrics.text.reference_metric import odd_cases
-from evaluator.models import Models, ModelUnavailableError, sentence_encoder, text_classifier
+from evaluator.models import Models, ModelUnavailableError, Role, sentence_encoder, text_classifier
 from lake.spec.vocabulary import UnscoredReason
 
 
 def _rewards(models: Models, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
-    """Return the sigmoid for each pair, and whether it was cut."""
-    classifier = text_classifier(models, "answer_reward")
+    return _sigmoids(models, "answer_reward", "reward model", pairs)
+
+
+def _similarities(models: Models, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
+    return _sigmoids(models, "cross_encoder", "cross-encoder of similarity", pairs)
+
+
+def _sigmoids(models: Models, role: Role, what: str, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
+    """Return the sigmoid of the model's one logit for each pair, and whether the pair was cut."""
+    classifier = text_classifier(models, role)
     if len(classifier.labels) != 1:
         raise ModelUnavailableError(
-            f"model {models.answer_reward!r} is no reward model: it has {len(classifier.labels)} outputs, not "
-            "one; set evaluator.models.answer_reward to one that has"
+            f"model {models.named(role)!r} is no {what}: it has {len(classifier.labels)} outputs, not "
+            f"one; set evaluator.models.{role} to one that has"
         )
     logits, cut = classifier.logits(pairs)
     return [(_sigmoid(float(logit)), is_cut) for logit, is_cut in zip(logits[:, 0], cut, strict=True)]
@@ -106,3 +114,34 @@ def semantic_similarity(
     found = yield [(answer, reference) for reference in references]
     known = [value for value in found if value is not None]
     return Score(max(known)) if known else Score(None, UnscoredReason.ZERO_VECTOR)
+
+
+@model_metric(
+    Description(
+        asks="Does the answer mean what a reference answer means, by a model that reads both together?",
+        formula="max over references: 1 / (1 + exp(-logit(answer, reference)))",
+        source="RAGAS (answer similarity with a cross-encoder); sentence-transformers (CrossEncoder of STS-B)",
+        odd_cases=odd_cases("0.0 with `no_answer`, null with it for a missing cell"),
+        disagreement="RAGAS 0.4.3 makes 1 or 0 of it by a threshold; here it is the number, as the cosine is.",
+    ),
+    needs=("answer", "reference_answers"),
+    role="cross_encoder",
+    run=_similarities,
+)
+def semantic_similarity_cross(
+    answer: str | None, references: Sequence[str] | None
+) -> Generator[list[tuple[str, str]], list[tuple[float, bool]], Score]:
+    """How alike a cross-encoder finds answer and reference, of several references the best; 0 to 1, higher is better.
+
+    It reads both texts together, and so tells apart what the cosine of two embeddings does not, at the price of a run
+    of the model for each pair. Any sequence classifier with one output serves. A pair that is longer than the model
+    reads is cut, the longer text first, and `cut` in the details says so.
+    """
+    if not references:
+        return Score(None, UnscoredReason.NO_GROUND_TRUTH)
+    if answer is None:
+        return Score(None, UnscoredReason.NO_ANSWER)
+    if not answer.strip():
+        return Score(0.0, UnscoredReason.NO_ANSWER)
+    value, is_cut = max((yield [(answer, reference) for reference in references]))
+    return Score(value, None, {"cut": True} if is_cut else {})

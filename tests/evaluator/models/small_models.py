@@ -61,6 +61,7 @@ def save_all(folder: Path) -> Models:
         answer_reward=str(save_deberta(folder / "small-reward", ["LABEL_0"])),
         entailment=str(save_deberta(folder / "small-nli", ["contradiction", "entailment", "neutral"])),
         toxicity=str(save_deberta(folder / "small-toxicity", ["nothate", "hate"])),
+        cross_encoder=str(save_deberta(folder / "small-cross", ["LABEL_0"])),
         sentence_encoder=str(save_bert(folder / "small-encoder")),
         device="cpu",
         batch_tokens=256,

@@ -82,6 +82,7 @@ def test_the_registry_says_whose_verdict_it_is() -> None:
         "answer_reward": "model",
         "toxicity": "model",
         "semantic_similarity": "embedding",
+        "semantic_similarity_cross": "model",
     }
     assert metric_named("facts_recall_embedding").judge == "embedding"
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from evaluator.metrics import AnswerReward, FaithfulnessNli, ModelUnavailableError, compute
+from evaluator.metrics import AnswerReward, FaithfulnessNli, ModelUnavailableError, compute, metric_named
 from evaluator.models import Models
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -57,6 +57,21 @@ def test_an_empty_answer_has_a_reward_and_a_remark(models: Models) -> None:
     scores = compute(frame, [AnswerReward(models=models)])
     assert scores["answer_reward_reason"].tolist() == ["no_answer", "no_answer", "no_question"]
     assert scores["answer_reward"].notna().tolist() == [True, False, False]
+
+
+def test_a_cross_encoder_reads_answer_and_reference_together(models: Models) -> None:
+    """The sigmoid of its logit for the pair, of several references the greatest; silence is 0."""
+    pairs = [logits(models.cross_encoder, SENTENCES[0], reference)[0] for reference in CONTEXTS]
+    frame = pd.DataFrame(
+        {"answer": [SENTENCES[0], " ", None, "a"], "reference_answers": [CONTEXTS, ["r"], ["r"], None]}
+    )
+    scores = compute(frame, ["semantic_similarity_cross"], models)
+    assert scores["semantic_similarity_cross"][0] == pytest.approx(1 / (1 + math.exp(-max(pairs))), rel=1e-5)
+    assert scores["semantic_similarity_cross"][1] == 0.0
+    assert scores["semantic_similarity_cross_reason"].tolist() == [None, "no_answer", "no_answer", "no_ground_truth"]
+    assert metric_named("semantic_similarity_cross", models).version == "1-small-cross"
+    with pytest.raises(ModelUnavailableError, match="is no cross-encoder of similarity: it has 3 outputs"):
+        compute(frame, ["semantic_similarity_cross"], models.model_copy(update={"cross_encoder": models.entailment}))
 
 
 @pytest.mark.slow
