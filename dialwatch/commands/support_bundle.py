@@ -45,7 +45,16 @@ _SHOWN = frozenset(
     {
         *("root", "region", "paths", "bootstrap_servers", "topics", "group_id", "group_instance_id", "listen"),
         *("metrics_listen", "metrics", "judge", "judges", "deployment", "model", "metric", "api_version", "segment_by"),
-        *("time_zone", "question_likelihood", "answer_reward", "sentence_encoder", "cross_encoder", "entailment", "toxicity", "device"),
+        *(
+            "time_zone",
+            "question_likelihood",
+            "answer_reward",
+            "sentence_encoder",
+            "cross_encoder",
+            "entailment",
+            "toxicity",
+            "device",
+        ),
         *("judge_calls", "leave_out", "sasl_mechanism", "limit_parameter", "installation"),
     }
 )

@@ -31,6 +31,7 @@ READ_FROM: Mapping[str, tuple[str, str]] = {
     "reference_answers": (GROUND_TRUTH, "answer"),
     "reference_contexts": (GROUND_TRUTH, "reference_contexts"),
     "reference_context_ids": (GROUND_TRUTH, "reference_context_ids"),
+    "is_answerable_label": (GROUND_TRUTH, "is_answerable_label"),
 }
 """For each column that metrics read, the table that has it and its name there.
 

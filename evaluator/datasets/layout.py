@@ -31,6 +31,7 @@ from evaluator.metrics import (
     needs_ground_truth,
     problem_of,
 )
+from evaluator.metrics.scores import optional_columns
 from lake.spec.vocabulary import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
@@ -94,7 +95,7 @@ class Layout:
         }
         schema = pa.schema(list((kinds | made).items()))
         needed = {"facts", "contexts"} if has_retrieval else set[str]()
-        needed = needed.union(*(metric.needs for metric in chosen))
+        needed = needed.union(*((*metric.needs, *optional_columns(metric)) for metric in chosen))
         read = {name: place for name, place in read.items() if name in needed}
         return cls(chosen, left_out, unavailable, read, carried, schema, has_retrieval, details)
 

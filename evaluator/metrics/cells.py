@@ -12,6 +12,11 @@ from lake.spec.vocabulary import UnscoredReason
 _MISSING_OF_PANDAS = ("NAType", "NaTType")
 """Types of `pandas.NA` and `pandas.NaT`; by name, so that pandas is not loaded where there is no frame."""
 
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+
 UNREADABLE = "unreadable_"
 """Beginning of the reason of a row where a cell holds something other than its column's type; the column follows."""
 
@@ -104,6 +109,21 @@ def amount(cell: object, column: str) -> float | None:
         if 0 <= number < math.inf:
             return number
     raise UnreadableCellError(f"{UNREADABLE}{column}")
+
+
+def truth(cell: object, column: str) -> bool | None:
+    """Return the truth of a cell; None where the cell is missing, or empty text.
+
+    A file of texts has it as `true`, `yes` or `1`. Raises UnreadableCellError with `unreadable_<column>` for all else.
+    """
+    if _is_missing(cell) or cell == "":
+        return None
+    if isinstance(cell, bool | np.bool_):
+        return bool(cell)
+    said = _TRUTHS.get(str(cell).strip().lower()) if isinstance(cell, str | int | float | np.number) else None
+    if said is None:
+        raise UnreadableCellError(f"{UNREADABLE}{column}")
+    return said
 
 
 def _as_float(number: float | np.integer | np.floating | Decimal) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, make_dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from evaluator.metrics.cells import amount, ids, text, texts
+from evaluator.metrics.cells import amount, ids, text, texts, truth
 from evaluator.metrics.description import Description
 from evaluator.metrics.options import check_options, cut_name, forms_of, version_of
 from evaluator.metrics.scores import Score, ScoredBy, Scores, score_rows, score_together
@@ -33,6 +33,7 @@ _READERS: Mapping[str, Callable[..., Any]] = {
     "duration_ms": amount,
     "price": amount,
     "deployment_price": amount,
+    "is_answerable_label": truth,
 }
 """How the cells of a column are read; those of any other column are taken as they are."""
 
@@ -43,7 +44,8 @@ class FunctionMetric:
 
     `title` is its name without the endings of forms, `listed` where it stands among the metrics of its family, and
     `variants` are the options of each metric of the registry that is made of it. The options named in `passed` are
-    handed to `function`.
+    handed to `function`. Columns of `optional` follow those of `needs`, and their cells are None where a frame lacks
+    them.
     """
 
     title: ClassVar[str]
@@ -54,6 +56,7 @@ class FunctionMetric:
     base_version: ClassVar[str]
     about: ClassVar[Description]
     needs: ClassVar[tuple[str, ...]]
+    optional: ClassVar[tuple[str, ...]] = ()
     judge: ClassVar[str] = ScoredBy.LEXICAL
 
     def __post_init__(self) -> None:
@@ -86,7 +89,8 @@ class FunctionMetric:
         """The function as it takes the cells of a frame's row."""
         function = self.bound
         readers: list[Callable[[object], Any]] = [
-            partial(_READERS[column], column=column) if column in _READERS else _as_it_is for column in self.needs
+            partial(_READERS[column], column=column) if column in _READERS else _as_it_is
+            for column in (*self.needs, *self.optional)
         ]
         if len(readers) == 1:
             (reader,) = readers
@@ -158,9 +162,10 @@ def metric(
     version: str | Callable[[Any], str] = "1",
     name: str | Callable[[Any], str] | None = None,
     variants: Sequence[Mapping[str, Any]] = ({},),
+    optional: tuple[str, ...] = (),
 ) -> Decorator:
     """Make a metric of a function that scores one row; see `RowMetric`, and `made_metric` for the arguments."""
-    return made_metric(RowMetric, about, needs=needs, version=version, name=name, variants=variants)
+    return made_metric(RowMetric, about, needs=needs, version=version, name=name, variants=variants, optional=optional)
 
 
 def made_metric(

@@ -13,7 +13,7 @@ from evaluator.metrics.description import NOT_READ, Description, OddCases
 from evaluator.metrics.llm.verdicts.documentation import section
 from evaluator.metrics.options import Form, forms_of, options_of
 from evaluator.metrics.registry import FAMILIES
-from evaluator.metrics.scores import Metric
+from evaluator.metrics.scores import Metric, optional_columns
 from evaluator.models import Role
 from lake.spec.metric_names import metric_name
 
@@ -43,8 +43,8 @@ print(scores.loc[0, "facts_recall"])  # 0.5
 
 A frame's columns are `question` and `answer` (text), `contexts`, `context_ids`, `reference_answers`,
 `reference_contexts`, `reference_context_ids` and `facts` (lists of text; contexts and their ids in rank order);
-`duration_ms`, `price` and `deployment_price` (numbers). Ids are strings, a whole number is the string of its digits,
-and nothing is trimmed or folded.
+`duration_ms`, `price` and `deployment_price` (numbers); `is_answerable_label` (true or false). Ids are strings, a
+whole number is the string of its digits, and nothing is trimmed or folded.
 
 ## What all of them keep to
 
@@ -253,7 +253,8 @@ def _odd_cases(cases: OddCases) -> Iterator[str]:
 
 
 def _columns(metric: Metric) -> str:
-    return ", ".join(f"`{column}`" for column in metric.needs)
+    optional = "".join(f", `{column}` if it is there" for column in optional_columns(metric))
+    return ", ".join(f"`{column}`" for column in metric.needs) + optional
 
 
 if __name__ == "__main__":

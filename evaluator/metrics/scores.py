@@ -152,6 +152,12 @@ def needs_ground_truth(metric: Metric) -> bool:
     return not GROUND_TRUTH_COLUMNS.isdisjoint(metric.needs)
 
 
+def optional_columns(metric: Metric) -> tuple[str, ...]:
+    """Return the columns that a metric reads where a frame has them."""
+    columns: tuple[str, ...] = getattr(metric, "optional", ())
+    return columns
+
+
 @runtime_checkable
 class Redrawable(Protocol):
     """A metric that would give an answer its earlier score, because it keeps what its judge said."""
@@ -189,7 +195,10 @@ def _each(metric: Metric, frame: pd.DataFrame, read_row: Callable[..., Score | _
     for column in metric.needs:
         if column not in frame.columns:
             raise MissingColumnError(metric.name, column, list(frame.columns))
-    rows = zip(*(frame[column] for column in metric.needs), strict=True)
+    missing = [None] * len(frame)
+    cells: list[Iterable[object]] = [frame[column] for column in metric.needs]
+    cells += [frame[column] if column in frame.columns else missing for column in optional_columns(metric)]
+    rows = zip(*cells, strict=True)
     return [_read_or_reason(read_row, cells) for cells in rows]
 
 

@@ -15,7 +15,7 @@ from lake.spec.vocabulary import Direction
 if TYPE_CHECKING:
     import pandas as pd
 
-_REFERENCES = ("facts", "reference_answers", "reference_contexts", "reference_context_ids")
+_REFERENCES = ("facts", "reference_answers", "reference_contexts", "reference_context_ids", "is_answerable_label")
 
 
 def replay_metrics(chosen: Sequence[Metric]) -> list[Metric]:
@@ -85,6 +85,7 @@ def _row(one: Asked) -> dict[str, Any]:
         "context_ids": ids if not ids or any(ids) else None,
         "facts": list(case["facts"] or ()),
         "reference_answers": [case["answer"]],
+        "is_answerable_label": case.get("is_answerable_label"),
         "reference_contexts": list(case["context"] or ()),
         "reference_context_ids": [one for one in case["context_ids"] or () if one],
         "duration_ms": one.duration_ms,

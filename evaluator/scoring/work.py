@@ -84,6 +84,7 @@ def work_on(
         context_ids=[None if answer.cited_only else _known_ids(answer) for answer, _ in pairs],
         facts=[list(found.case.facts) for _, found in pairs],
         reference_answers=[[found.case.answer] for _, found in pairs],
+        is_answerable_label=[found.case.is_answerable_label for _, found in pairs],
         reference_context_ids=[list(found.case.context_ids) for _, found in pairs],
     )
     yield from _without_held(compared, frame, pairs, held)

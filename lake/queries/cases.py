@@ -44,7 +44,7 @@ def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
 
 _COLUMNS = (
     "case_id", "deployment", "version", "question", "conversation_hash", "documents", "facts",
-    "answer", "context_ids", "source_response_id", "source_date", "confidence", "status",
+    "answer", "is_answerable_label", "context_ids", "source_response_id", "source_date", "confidence", "status",
 )  # fmt: skip
 
 
@@ -67,6 +67,7 @@ class Case:
     version: int = 1
     source_date: date | None = None
     deployment: str | None = None
+    is_answerable_label: bool | None = None
 
     @property
     def accepted(self) -> bool:
@@ -173,6 +174,7 @@ class CaseBook:
                 version=row["version"] or 1,
                 source_date=row["source_date"],
                 deployment=row["deployment"],
+                is_answerable_label=row["is_answerable_label"],
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status

@@ -41,6 +41,7 @@ _ANSWERS = (
     "question", "documents", "context", "answer", "response_id", "case_id", "contexts_origin", "duration_ms", "price",
 )  # fmt: skip
 _CASE = ("facts", "answer", "case_id", "source_response_id")
+_LABEL = "is_answerable_label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USAB
     - `question`, `documents`, `facts`, `answer`: what aidial-rag-eval reads. Questions that mean something in their
       conversation alone are left out: it joins by the text of the question. Facts without a letter or a digit are left
       out: it would find them in every chunk.
-    - `case_id`, and `source_response_id` of the answer that the case was made of.
+    - `case_id`, and `source_response_id` of the answer that the case was made of; `is_answerable_label` of the case.
     - `other_cases`: the same four of the question's other cases. The row is that of the best one, accepted before
       proposed, then the highest confidence first. aidial-rag-eval breaks where a question has several rows.
     """
@@ -99,13 +100,15 @@ def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USAB
         {"question": question, "documents": sorted(documents), **_case(best), OTHER_CASES: [_case(one) for one in rest]}
         for (question, documents), (best, *rest) in groups.items()
     ]
-    return _frame(rows, ("question", "documents", *_CASE, OTHER_CASES))
+    rows = [{_LABEL: None} | row for row in rows]
+    return _frame(rows, ("question", "documents", *_CASE, _LABEL, OTHER_CASES))
 
 
 def _case(case: Case) -> dict[str, Any]:
     facts = [fact for fact in case.facts if any(map(str.isalnum, fact))]
     ids = {"case_id": case.case_id, "source_response_id": case.source_response_id}
-    return {"facts": facts, "answer": case.answer} | ids
+    said = {} if case.is_answerable_label is None else {_LABEL: case.is_answerable_label}
+    return {"facts": facts, "answer": case.answer} | ids | said
 
 
 def _asked(row: dict[str, Any]) -> _Asked:

@@ -42,6 +42,12 @@ GROUND_TRUTH = TableSpec(
             "where nobody has looked.",
         ),
         ("answer", pa.string(), "Reference answer."),
+        (
+            "is_answerable_label",
+            pa.bool_(),
+            "Whether the documents answer the question, as who wrote the case says; null where it is to be read from "
+            "the reference answer.",
+        ),
         ("context", STRINGS, "Chunks that the facts were taken from."),
         (
             "context_ids",

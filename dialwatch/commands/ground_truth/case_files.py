@@ -147,6 +147,8 @@ def _csv_row(name: str, cells: Mapping[str, str]) -> FileRow:
             except (ValueError, RecursionError):
                 problem = f'{column} must be a list as JSON, such as ["a.pdf", "b.pdf"], and not {cell[:60]!r}'
                 return FileRow(name, problem=problem)
+        elif column == "is_answerable_label":
+            values[column] = {"true": True, "false": False}.get(cell.lower(), cell)
         elif column == "confidence":
             try:
                 values[column] = float(cell)

@@ -20,7 +20,7 @@ from runtime.identity import identity
 _EXTRACTOR = "import"
 """`ground_truth.extractor` of what a file gave."""
 
-_BESIDE = ("conversation_hash", "source_response_id", "confidence")
+_BESIDE = ("conversation_hash", "source_response_id", "confidence", "is_answerable_label")
 """Columns beside the content that a file may give."""
 
 Case = Mapping[str, Any]
@@ -129,6 +129,8 @@ def _wrong_values(values: Values) -> Iterator[str]:
     is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
     if confidence is not None and not (is_number and 0 <= confidence <= 1):
         yield f"confidence must be a number from 0 to 1, and not {confidence!r:.60}"
+    if not isinstance(values.get("is_answerable_label"), bool | None):
+        yield f"is_answerable_label must be true or false, and not {values['is_answerable_label']!r:.60}"
     if isinstance(values.get("context_ids"), list) and len(values["context_ids"]) != len(values.get("context") or ()):
         yield "context_ids must have an id, or null, for each chunk of context"
     citations = values.get("citations")

@@ -99,36 +99,39 @@ def empty_answer(answer: str | None) -> Score:
 @metric(
     Description(
         asks="Does the answer decline exactly where there is no answer?",
-        formula="1 if the answer declines and all reference answers do, or neither does, else 0; by the lexicon of "
-        "`refusal`",
+        formula="1 if the answer declines and the question has no answer, or neither, else 0; by the label of the row "
+        "(`is_answerable_label`) where there is one, else by whether all reference answers decline",
         source="unitxt (`is_answerable` of the RAG tasks, `is_answerable_label` of their references)",
         odd_cases=OddCases(
             empty_answer="0.0 with `no_answer`, null with it for a missing cell",
-            no_reference="null with `no_ground_truth`",
+            no_reference="null with `no_ground_truth`, unless there is a label",
         ),
         binary=True,
-        disagreement="in unitxt a field of the system's reply and one of the data set say whether a question can be "
-        "answered; a log has no such field, so here it is read from what they write.",
+        disagreement="in unitxt a field of the system's reply says whether it answers; a log has no such field, so "
+        "here it is read from what it writes.",
     ),
     needs=("answer", "reference_answers"),
+    optional=("is_answerable_label",),
+    version="2",
 )
-def is_answerable(answer: str | None, given: Sequence[str] | None) -> Score:
+def is_answerable(answer: str | None, given: Sequence[str] | None, label: bool | None) -> Score:
     """1.0 if the answer declines where no reference answers, or answers where one does; else 0.0, higher is better.
 
-    Both are read by the lexicon of `refusal`: a question has no answer where every reference answer declines, as in
-    "The documents do not say." Blank reference answers are left out, and none other is null with `no_ground_truth`. An
-    empty answer neither answers nor declines, and is 0.0 with `no_answer`.
+    Whether the question has an answer the label says, of a table or of a case. Where there is none, every reference
+    answer of a question without one declines, as in "The documents do not say.", by the lexicon of `refusal`. Blank
+    reference answers are left out, and none other is null with `no_ground_truth`. An empty answer neither answers nor
+    declines, and is 0.0 with `no_answer`.
 
     The details have both sides: `{"is_answerable": False, "declines": True}`.
     """
     references = [reference for reference in given or [] if reference.strip()]
-    if not references:
+    if label is None and not references:
         return Score(None, UnscoredReason.NO_GROUND_TRUTH)
     if answer is None:
         return Score(None, UnscoredReason.NO_ANSWER)
     if not answer.strip():
         return Score(0.0, UnscoredReason.NO_ANSWER)
-    has_answer = any(refusal_in(reference) is None for reference in references)
+    has_answer = any(refusal_in(reference) is None for reference in references) if label is None else label
     declines = refusal_in(answer) is not None
     return Score(float(declines != has_answer), None, {"is_answerable": has_answer, "declines": declines})
 

@@ -75,6 +75,7 @@ def test_an_answer_names_the_case_that_it_is_compared_with(lake: Lake) -> None:
     [row] = ground_truth_frame(lake, "rag-app").to_dict("records")
     assert (row["case_id"], row["source_response_id"]) == ("c-2", "r-2")
     assert [other["case_id"] for other in row["other_cases"]] == ["c-1", "c-0"]
+    assert row["is_answerable_label"] is None
     assert row["other_cases"][0] == {"facts": ["F."], "answer": "c-1", "case_id": "c-1", "source_response_id": "r-1"}
 
 
@@ -160,3 +161,12 @@ def test_a_deployment_without_rows_gives_empty_frames(lake: Lake) -> None:
     """Nothing there is no error."""
     assert answers_frame(lake, "unknown").empty
     assert ground_truth_frame(lake, "unknown").empty
+
+
+def test_whether_a_question_has_an_answer_is_in_its_row(lake: Lake) -> None:
+    """And in those of the other cases that say it; the column is null in rows of earlier versions."""
+    case = {"question": "Q?", "documents": [], "facts": ["F."], "status": "proposed", "answer": "A"}
+    cases = [case | {"case_id": f"c{i}", "confidence": 1 - i / 10, "is_answerable_label": not i} for i in range(2)]
+    lake.table(GROUND_TRUTH, "rag-app").append(GROUND_TRUTH.rows(cases))
+    [row] = ground_truth_frame(lake, "rag-app").to_dict("records")
+    assert (row["is_answerable_label"], row["other_cases"][0]["is_answerable_label"]) == (True, False)

@@ -134,6 +134,21 @@ def test_a_row_that_says_something_else_is_a_new_version(lake: Lake, tmp_path: P
     assert import_(lake, file, "--accept").stdout.startswith("0 new, 0 changed")
 
 
+def test_a_file_says_whether_the_documents_answer_a_question(lake: Lake, tmp_path: Path) -> None:
+    """In CSV as text; what is neither true nor false is told, and what is not given stays."""
+    file = tmp_path / "cases.csv"
+    file.write_text('question,answer,is_answerable_label\nWhy?,"I do not know.",False\nHow?,So.,\nOdd?,So.,maybe\n')
+    done = import_(lake, file, deployment="new")
+    assert "row 4: is_answerable_label must be true or false, and not 'maybe'" in done.stdout + done.stderr
+    labels = {one["question"]: one["is_answerable_label"] for one in cases_of(lake, "new").values()}
+    assert labels == {"Why?": False, "How?": None}
+    (named,) = [one for one in cases_of(lake, "new").values() if one["question"] == "How?"]
+    lines = tmp_path / "cases.jsonl"
+    lines.write_text(json.dumps({"case_id": named["case_id"], "question": "How?", "is_answerable_label": True}) + "\n")
+    assert import_(lake, lines, deployment="new").stdout.startswith("0 new, 1 changed")
+    assert cases_of(lake, "new")[named["case_id"]]["is_answerable_label"] is True
+
+
 def test_a_table_without_ids_is_imported_once(lake: Lake, tmp_path: Path) -> None:
     """As others write it; of two rows with one question both stay, and one that is there twice is one case."""
     rows = [
