@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.spec.schemas import PARSED_LOGS, SCORES
-from lake.spec.vocabulary import Floor
-from monitor.detect.limits import ANSWER_COLUMNS, FloorChange, FloorLimits, Floors, FloorSettings
+from lake.spec.vocabulary import LimitKind
+from monitor.detect.limits import ANSWER_COLUMNS, DeploymentLimits, LimitChange, Limits, LimitSettings
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-SETTINGS = FloorSettings(minimum_requests=20)
+SETTINGS = LimitSettings(minimum_requests=20)
 
 
 def logs(rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -28,23 +28,23 @@ def requests(first: int, last: int, each: int, **columns: Any) -> list[dict[str,
     return [{"requested_at": NOW - ago * MINUTE, **columns} for ago in range(first, last, -1) for _ in range(each)]
 
 
-def floors_of(rows: Sequence[dict[str, Any]], settings: FloorSettings = SETTINGS, name: str = "rag") -> Floors:
-    floors = Floors(settings)
+def limits_of(rows: Sequence[dict[str, Any]], settings: LimitSettings = SETTINGS, name: str = "rag") -> Limits:
+    limits = Limits(settings)
     table = logs(rows)
-    floors.add_logs(name, table.select(LOG_COLUMNS), NOW)
+    limits.add_logs(name, table.select(LOG_COLUMNS), NOW)
     answers = pa.dataset.dataset(table).to_table(columns=ANSWER_COLUMNS)
-    floors.add_answers(name, answers, NOW)
-    return floors
+    limits.add_answers(name, answers, NOW)
+    return limits
 
 
-def minutes_ago(changes: Sequence[FloorChange]) -> list[tuple[str, str, int]]:
-    return [(change.floor, change.change, int((NOW - change.at) / MINUTE)) for change in changes]
+def minutes_ago(changes: Sequence[LimitChange]) -> list[tuple[str, str, int]]:
+    return [(change.kind, change.change, int((NOW - change.at) / MINUTE)) for change in changes]
 
 
 def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
     """It fires in the minute in which 30 % of the quarter of an hour failed, with its numbers."""
     rows = [*requests(200, 60, 4), *requests(60, 40, 4, status=503), *requests(40, 0, 4)]
-    begin, end = floors_of(rows).look({}, NOW)[0]
+    begin, end = limits_of(rows).look({}, NOW)[0]
     assert minutes_ago([begin, end]) == [("errors", "firing", 56), ("errors", "resolved", 28)]
     assert begin.since == NOW - 60 * MINUTE
     assert begin.details is not None
@@ -57,28 +57,28 @@ def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
 def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
     """With one request every ten minutes the stretch is as long as it takes to have 20, and no longer than a day."""
     rows = [{"requested_at": NOW - ago * MINUTE, "status": 500 if ago <= 60 else 200} for ago in range(1200, 0, -10)]
-    (begin,) = floors_of(rows).look({}, NOW)[0]
+    (begin,) = limits_of(rows).look({}, NOW)[0]
     assert minutes_ago([begin]) == [("errors", "firing", 10)]
     assert begin.details is not None
     assert (begin.details.bad, begin.details.requests) == (6, 20)
     assert begin.details.window_seconds == 191 * 60
-    assert floors_of(rows, FloorSettings(minimum_requests=200)).look({}, NOW)[0] == []
+    assert limits_of(rows, LimitSettings(minimum_requests=200)).look({}, NOW)[0] == []
 
 
 def test_a_deployment_that_never_answered_is_told() -> None:
     """A limit needs no good past: where every request fails from the start it fires, and is over once it answers."""
-    begin, end = floors_of([*requests(90, 30, 1, status=500), *requests(30, 0, 1)]).look({}, NOW)[0]
-    assert (begin.floor, begin.change, end.change) == ("errors", "firing", "resolved")
+    begin, end = limits_of([*requests(90, 30, 1, status=500), *requests(30, 0, 1)]).look({}, NOW)[0]
+    assert (begin.kind, begin.change, end.change) == ("errors", "firing", "resolved")
     assert begin.since == NOW - 90 * MINUTE
-    failing = floors_of(requests(60, 0, 2, error="tool error: no such order")).look({}, NOW)[0]
-    assert [(change.floor, change.change) for change in failing] == [("errors", "firing")]
+    failing = limits_of(requests(60, 0, 2, error="tool error: no such order")).look({}, NOW)[0]
+    assert [(change.kind, change.change) for change in failing] == [("errors", "firing")]
 
 
 @pytest.mark.parametrize("tries", [1, 2, 3, 4])
 def test_a_few_tries_of_a_new_deployment_are_no_catastrophe(tries: int) -> None:
     """Somebody who tries it out, minute by minute or again and again within one, is no reason to wake anybody."""
-    assert floors_of(requests(tries, 0, 1, status=500)).look({}, NOW)[0] == []
-    assert floors_of(requests(tries, 0, 4, status=404), FloorSettings()).look({}, NOW)[0] == []
+    assert limits_of(requests(tries, 0, 1, status=500)).look({}, NOW)[0] == []
+    assert limits_of(requests(tries, 0, 4, status=404), LimitSettings()).look({}, NOW)[0] == []
 
 
 def test_whole_answers_without_a_visible_character_are_empty() -> None:
@@ -87,7 +87,7 @@ def test_whole_answers_without_a_visible_character_are_empty() -> None:
         *requests(20, 0, 2, answer=" \n\u200b", finish_reason="stop"),
         *requests(20, 0, 2, answer=None, finish_reason="length"),
     ]
-    (begin,) = floors_of([*requests(60, 20, 4), *no_answers]).look({}, NOW)[0]
+    (begin,) = limits_of([*requests(60, 20, 4), *no_answers]).look({}, NOW)[0]
     assert minutes_ago([begin]) == [("empty_answers", "firing", 16)]
     others = [
         *requests(20, 0, 4, answer="", finish_reason="tool_calls"),
@@ -97,14 +97,14 @@ def test_whole_answers_without_a_visible_character_are_empty() -> None:
         *requests(20, 0, 4, answer=None, is_entry=False),
         *requests(20, 0, 3),
     ]
-    assert floors_of([*requests(60, 20, 4), *others]).look({}, NOW)[0] == []
+    assert limits_of([*requests(60, 20, 4), *others]).look({}, NOW)[0] == []
 
 
 def test_a_deployment_whose_answers_are_calls_of_tools_has_no_empty_ones() -> None:
     """Whatever their finish reason: its share is 0, and not unknown."""
     calls = requests(80, 20, 2, answer=None, finish_reason="stop", answer_kind="tool_call")
-    changes, readings = floors_of(calls).look({}, NOW)
-    assert (changes, readings["rag"][Floor.EMPTY_ANSWERS].share) == ([], 0.0)
+    changes, readings = limits_of(calls).look({}, NOW)
+    assert (changes, readings["rag"][LimitKind.EMPTY_ANSWERS].share) == ([], 0.0)
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,20 @@ def test_a_deployment_whose_answers_are_calls_of_tools_has_no_empty_ones() -> No
 )
 def test_refusals_and_a_judge_that_fails_are_found_among_scores(row: dict[str, Any], fires: list[str]) -> None:
     """What a metric cannot score by its nature, and what the budget left out, is no catastrophe."""
-    floors = floors_of(requests(100, 0, 1))
+    limits = limits_of(requests(100, 0, 1))
     scores = [row | {"requested_at": NOW - ago * MINUTE, "scored_at": NOW - ago * MINUTE} for ago in range(30, 0, -1)]
-    floors.add_scores("rag", SCORES.rows(scores).select(SCORE_COLUMNS), NOW)
-    assert [change.floor for change in floors.look({}, NOW)[0]] == fires
+    limits.add_scores("rag", SCORES.rows(scores).select(SCORE_COLUMNS), NOW)
+    assert [change.kind for change in limits.look({}, NOW)[0]] == fires
 
 
 def test_combinations_that_ask_no_judge_hide_none_that_is_down() -> None:
     """Three of them beside one judge that answers nothing: all of what it was asked has failed."""
-    floors, at = floors_of(requests(100, 0, 1)), {"requested_at": NOW - MINUTE, "scored_at": NOW - MINUTE}
+    limits, at = limits_of(requests(100, 0, 1)), {"requested_at": NOW - MINUTE, "scored_at": NOW - MINUTE}
     down = {"metric": "faithfulness_claims", "judge": "gpt-4o", "value": None, "reason": "judge_unavailable"}
     well = [{"metric": f"good_{n}", "judge": "lexical+embedding", "value": 0.9} for n in range(3)]
-    floors.add_scores("rag", SCORES.rows([at | row for row in [down, *well] * 20]).select(SCORE_COLUMNS), NOW)
-    changes, readings = floors.look({}, NOW)
-    assert [change.floor for change in changes] == ["unscored"]
+    limits.add_scores("rag", SCORES.rows([at | row for row in [down, *well] * 20]).select(SCORE_COLUMNS), NOW)
+    changes, readings = limits.look({}, NOW)
+    assert [change.kind for change in changes] == ["unscored"]
     assert readings["rag"]["unscored"].share == 1.0
 
 
@@ -148,9 +148,9 @@ def test_combinations_that_ask_no_judge_hide_none_that_is_down() -> None:
     ],
     ids=["too few", "older than a day", "judged"],
 )  # fmt: skip
-def test_a_floor_that_cannot_fire_says_why(rows: list[dict[str, Any]], share: float | None, why: str | None) -> None:
+def test_a_limit_that_cannot_fire_says_why(rows: list[dict[str, Any]], share: float | None, why: str | None) -> None:
     """A share far above the limit that fires nothing is not said to be kept."""
-    changes, readings = floors_of(rows).look({}, NOW)
+    changes, readings = limits_of(rows).look({}, NOW)
     assert changes == []
     errors = readings["rag"]["errors"]
     assert (errors.active, errors.share, errors.limit, errors.unjudged) == (False, share, 0.3, why)
@@ -159,34 +159,34 @@ def test_a_floor_that_cannot_fire_says_why(rows: list[dict[str, Any]], share: fl
 def test_silence_says_how_long_it_has_listened() -> None:
     """Two weeks make a usual pause known; before, it is not judged."""
     rows = [{"requested_at": NOW - ago * MINUTE} for ago in range(3 * 1440 + 30, 0, -10)]
-    (silence,) = (one["no_data"] for one in floors_of(rows).look({}, NOW)[1].values())
+    (silence,) = (one["no_data"] for one in limits_of(rows).look({}, NOW)[1].values())
     assert silence.unjudged == "heard for 3 of the 14 days that it takes to know the usual pauses"
     known = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 0, -10)]
-    assert floors_of(known).look({}, NOW)[1]["rag"]["no_data"].unjudged is None
+    assert limits_of(known).look({}, NOW)[1]["rag"]["no_data"].unjudged is None
 
 
 def test_an_alert_on_what_no_row_says_anything_of_stays_open() -> None:
     """Scores that cannot be read after a start are no scores without a refusal."""
-    floors = floors_of(requests(60, 0, 1))
-    last: dict[tuple[str, Floor], tuple[bool, datetime]] = {("rag", "refusals"): (True, NOW - 50 * MINUTE)}
-    changes, readings = floors.look(last, NOW)
+    limits = limits_of(requests(60, 0, 1))
+    last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {("rag", "refusals"): (True, NOW - 50 * MINUTE)}
+    changes, readings = limits.look(last, NOW)
     assert changes == []
     assert readings["rag"]["refusals"].active
 
 
-def test_what_people_did_not_ask_is_in_no_floor() -> None:
+def test_what_people_did_not_ask_is_in_no_limit() -> None:
     """Evaluations that all fail, and give empty answers, neither fire nor answer for anybody, nor break a silence."""
     tests = [
         *requests(60, 0, 8, status=503, origin="evaluation"),
         *requests(60, 0, 8, answer="", origin="test"),
     ]
-    changes, readings = floors_of([*requests(60, 0, 1), *tests]).look({}, NOW)
+    changes, readings = limits_of([*requests(60, 0, 1), *tests]).look({}, NOW)
     assert changes == []
     assert (readings["rag"]["errors"].share, readings["rag"]["empty_answers"].share) == (0.0, 0.0)
     silent = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)]
-    floors = floors_of([*silent, *tests])
-    floors.look({}, NOW - 5 * MINUTE)
-    assert [change.floor for change in floors.look({}, NOW)[0]] == ["no_data"]
+    limits = limits_of([*silent, *tests])
+    limits.look({}, NOW - 5 * MINUTE)
+    assert [change.kind for change in limits.look({}, NOW)[0]] == ["no_data"]
 
 
 @given(
@@ -199,14 +199,14 @@ def test_it_does_not_matter_when_the_process_began(minutes: list[tuple[int, bool
     rows = [
         {"requested_at": NOW - ago * MINUTE, "status": 500 if bad else 200} for ago, bad in [(301, False), *minutes]
     ]
-    settings = FloorSettings(minimum_requests=5, empty_answers=None)
-    changes = floors_of(rows, settings).look({}, NOW)[0]
-    assert floors_of(random.sample(rows, len(rows)), settings).look({}, NOW)[0] == changes
+    settings = LimitSettings(minimum_requests=5, empty_answers=None)
+    changes = limits_of(rows, settings).look({}, NOW)[0]
+    assert limits_of(random.sample(rows, len(rows)), settings).look({}, NOW)[0] == changes
     for number, change in enumerate(changes):
-        last: dict[tuple[str, Floor], tuple[bool, datetime]] = {
+        last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {
             ("rag", "errors"): (change.change == "firing", change.at)
         }
-        assert floors_of(rows, settings).look(last, NOW)[0] == changes[number + 1 :]
+        assert limits_of(rows, settings).look(last, NOW)[0] == changes[number + 1 :]
     assert [change.change for change in changes] == ["firing", "resolved"] * (len(changes) // 2) + ["firing"] * (
         len(changes) % 2
     )
@@ -214,46 +214,46 @@ def test_it_does_not_matter_when_the_process_began(minutes: list[tuple[int, bool
 
 def test_an_alert_without_a_request_for_a_day_is_over() -> None:
     """Who was switched off does not fail; a day after the last request nothing says that it does."""
-    floors = floors_of([*requests(90, 60, 4), *requests(60, 0, 4, status=500)])
-    last: dict[tuple[str, Floor], tuple[bool, datetime]] = {("rag", "errors"): (True, NOW - 50 * MINUTE)}
-    assert floors.look(last, NOW + timedelta(hours=23))[0] == []
-    (over,) = floors.look(last, NOW + timedelta(hours=25))[0]
+    limits = limits_of([*requests(90, 60, 4), *requests(60, 0, 4, status=500)])
+    last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {("rag", "errors"): (True, NOW - 50 * MINUTE)}
+    assert limits.look(last, NOW + timedelta(hours=23))[0] == []
+    (over,) = limits.look(last, NOW + timedelta(hours=25))[0]
     assert (over.change, over.at) == ("resolved", NOW - MINUTE + timedelta(days=1))
 
 
 def test_what_was_over_a_day_ago_is_not_reported() -> None:
-    """The floors look at the last day by the clock: history of a lake that is read for the first time is none."""
+    """The limits look at the last day by the clock: history of a lake that is read for the first time is none."""
     rows = [*requests(1800, 1700, 4), *requests(1700, 1600, 4, status=500), *requests(1600, 1000, 4)]
-    assert floors_of(rows).look({}, NOW)[0] == []
+    assert limits_of(rows).look({}, NOW)[0] == []
 
 
-def test_silence_is_a_floor_like_the_others() -> None:
+def test_silence_is_a_limit_like_the_others() -> None:
     """After two weeks of history it fires, is shown, and over with the next request; before, it is not judged."""
     every_ten_minutes = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)]
-    floors = floors_of(every_ten_minutes)
+    limits = limits_of(every_ten_minutes)
     other = logs([{"requested_at": NOW - MINUTE}]).select(LOG_COLUMNS)
-    floors.add_logs("new", other, NOW)
-    assert floors.look({}, NOW - 5 * MINUTE)[0] == []
-    (begin,), readings = floors.look({}, NOW)
-    assert (begin.deployment, begin.floor, begin.change) == ("rag", "no_data", "firing")
+    limits.add_logs("new", other, NOW)
+    assert limits.look({}, NOW - 5 * MINUTE)[0] == []
+    (begin,), readings = limits.look({}, NOW)
+    assert (begin.deployment, begin.kind, begin.change) == ("rag", "no_data", "firing")
     assert readings["rag"]["no_data"].active
     assert not readings["new"]["no_data"].active
     assert readings["new"]["no_data"].unjudged is not None
-    last: dict[tuple[str, Floor], tuple[bool, datetime]] = {("rag", "no_data"): (True, begin.at)}
-    assert floors.look(last, NOW)[0] == []
-    floors.add_logs("rag", other, NOW)
-    (end,), readings = floors.look(last, NOW)
-    assert (end.floor, end.change) == ("no_data", "resolved")
+    last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {("rag", "no_data"): (True, begin.at)}
+    assert limits.look(last, NOW)[0] == []
+    limits.add_logs("rag", other, NOW)
+    (end,), readings = limits.look(last, NOW)
+    assert (end.kind, end.change) == ("no_data", "resolved")
     assert not readings["rag"]["no_data"].active
 
 
 def test_one_deployment_may_have_limits_of_its_own() -> None:
-    """Null switches a floor off, also where it fires now; what is not said stays."""
-    own = FloorSettings(minimum_requests=20, deployments={"rag": FloorLimits(errors=None)})
+    """Null switches a limit off, also where it fires now; what is not said stays."""
+    own = LimitSettings(minimum_requests=20, deployments={"rag": DeploymentLimits(errors=None)})
     assert own.of("rag").errors is None
     assert own.of("rag").refusals == own.of("chat").refusals
     rows = [*requests(90, 60, 4), *requests(60, 0, 4, status=500)]
-    assert floors_of(rows, own).look({}, NOW)[0] == []
-    assert minutes_ago(floors_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
-    (over,) = floors_of(rows, own).look({("rag", "errors"): (True, NOW - 50 * MINUTE)}, NOW)[0]
-    assert (over.change, over.reason) == ("resolved", "this floor is switched off")
+    assert limits_of(rows, own).look({}, NOW)[0] == []
+    assert minutes_ago(limits_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
+    (over,) = limits_of(rows, own).look({("rag", "errors"): (True, NOW - 50 * MINUTE)}, NOW)[0]
+    assert (over.change, over.reason) == ("resolved", "this limit is switched off")

@@ -1,4 +1,4 @@
-"""Floors on verdicts that are reached elsewhere: judges that changed, and replays that found cases answered worse.
+"""Limits on verdicts that are reached elsewhere: judges that changed, and replays that found cases answered worse.
 
 An alert lasts until the judge scores its anchors as at first again, or a run shows that the cases are answered as well
 as before.
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from lake.spec.case_vocabulary import ReplayVerdict
-from lake.spec.vocabulary import AlertEvent, Floor
-from monitor.detect.limits.results import ChangedJudge, FloorChange, FloorDetails
+from lake.spec.vocabulary import AlertEvent, LimitKind
+from monitor.detect.limits.results import ChangedJudge, LimitChange, LimitDetails
 from monitor.detect.regression import JudgeReading
 from monitor.detect.stats.replays import ReplayStats
 
@@ -24,55 +24,57 @@ _ACCEPTED = "a person accepted the answers of this run"
 
 
 def changes_of_judges(
-    readings: Mapping[str, Mapping[str, JudgeReading]], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
-) -> Iterator[FloorChange]:
+    readings: Mapping[str, Mapping[str, JudgeReading]], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+) -> Iterator[LimitChange]:
     """Yield the alerts that begin or end with the readings of all judges of each deployment, by metric.
 
-    `last` has of each floor whether its alert is open, and when that changed.
+    `last` has of each limit whether its alert is open, and when that changed.
     """
     for name, judges in readings.items():
-        is_open, changed_at = last.get((name, Floor.JUDGE_DRIFT), (False, None))
+        is_open, changed_at = last.get((name, LimitKind.JUDGE_DRIFT), (False, None))
         changed = {metric: one for metric, one in judges.items() if one.active}
         scored = [one.last_scored_at for one in (changed or judges).values() if one.last_scored_at is not None]
         if not scored or bool(changed) is is_open or (changed_at is not None and max(scored) <= changed_at):
             continue
         if is_open:
-            yield FloorChange(name, Floor.JUDGE_DRIFT, AlertEvent.RESOLVED, max(scored), _OVER)
+            yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.RESOLVED, max(scored), _OVER)
             continue
         since = min((one.since for one in changed.values() if one.since is not None), default=None)
         shifts = [(metric, changed[metric].shift) for metric in sorted(changed)]
-        details = FloorDetails(
+        details = LimitDetails(
             judges=tuple(ChangedJudge(m, s.mean, s.lower, s.upper, s.answers) for m, s in shifts if s)
         )
-        yield FloorChange(name, Floor.JUDGE_DRIFT, AlertEvent.FIRING, max(scored), _CHANGED, since, details)
+        yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.FIRING, max(scored), _CHANGED, since, details)
 
 
 def changes_of_replays(
-    latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
-) -> Iterator[FloorChange]:
+    latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+) -> Iterator[LimitChange]:
     """Yield the alerts that begin or end with the latest run of each deployment.
 
     A run that is too small says nothing, nor does one that only makes suspicious.
 
-    `last` has of each floor whether its alert is open, and when that changed.
+    `last` has of each limit whether its alert is open, and when that changed.
     """
     for name, run in latest.items():
-        is_open, _ = last.get((name, Floor.REPLAY), (False, None))
+        is_open, _ = last.get((name, LimitKind.REPLAY), (False, None))
         if run.started_at is None or run.verdict in _SAY_NOTHING:
             continue
         is_worse = run.verdict == ReplayVerdict.REGRESSION and not run.is_baseline
         if is_worse and not is_open:
-            yield FloorChange(
-                name, Floor.REPLAY, AlertEvent.FIRING, run.started_at, _WORSE, run.started_at, _details(run)
+            yield LimitChange(
+                name, LimitKind.REPLAY, AlertEvent.FIRING, run.started_at, _WORSE, run.started_at, _details(run)
             )
         elif is_open and not is_worse:
             reason = _ACCEPTED if run.verdict == ReplayVerdict.REGRESSION else _WELL
-            yield FloorChange(name, Floor.REPLAY, AlertEvent.RESOLVED, run.started_at, reason, details=_details(run))
+            yield LimitChange(
+                name, LimitKind.REPLAY, AlertEvent.RESOLVED, run.started_at, reason, details=_details(run)
+            )
 
 
-def _details(run: ReplayStats) -> FloorDetails:
+def _details(run: ReplayStats) -> LimitDetails:
     share = run.pass_share
-    return FloorDetails(
+    return LimitDetails(
         share=None if share is None else 1 - share,
         requests=run.scored,
         bad=run.scored - run.passed,

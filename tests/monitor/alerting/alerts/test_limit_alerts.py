@@ -1,4 +1,4 @@
-"""Alerts of floors, from the rows of the lake to webhooks, pages and Prometheus."""
+"""Alerts of limits, from the rows of the lake to webhooks, pages and Prometheus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.alerting.alerts.alert_stats import AlertStats
-from monitor.detect.limits import FloorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.exporter.registry import registry_of
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
@@ -37,7 +37,7 @@ def changes(lake: Lake) -> list[tuple[str, str]]:
     return [(row["metric"], row["change"]) for row in rows]
 
 
-def test_a_floor_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, clock: Any, receiver: Any) -> None:
+def test_a_limit_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, clock: Any, receiver: Any) -> None:
     """One webhook when it fires, none after a restart, one when it is over; each says what a person must know."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
     settings = MonitorSettings(
@@ -76,7 +76,7 @@ def test_a_floor_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
     assert sorted(changes(lake)) == [*[("errors", "delivered")] * 2, ("errors", "firing"), ("errors", "resolved")]
 
 
-def test_a_floor_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]) -> None:
+def test_a_limit_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]) -> None:
     """It counts as none, has no verdict, and a metric of the same name neither ends nor hides it."""
     ask(rows, clock, 60, 10)
     ask(rows, clock, 10, 0, status=503)
@@ -88,7 +88,7 @@ def test_a_floor_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monito
     assert AlertStats().with_alerts(lake.table(ALERTS, "apps/rag").read()).regressions == {}
 
 
-def test_the_page_and_prometheus_show_a_floor(
+def test_the_page_and_prometheus_show_a_limit(
     monitor: Monitor, rows: Any, clock: Any, get: Callable[..., httpx.Response], strange_name: str
 ) -> None:
     """The overview shows it and leads to the deployment's page, which has its limits and its alerts."""
@@ -98,11 +98,11 @@ def test_the_page_and_prometheus_show_a_floor(
     monitor.refresh()
     app = create_app(monitor)
     overview = get(app, "/").text
-    assert "1 limit passed" in overview
+    assert "1 limit exceeded" in overview
     assert "now 67&nbsp;%" in overview
     assert 'href="/deployment?name=apps/rag"' in overview
     page = get(app, "/deployment?name=apps/rag").text
-    assert "PASSED" in page
+    assert "EXCEEDED" in page
     assert "33 % of 60 requests of apps/rag in the last 15 minutes failed" in page
     strange = get(app, str(httpx.URL("/deployment", params={"name": strange_name})))
     assert strange.status_code == 200
@@ -118,7 +118,7 @@ def test_the_page_and_prometheus_show_a_floor(
 def test_what_the_lake_did_not_take_is_recorded_later(
     monitor: Monitor, lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A floor that fires while no row can be written is not forgotten."""
+    """A limit that fires while no row can be written is not forgotten."""
     ask(rows, clock, 60, 10)
     ask(rows, clock, 10, 0, status=503)
 
@@ -144,18 +144,18 @@ def test_likes_and_dislikes_are_watched_as_scores_are(monitor: Monitor, rows: An
     assert state.scores.evaluations == 0
 
 
-def test_a_floor_can_be_switched_off(lake: Lake, rows: Any, clock: Any) -> None:
+def test_a_limit_can_be_switched_off(lake: Lake, rows: Any, clock: Any) -> None:
     """With null nothing fires."""
     ask(rows, clock, 60, 10)
     ask(rows, clock, 10, 0, status=503)
-    Monitor(lake, MonitorSettings(floors=FloorSettings(errors=None)), clock).refresh()
+    Monitor(lake, MonitorSettings(limits=LimitSettings(errors=None)), clock).refresh()
     assert changes(lake) == []
 
 
 def test_two_monitors_of_one_lake_do_not_repeat_each_other(
     lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]
 ) -> None:
-    """The one that is later finds the floor too, and that it is recorded."""
+    """The one that is later finds the limit too, and that it is recorded."""
     ask(rows, clock, 60, 10)
     one, other = make_monitor(), make_monitor()
     for monitor in (one, other):

@@ -1,4 +1,4 @@
-"""Text of a floor's alert."""
+"""Text of a limit's alert."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lake.spec.vocabulary import AlertEvent, Floor
+from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.notify.plain_text import duration, time
 
 _CALLERS = 10
@@ -26,22 +26,22 @@ class _Words:
 
 
 _SHARES: Mapping[str, _Words] = {
-    Floor.ERRORS: _Words(
+    LimitKind.ERRORS: _Words(
         "requests",
         "failed",
         "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
     ),
-    Floor.EMPTY_ANSWERS: _Words(
+    LimitKind.EMPTY_ANSWERS: _Words(
         "answers",
         "are empty",
         "the latest release of the deployment, and limits of tokens and filters of content",
     ),
-    Floor.REFUSALS: _Words(
+    LimitKind.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
         "whether retrieval still finds documents, and what changed in the prompt",
     ),
-    Floor.UNSCORED: _Words(
+    LimitKind.UNSCORED: _Words(
         "evaluations",
         "got no score of the judge",
         "the judge's address, key and limits, and the evaluator's log",
@@ -49,18 +49,18 @@ _SHARES: Mapping[str, _Words] = {
 }
 
 
-def floor_summary(change: AlertChange) -> str:
+def limit_summary(change: AlertChange) -> str:
     """Say in one line what happened."""
-    name, floor, details = change.key.deployment, change.key.metric, change.details.floor
-    if floor == Floor.REPLAY and details is not None:
+    name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
+    if kind == LimitKind.REPLAY and details is not None:
         return _replay(change, details)
-    if floor == Floor.JUDGE_DRIFT:
+    if kind == LimitKind.JUDGE_DRIFT:
         return _judges(change, details)
-    words = _SHARES.get(floor)
+    words = _SHARES.get(kind)
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
-        return f"{floor} of {name}: alert is over, {change.reason}"
+        return f"{kind} of {name}: alert is over, {change.reason}"
     in_a_row = details.in_a_row or 0
     is_total = in_a_row >= (details.requests or 0) or details.usual is not None
     if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
@@ -73,41 +73,41 @@ def floor_summary(change: AlertChange) -> str:
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == AlertEvent.RESOLVED:
-        return f"{floor} of {name}: alert is over, only {share}"
+        return f"{kind} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"
 
 
-def _callers(details: FloorDetails) -> str:
+def _callers(details: LimitDetails) -> str:
     failing = len(details.failing_callers) + details.unnamed_failing_callers
     if not failing:
         return ""
     return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
 
 
-def _mostly(details: FloorDetails) -> str:
+def _mostly(details: LimitDetails) -> str:
     return f", mostly {details.mostly}" if details.mostly else ""
 
 
-def _limit(details: FloorDetails) -> str:
+def _limit(details: LimitDetails) -> str:
     if details.usual is not None:
         return f"usual are {_percent(details.usual)} or less"
     return f"limit {_percent(details.limit)}"
 
 
-def floor_lines(change: AlertChange) -> list[str]:
+def limit_lines(change: AlertChange) -> list[str]:
     """Say in a few lines what a person who was just woken needs."""
-    name, floor, details = change.key.deployment, change.key.metric, change.details.floor
+    name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
     if change.change == AlertEvent.RESOLVED:
         return [
-            f"Over: the alert on {floor} of deployment {name} that began {time(change.fired_at)}.",
+            f"Over: the alert on {kind} of deployment {name} that began {time(change.fired_at)}.",
             f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
         ]
     lines = [
-        f"What: {floor_summary(change)}.",
+        f"What: {limit_summary(change)}.",
         f"Since: {time(change.since)}; found with what came until {time(change.changed_at)}.",
     ]
-    if floor == Floor.REPLAY:
+    if kind == LimitKind.REPLAY:
         return [
             *lines,
             "How sure: the answers were compared case by case with those of an earlier run; of all runs together, 1 in "
@@ -115,7 +115,7 @@ def floor_lines(change: AlertChange) -> list[str]:
             f"What to do: dialwatch ground-truth replay --deployment {name} asks them again and shows the worst with "
             "both answers. If the answers changed on purpose, add --accept.",
         ]
-    if floor == Floor.JUDGE_DRIFT:
+    if kind == LimitKind.JUDGE_DRIFT:
         return [
             *lines,
             "How sure: a judge that does not change raises this at most once in 365 days on average.",
@@ -123,7 +123,7 @@ def floor_lines(change: AlertChange) -> list[str]:
             "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
             "metric, which learns what is usual anew. This warning never becomes a page.",
         ]
-    words = _SHARES.get(floor)
+    words = _SHARES.get(kind)
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
     if details.failing_callers:
@@ -138,7 +138,7 @@ def floor_lines(change: AlertChange) -> list[str]:
     ]
 
 
-def _how_sure(details: FloorDetails) -> str:
+def _how_sure(details: LimitDetails) -> str:
     if details.usual is not None:
         return (
             "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
@@ -147,7 +147,7 @@ def _how_sure(details: FloorDetails) -> str:
     return f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}."
 
 
-def _replay(change: AlertChange, details: FloorDetails) -> str:
+def _replay(change: AlertChange, details: LimitDetails) -> str:
     name = change.key.deployment
     if change.change == AlertEvent.RESOLVED:
         return f"replay of {name}: alert is over, {change.reason}"
@@ -158,7 +158,7 @@ def _replay(change: AlertChange, details: FloorDetails) -> str:
     )
 
 
-def _judges(change: AlertChange, details: FloorDetails | None) -> str:
+def _judges(change: AlertChange, details: LimitDetails | None) -> str:
     name = change.key.deployment
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"judge of {name}: alert is over, {change.reason}"
@@ -170,7 +170,7 @@ def _judges(change: AlertChange, details: FloorDetails | None) -> str:
     return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
 
 
-def _silence(change: AlertChange, details: FloorDetails | None) -> str:
+def _silence(change: AlertChange, details: LimitDetails | None) -> str:
     usual = timedelta(seconds=(details.usual_seconds or 0) if details else 0)
     return (
         f"{change.key.deployment} has had no request since {time(change.since)}; at this time of day its longest pause "
@@ -178,7 +178,7 @@ def _silence(change: AlertChange, details: FloorDetails | None) -> str:
     )
 
 
-def _of_silence(details: FloorDetails | None) -> list[str]:
+def _of_silence(details: LimitDetails | None) -> list[str]:
     if details is not None and details.all_silent:
         return [
             "What to do: no other deployment was heard later either. Look first whether the collector runs, and "

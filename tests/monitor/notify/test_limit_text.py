@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lake.spec.vocabulary import DISLIKES, FLOOR_VERSION
+from lake.spec.vocabulary import DISLIKES, LIMIT_VERSION
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
@@ -18,25 +18,25 @@ from monitor.notify.messages import messages
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 
 
-def passed(floor: str, details: FloorDetails) -> AlertChange:
-    details = AlertDetails(fired_at=AT, tier="page", recorded_at=AT, floor=details)
-    key = StreamKey("rag-chat", floor, FLOOR_VERSION)
+def exceeded(kind: str, details: LimitDetails) -> AlertChange:
+    details = AlertDetails(fired_at=AT, tier="page", recorded_at=AT, exceeded=details)
+    key = StreamKey("rag-chat", kind, LIMIT_VERSION)
     return AlertChange("change-1", "alert-1", key, "firing", AT, details, since=AT - timedelta(minutes=9))
 
 
-def share(requests: int, mostly: str | None = None) -> FloorDetails:
-    return FloorDetails(share=0.71, limit=0.3, ends_at=0.15, requests=requests, window_seconds=900, mostly=mostly)
+def share(requests: int, mostly: str | None = None) -> LimitDetails:
+    return LimitDetails(share=0.71, limit=0.3, ends_at=0.15, requests=requests, window_seconds=900, mostly=mostly)
 
 
-def test_a_floor_has_no_verdict() -> None:
+def test_a_limit_has_no_verdict() -> None:
     """Its numbers are counted: a webhook says null, not that its cause is undecided."""
-    (data,) = json.loads(webhook_body([passed("errors", share(240))], "team", ""))["data"]
+    (data,) = json.loads(webhook_body([exceeded("errors", share(240))], "team", ""))["data"]
     assert data["verdict"] is None
     assert data["floor"]["requests"] == 240
 
 
 @pytest.mark.parametrize(
-    ("floor", "mostly", "expected"),
+    ("kind", "mostly", "expected"),
     [
         ("errors", "503", "71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %"),
         ("empty_answers", None, "71 % of 240 answers of rag-chat in the last 15 minutes are empty; limit 30 %"),
@@ -54,14 +54,14 @@ def test_a_floor_has_no_verdict() -> None:
         ),
     ],
 )
-def test_a_share_says_of_what_and_over_which_time(floor: str, mostly: str | None, expected: str) -> None:
+def test_a_share_says_of_what_and_over_which_time(kind: str, mostly: str | None, expected: str) -> None:
     """One line that a person understands at 3 a.m."""
-    assert summary(passed(floor, share(240, mostly))) == expected
+    assert summary(exceeded(kind, share(240, mostly))) == expected
 
 
 def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
-    """The text of a floor that is passed, in full, and of its end."""
-    fired = passed("errors", share(240, "503"))
+    """The text of a limit that is passed, in full, and of its end."""
+    fired = exceeded("errors", share(240, "503"))
     assert description(fired, "https://watch.example").splitlines() == [
         "What: 71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %.",
         "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
@@ -83,7 +83,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
 )
 def test_silence_says_what_is_usual_and_whether_others_are_heard(all_silent: bool, hint: str) -> None:
     """Where nobody is heard the collector comes first."""
-    alert = passed("no_data", FloorDetails(usual_seconds=1500, limit_seconds=4500, all_silent=all_silent))
+    alert = exceeded("no_data", LimitDetails(usual_seconds=1500, limit_seconds=4500, all_silent=all_silent))
     assert summary(alert) == (
         "rag-chat has had no request since 2026-11-20 11:56 UTC; at this time of day its longest pause in four weeks "
         "was 25 minutes"
@@ -107,7 +107,7 @@ def test_dislikes_say_who_rates(firing: AlertChange) -> None:
     assert "Who:" not in description(firing, "")
 
 
-def test_floors_and_regressions_are_messages_of_their_own(firing: AlertChange) -> None:
+def test_limits_and_regressions_are_messages_of_their_own(firing: AlertChange) -> None:
     """They have other names for Alertmanager's routes, and a group has one name."""
-    other = replace(passed("errors", share(240)), key=StreamKey(firing.key.deployment, "errors", FLOOR_VERSION))
+    other = replace(exceeded("errors", share(240)), key=StreamKey(firing.key.deployment, "errors", LIMIT_VERSION))
     assert len(messages([replace(firing, details=other.details), other], timedelta(hours=1))) == 2
