@@ -3,7 +3,7 @@ import itertools
 
 import pytest
 
-from benchmarks.gen_dial_logs import Meta, lines
+from benchmarks.collector.gen_dial_logs import Meta, lines
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
 from collector.parsing.line.call import read_time
 
