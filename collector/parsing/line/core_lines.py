@@ -1,4 +1,4 @@
-"""Entries of a piece: the lines of Core that one line of a file or one Kafka value carries."""
+"""Lines of a piece: the lines of Core that one line of a file or one Kafka value carries."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ BOM = b"\xef\xbb\xbf"
 _MARK = MARK.encode()
 _GLUED = re.compile(rb'\}\s*\{\s*["}]')
 SHORTEST = 64
-"""Bytes of the smallest entry that may be a line of Core; a piece of many smaller parts is one long entry."""
-MOST_ENTRIES = 100_000
+"""Bytes of the smallest line that may be a line of Core; a piece of many smaller parts is one long line."""
+MOST_LINES = 100_000
 """Lines of Core that one piece may carry."""
 _BETWEEN = re.compile(r"[ \t\r\n\v\f\ufeff,\[\]]*")
 _NULS = re.compile(r"\0+")
 _MOST_BREAKS = 100
-"""An error of the JSON decoder takes time for all text before it; after so many errors the rest is one entry."""
+"""An error of the JSON decoder takes time for all text before it; after so many errors the rest is one line."""
 
 # Only ends of values are wanted here, so numbers stay text: `int` refuses long ones.
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 
 
-def split_entries(raw: bytes) -> list[bytes]:
+def core_lines(raw: bytes) -> list[bytes]:
     """Core's lines in `raw`, each as the bytes that Core wrote.
 
     A piece is a bare line, an envelope of those in `envelopes` (an object with a `request` is never one)
     or an array of either; any of them may stand several times on one line. Envelopes with the parts of a
     line follow each other, with newlines between. A BOM and blanks are left out. Text that is not JSON is
-    one entry, so that it can be rejected with its bytes; it ends where another line of Core begins. Takes
+    one line, so that it can be rejected with its bytes; it ends where another line of Core begins. Takes
     time linear in the size of `raw`. Raises
-    Unreadable (`too_many_values`) where there are more than MOST_ENTRIES.
+    Unreadable (`too_many_values`) where there are more than MOST_LINES.
     """
-    entries = list(islice(_entries(raw), MOST_ENTRIES + 1))
-    if len(entries) > MOST_ENTRIES:
+    lines = list(islice(_lines(raw), MOST_LINES + 1))
+    if len(lines) > MOST_LINES:
         raise Unreadable(
-            RejectionReason.TOO_MANY_VALUES, f"more than {MOST_ENTRIES} lines came as one; send fewer at once"
+            RejectionReason.TOO_MANY_VALUES, f"more than {MOST_LINES} lines came as one; send fewer at once"
         )
-    return entries
+    return lines
 
 
-def _entries(raw: bytes, *, cri: bool = True) -> Iterator[bytes]:
-    """Entries of a piece; without `cri` a prefix of that format is text like other text."""
+def _lines(raw: bytes, *, cri: bool = True) -> Iterator[bytes]:
+    """Lines of a piece; without `cri` a prefix of that format is text like other text."""
     piece = _strip(raw)
     if not piece:
         return
-    # One that holds too much to be decoded is an entry as it is, to be rejected.
+    # One that holds too much to be decoded is a line as it is, to be rejected.
     if _is_one_line(piece) or holds_more_values(piece):
         yield piece
     elif cri and read_cri(piece) is not None:
@@ -74,11 +74,11 @@ def _unwrapped(parts: list[LinePart], *, cri: bool) -> Iterator[bytes]:
         yield from _unwrapped([part or LinePart(line) for part, line in zip(inner, lines, strict=True)], cri=False)
         return
     for line in lines:
-        yield from _entries(line, cri=cri)
+        yield from _lines(line, cri=cri)
 
 
 def _unwrapped_in(pieces: list[bytes], *, cri: bool) -> Iterator[bytes]:
-    """Entries of JSON values and the text between them: envelopes that follow each other may hold parts of a line."""
+    """Lines of JSON values and the text between them: envelopes that follow each other may hold parts of a line."""
     envelopes: list[LinePart] = []
     for piece in pieces:
         found = read_envelopes(piece) if piece.startswith(b"{") else None

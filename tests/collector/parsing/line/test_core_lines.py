@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing import split_entries
+from collector.parsing import core_lines
 from tests.collector.parsing.core_lines import core_line, envelope
 
 LINE = core_line()
@@ -59,19 +59,19 @@ BOM = b"\xef\xbb\xbf"
 )
 def test_entries_of_a_piece(piece: bytes, entries: list[bytes]) -> None:
     """A piece gives Core's lines as the bytes that Core wrote, and what is no line as it came."""
-    assert split_entries(piece) == entries
+    assert core_lines(piece) == entries
 
 
 def test_an_object_with_a_request_is_a_line_whatever_else_it_holds() -> None:
     """A line whose shipper added a `message` is not taken for an envelope."""
     line = core_line({"message": "shipped"})
-    assert split_entries(line) == [line]
+    assert core_lines(line) == [line]
 
 
 def test_a_piece_of_endless_breaks_is_not_cut_endlessly() -> None:
     """Each break costs time for all text before it, so a piece of nothing but breaks ends as one long entry."""
     piece = b'{"apiType":"x",]' * 1_000
-    entries = split_entries(piece)
+    entries = core_lines(piece)
     assert b"".join(entries) == piece
     assert len(entries) < 200
 
@@ -81,19 +81,19 @@ def test_texts_that_look_like_the_seam_of_two_lines_do_not_split_a_line() -> Non
     line = core_line(
         {"user.title": "}{", "request.body": 'x}{"a":1}{"apiType":"y","message":"z"}', "chat.id": '"message"'}
     )
-    assert split_entries(line) == [line]
+    assert core_lines(line) == [line]
 
 
 def test_an_envelope_keeps_what_is_no_utf8() -> None:
     """Bytes of a message that are no UTF-8 reach the line's reader, which repairs and reports them."""
     piece = envelope(LINE).replace(b"Analyst", b"Ana\xe2\x82lyst")
-    assert split_entries(piece) == [LINE.replace(b"Analyst", b"Ana\xe2\x82lyst")]
+    assert core_lines(piece) == [LINE.replace(b"Analyst", b"Ana\xe2\x82lyst")]
 
 
 def test_an_envelope_with_a_lone_surrogate_loses_nothing_else() -> None:
     """An escape that is half a character does not cost the message."""
     piece = envelope(LINE).replace(b"Analyst", b"\\ud800")
-    (entry,) = split_entries(piece)
+    (entry,) = core_lines(piece)
     assert entry == LINE.replace(b"Analyst", b"\xed\xa0\x80")
 
 
@@ -102,7 +102,7 @@ def test_any_wrapping_gives_the_same_lines(lines: list[bytes], data: st.DataObje
     """Bare or wrapped, in an array or one behind the other: the same lines come out in the same order."""
     wrapped = [envelope(line) if data.draw(st.booleans()) else line for line in lines]
     for piece in (b"".join(wrapped), b"[" + b",".join(wrapped) + b"]", b" ".join(wrapped) + b"\n"):
-        assert split_entries(piece) == lines
+        assert core_lines(piece) == lines
 
 
 @given(
@@ -120,7 +120,7 @@ def test_no_byte_of_what_is_no_envelope_is_lost(fragments: list[bytes]) -> None:
     try:
         json.loads(piece)
     except ValueError:
-        entries = split_entries(piece)
+        entries = core_lines(piece)
         kept = piece.replace(BOM, b"").translate(None, b" \t\r\n\v\f,[]")
         assert b"".join(entries).replace(BOM, b"").translate(None, b" \t\r\n\v\f,[]") == kept
         assert all(entries)
