@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake.spec.case_vocabulary import CaseStatus, ReplayVerdict
+from lake.spec.case_vocabulary import CaseOrigin, CaseStatus, ReplayVerdict
 from lake.spec.table_spec import CITATION, CONTEXT, REPLAY_SCORE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.spec.vocabulary import one_of
 
@@ -61,6 +61,7 @@ GROUND_TRUTH = TableSpec(
             "Answer that the case was made from: its response_id; its event_id where that is missing or not unique.",
         ),
         ("source_date", pa.date32(), "Its `date` in parsed_logs."),
+        ("origin", pa.string(), f"{one_of(CaseOrigin)}; null where it was made of an answer or came from a file."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
         ("status", pa.string(), f"{one_of(CaseStatus)}."),
         ("status_by", pa.string(), "Who gave the status: a person, or evaluator."),

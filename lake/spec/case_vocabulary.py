@@ -18,6 +18,15 @@ class CaseStatus(StrEnum):
     STALE = "stale"
 
 
+class CaseOrigin(StrEnum):
+    """`ground_truth.origin`: what a case was made of, where that is no answer of the application and no file.
+
+    `synthetic`: a judge made question and answer from a document.
+    """
+
+    SYNTHETIC = "synthetic"
+
+
 USABLE_STATUS = (CaseStatus.PROPOSED, CaseStatus.ACCEPTED)
 """Statuses of the cases that answers are compared with."""
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from dialwatch.commands.ground_truth import bad, changing, files, listing, replaying
+from dialwatch.commands.ground_truth import bad, changing, files, listing, proposing, replaying
 
 app = typer.Typer(no_args_is_help=True, help="Ground truth: questions with right answers, to compare answers with.")
 
@@ -15,4 +15,5 @@ app.command("export")(files.export)
 app.command("import")(files.import_)
 app.command("bad")(bad.bad)
 app.command("extract")(changing.extract)
+app.command("propose")(proposing.propose)
 app.command("replay")(replaying.replay)
