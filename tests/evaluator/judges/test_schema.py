@@ -175,6 +175,8 @@ def test_of_a_reply_that_was_cut_the_whole_items_count() -> None:
         read_cut(cut, schema, {"other"}, check)
     with pytest.raises(MisfitError, match="is cut"):
         read_cut(cut, schema, frozenset(), None)
+    with pytest.raises(MisfitError, match="is cut"):
+        read_cut(cut, VERDICTS, frozenset(), check)
 
 
 def test_what_is_optional_may_be_missing() -> None:
