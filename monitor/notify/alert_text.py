@@ -27,6 +27,11 @@ _FAILED: Mapping[FailedPart, str] = {
     FailedPart.UNANSWERABLE: "It answered what has no answer",
     FailedPart.REFERENCE: "The case is out of date",
 }
+_WHILE_LEARNING = (
+    "How sure: of 50 streams of steady quality about one is told this, once.",
+    "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
+    "This warning never becomes a page and ends after seven days. What falls further is found as usual.",
+)
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
@@ -53,7 +58,8 @@ def _summary(change: AlertChange) -> str:
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
     failed = "" if judge else _failed_most(change.details.failed_parts)
-    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{judge}{failed}"
+    learning = " while its reference was learned" if change.details.while_learning else ""
+    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{learning}{judge}{failed}"
 
 
 def _worse_version(change: AlertChange) -> str:
@@ -116,7 +122,9 @@ def _firing(change: AlertChange) -> list[str]:
         lines.append(
             "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy."
         )
-    if details.false_alarm_every_seconds is not None:
+    if details.while_learning:
+        lines += _WHILE_LEARNING
+    elif details.false_alarm_every_seconds is not None:
         every = duration(timedelta(seconds=details.false_alarm_every_seconds))
         whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
@@ -226,6 +234,8 @@ def _part_that_fell(change: AlertChange) -> SegmentChange | None:
 def _from_to(change: AlertChange) -> str:
     details = change.details
     before = f"{_number(change.reference_mean)} in the reference{_of(details.reference_observations)}"
+    if details.while_learning:
+        before = f"{_number(change.reference_mean)} in its first conversations"
     of_after = _of(details.since_observations, f"95 % interval {_interval(change)}")
     after = f"{_number(change.current_mean)}{of_after}"
     if _part_that_fell(change) is None:

@@ -47,7 +47,8 @@ class LatestConversations:
     """What the detector has in its window; `since` is when a drop began, `since_mean` the mean as it is then.
 
     `onset` is how it began; if it recurs, `onset_hours` are from and until which hour of the day (UTC).
-    `older_version` is the deployment, an older version, whose reference it began with.
+    `older_version` is the deployment, an older version, whose reference it began with. `while_learning` says that the
+    drop began while the reference was learned; then `reference` is the mean before it.
     """
 
     conversations: int
@@ -60,6 +61,7 @@ class LatestConversations:
     onset: OnsetKind | None
     onset_hours: tuple[int, int] | None
     older_version: str | None
+    while_learning: bool
     since_mean: float | None
     segments: Sequence[SegmentChange]
 
@@ -228,6 +230,7 @@ def _latest(reading: Reading) -> LatestConversations:
         onset=reading.onset,
         onset_hours=reading.onset_hours,
         older_version=reading.older_version,
+        while_learning=reading.while_learning,
         since_mean=reading.since_mean,
         segments=reading.segments,
     )

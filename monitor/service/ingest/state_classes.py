@@ -29,6 +29,7 @@ from monitor.detect.regression.e_detector.betting import Interval
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.detect.regression.e_detector.design_effect import BatchCorrelation
 from monitor.detect.regression.e_detector.evidence import Evidence
+from monitor.detect.regression.early_fall import EarlyFall
 from monitor.detect.regression.judge_drift.anchors import Judge
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.detect.regression.judgement import Shift
@@ -74,6 +75,7 @@ _CLASSES = (
     DaySpread,
     DeploymentState,
     Detector,
+    EarlyFall,
     Evidence,
     ExemplarAnswer,
     Floor,

@@ -134,6 +134,18 @@ def test_a_class_of_traffic_and_proposed_cases_are_named_in_the_reason() -> None
     assert (end.current_mean, end.ended_without_recovery) == (None, True)
 
 
+def test_a_fall_while_learning_ends_without_a_recovery() -> None:
+    early = replace(READING, while_learning=True)
+    begins = change_of(replace(fired(), reading=early), None, NOW)
+    assert begins.reason == "it fell while its reference was learned: what came later is worse than what came first"
+    assert begins.details.while_learning
+    end = change_of(replace(resolved(), reading=early), begins, NOW)
+    assert (end.current_mean, end.ended_without_recovery) == (None, True)
+    assert end.reason == (
+        "its fall while the reference was learned was told for seven days, and is a part of the reference"
+    )
+
+
 def test_transitions_count_in_turn() -> None:
     """What is found again, or is not later than what is known, is nothing new; a second alert is another one."""
     twice = replace(resolved(21), reading=replace(READING, tier=Tier.PAGE))
