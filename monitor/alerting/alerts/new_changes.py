@@ -96,7 +96,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         if opened
         else digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
     )
-    told_enough = reading.new_class is not None or reading.while_learning
+    told_enough = reading.new_class is not None or reading.while_learning or reading.since_mean is None
     is_learned = told_enough and transition.change == AlertEvent.RESOLVED
     again = [Tier.PAGE] if opened and transition.change == AlertEvent.FIRING else []
     return AlertChange(
@@ -135,6 +135,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             mix=reading.mix,
             segments=reading.segments,
             most_worsened=reading.most_worsened,
+            marked_release=reading.marked_release,
             while_learning=reading.while_learning,
             new_class=reading.new_class,
             **_shift_of(transition.judgement),
@@ -152,6 +153,10 @@ def _reason(transition: Transition) -> str:
         return f"the new class of traffic {reading.new_class.name} {told}"
     if reading.while_learning:
         return _FELL_WHILE_LEARNING if is_firing else _TOLD_LONG_ENOUGH
+    if reading.marked_release is not None and is_firing:
+        return "it is worse than before the release that was marked"
+    if reading.marked_release is not None and reading.since_mean is None:
+        return "the level after the release that was marked is learned, and accepted"
     if not is_firing:
         return "the evidence that quality is back reached the threshold"
     reached = f"the evidence of a regression reached the threshold of {_TIERS[reading.tier or Tier.WARN]}"

@@ -106,6 +106,14 @@ class Detector:
         made._baselines, made._classes, made._history = deepcopy(parts, {id(settings): settings})
         return made
 
+    @classmethod
+    def of_before_release(cls, older: Detector) -> Detector:
+        """Return one that compares what follows a marked release with what came before; nothing it finds pages."""
+        made = cls.of_new_version(older)
+        made._may_page = False
+        made._history.begin_again()
+        return made
+
     @property
     def status(self) -> Status:
         """Where the stream stands."""

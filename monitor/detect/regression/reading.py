@@ -128,6 +128,8 @@ class Reading:
 
     older_version: str | None = None
     """The deployment, an older version, whose reference it began with; None where it learned its own alone."""
+    marked_release: datetime | None = None
+    """Of a fall against what came before a marked release, while the level after it is learned: when that was."""
     while_learning: bool = False
     """Whether it is regressed since a time at which its reference was learned: a warning, against what came before."""
     new_class: NewClass | None = None

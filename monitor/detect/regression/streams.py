@@ -28,8 +28,6 @@ logger = logging.getLogger(__name__)
 _Place = tuple[StreamKey, Scale, bool]
 _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
 """Of two readings the one that says more is the stream's."""
-
-
 SILENT = timedelta(weeks=4)
 """Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
 
@@ -57,6 +55,7 @@ class Streams:
     - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
       and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
+      Until it has, it is compared with the reference of before, and what is found is a warning.
     - A new version of an application (`Families`) begins with the reference of its newest older version that has one by
       then, so that its first answer is watched.
     - A metric in which an error arises stops, and the others go on: what its detectors know may be the half of a batch,
@@ -84,6 +83,8 @@ class Streams:
         self._closed: set[str] = set()
         self._dropped: dict[StreamName, tuple[datetime, datetime]] = {}
         """Of metrics whose streams were dropped: their first score, and when, by the clock, their last new row came."""
+        self._before: dict[_Place, Detector | None] = {}
+        """Of streams that are outdated by the mark of a release: what compares with the reference of before it."""
         self.stopped = StoppedStreams("is not watched for regressions")
 
     @property
@@ -133,6 +134,7 @@ class Streams:
         stream = self._streams.get(place)
         if stream is None:
             stream = Stream.new(self._settings, place[2], stream_rows.first, now)
+            stream.before = self._before.pop(place, None)
             self._streams[place] = stream
             self._know_version(place[0].deployment)
         stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
@@ -255,13 +257,12 @@ class Streams:
         Gives them with the time from when on their rows are needed again; None is from the first.
         """
         found: dict[str, datetime | None] = {}
-        for (key, _, _), stream in self._streams.items():
-            if key.deployment != deployment or stream.last_start is None:
-                continue
-            marks = self._releases.of(deployment, key.metric)
-            passed = tuple(marks[marks <= stream.last_start].tolist())
-            if passed != stream.releases:
-                found[key.metric] = moment(passed[-1]) if passed else None
+        for place, stream in self._streams.items():
+            metric, passed = place[0].metric, stream.passed(self._releases.of(deployment, place[0].metric))
+            if place[0].deployment == deployment and passed != stream.releases:
+                found[metric] = moment(passed[-1]) if passed else None
+                if passed[: len(stream.releases)] == stream.releases:
+                    self._before[place] = stream.before_release()
         self.forget_metrics(deployment, found.keys())
         return found
 
@@ -272,7 +273,7 @@ class Streams:
             readings: list[Reading] = []
             for stream in streams:
                 try:
-                    readings.append(stream.reading_on(scale, stream.detector.reading))
+                    readings.append(stream.reading_on(scale, stream.reading))
                 except Exception as error:
                     self._stop(key.of_metric, error)
             if readings and self.stopped.takes_rows(key.of_metric):

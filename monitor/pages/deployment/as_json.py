@@ -48,7 +48,8 @@ class LatestConversations:
 
     `onset` is how it began; if it recurs, `onset_hours` are from and until which hour of the day (UTC).
     `older_version` is the deployment, an older version, whose reference it began with. `while_learning` says that the
-    drop began while the reference was learned; then `reference` is the mean before it.
+    drop began while the reference was learned; then `reference` is the mean before it. `marked_release` is when a
+    release was marked, if `reference` is the mean before that.
     """
 
     conversations: int
@@ -61,6 +62,7 @@ class LatestConversations:
     onset: OnsetKind | None
     onset_hours: tuple[int, int] | None
     older_version: str | None
+    marked_release: datetime | None
     while_learning: bool
     since_mean: float | None
     segments: Sequence[SegmentChange]
@@ -230,6 +232,7 @@ def _latest(reading: Reading) -> LatestConversations:
         onset=reading.onset,
         onset_hours=reading.onset_hours,
         older_version=reading.older_version,
+        marked_release=reading.marked_release,
         while_learning=reading.while_learning,
         since_mean=reading.since_mean,
         segments=reading.segments,
