@@ -29,8 +29,7 @@ _FAILED: Mapping[FailedPart, str] = {
 }
 _AFTER_RELEASE = (
     "After a release: it is compared with the reference of before the mark, until the level after it is learned. Then "
-    "this ends. To accept the level now, mark the release again: `dialwatch release mark`. This warning never becomes a "
-    "page."
+    "this ends. To accept the level now, mark the release again: `dialwatch release mark`. It never becomes a page."
 )
 _WHILE_LEARNING = (
     "How sure: of 50 streams of steady quality about one is told this, once.",

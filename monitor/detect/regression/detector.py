@@ -151,6 +151,11 @@ class Detector:
                 yield begin - 1, reading
 
     @property
+    def latest(self) -> Observations:
+        """The latest conversations, as many as a reference needs."""
+        return self._recent.conversations
+
+    @property
     def reading(self) -> Reading:
         """What is known after the last batch; the first look after each takes some milliseconds."""
         if self._reading is None:
@@ -204,7 +209,7 @@ class Detector:
             self._recovery.add(run.values[mine], run.weights[mine], run.numbers[mine], run.starts)
         known = numbers if baselines.segments > 1 else None
         self._history.add(baselines.without_mix(run.values, numbers), run.weights, run.numbers, run.starts, known)
-        looks = baselines.whole.looks
+        looks_before = baselines.whole.looks
         # The reference may learn from a batch only after the bet on it is settled.
         if not was_on:
             baselines.add(run)
@@ -215,7 +220,7 @@ class Detector:
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._recent.add(run)
-        reading = self._reading_after(changed, run.starts[-1], looked=baselines.whole.looks > looks)
+        reading = self._reading_after(changed, run.starts[-1], looked=baselines.whole.looks > looks_before)
         if self._worse.is_on and self._recovery is None and self._change is not None:
             self._recovery = self._recovery_from(self._change)
         return taken, reading

@@ -13,6 +13,7 @@ from monitor.detect.regression.arrays import Integers, Times, begins_of, moment,
 from monitor.detect.regression.batches.batches import Batches
 from monitor.detect.regression.batches.worst_answers import WorstByBatch
 from monitor.detect.regression.detector import Detector
+from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reading import Reading, Status, StreamKey
 from monitor.detect.regression.scale import Scale
@@ -41,6 +42,8 @@ class Stream:
     """The deployment, an older version, whose reference it began with."""
     before: Detector | None = None
     """What compares with the reference of before the last marked release, until the one after it is learned."""
+    low_mean: LowMeanWatch | None = None
+    """Of a metric with a limit of its mean; None of others."""
     worst: WorstByBatch = field(default_factory=WorstByBatch.empty)
 
     @classmethod
@@ -91,6 +94,15 @@ class Stream:
         """Return those of the marks that it has passed, or should have."""
         return () if self.last_start is None else tuple(marks[marks <= self.last_start].tolist())
 
+    def compare_with_limit(self, found: Observations, limit: float | None) -> None:
+        """Take in batches for the limit that a person has set; with another one it begins anew."""
+        if limit is None or not 0.0 < limit < 1.0 or self.by_proposed:
+            self.low_mean = None
+            return
+        if self.low_mean is None or self.low_mean.limit != limit:
+            self.low_mean = LowMeanWatch(self.settings, limit)
+        self.low_mean.add(found)
+
     def before_release(self) -> Detector | None:
         """Return what compares with the reference of now if a release is marked; None where there is none yet.
 
@@ -102,9 +114,10 @@ class Stream:
     @property
     def reading(self) -> Reading:
         """What is known of it: a fall against what came before a marked release, where there is one."""
+        reading, low = self.detector.reading, self.low_mean
         if self.before is not None and self.before.status is Status.REGRESSED:
-            return self._of_before(self.before.reading)
-        return self.detector.reading
+            reading = self._of_before(self.before.reading)
+        return reading if low is None else replace(reading, low_mean=low.reading(self.detector.latest))
 
     def _of_before(self, reading: Reading) -> Reading:
         return replace(reading, marked_release=moment(self.releases[-1]))

@@ -33,6 +33,7 @@ from monitor.detect.regression.early_fall import EarlyFall
 from monitor.detect.regression.judge_drift.anchors import Judge
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.detect.regression.judgement import Shift
+from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reading import Reading, Status, StreamKey
@@ -85,6 +86,8 @@ _CLASSES = (
     JudgeCosts,
     JudgeDriftDetector,
     KeptState,
+    LowMean,
+    LowMeanWatch,
     MetricStats,
     MinuteCounts,
     Mixture,

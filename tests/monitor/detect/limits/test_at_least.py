@@ -1,0 +1,111 @@
+"""The limit of a mean that a person has set: when it is passed, when that is over, and what is said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lake.spec.schemas import ALERTS
+from lake.spec.vocabulary import Direction, Floor
+from lake.tables.lake import Lake
+from monitor import Monitor, MonitorSettings
+from monitor.alerting.alerts.change import AlertChange, from_row
+from monitor.detect.limits import FloorSettings
+from monitor.detect.regression import RegressionSettings
+from monitor.detect.regression.low_mean import LowMeanWatch
+from monitor.detect.regression.observations import Observations
+from monitor.notify.alert_text import description, summary
+
+METRIC = "faithfulness_kprecision"
+START = 1_800_000_000_000_000
+HOUR = 3_600_000_000
+
+
+def limited(**at_least: Any) -> MonitorSettings:
+    return MonitorSettings(floors=FloorSettings(at_least=at_least))
+
+
+def run(values: np.ndarray[Any, Any], first: int = 0) -> Observations:
+    """An hour of ten conversations after the other."""
+    hours = len(values) // 10
+    at = START + np.repeat(np.arange(first, first + hours), 10) * HOUR
+    return Observations(at, values, np.ones(len(values)), np.zeros(len(values), np.intp), np.arange(hours) * 10)
+
+
+def watched(mean: float, hours: int, seed: int = 1) -> LowMeanWatch:
+    watch = LowMeanWatch(RegressionSettings(), 0.7)
+    watch.add(run(np.random.default_rng(seed).binomial(1, mean, hours * 10).astype(float)))
+    return watch
+
+
+def is_on(watch: LowMeanWatch) -> bool:
+    reading = watch.reading(run(np.array([0.5] * 10)))
+    assert reading is not None
+    return reading.is_on
+
+
+def test_a_mean_below_the_limit_is_told_within_two_days_and_one_at_it_is_not() -> None:
+    assert all(is_on(watched(0.5, 36, seed)) for seed in range(10))
+    assert not any(is_on(watched(0.7, 24 * 30, seed)) for seed in range(20))
+
+
+def test_it_is_over_with_as_much_evidence_and_in_any_portions() -> None:
+    values = np.concatenate([np.tile([0.0, 1.0], 120), np.full(480, 0.95)])
+    whole, single = (LowMeanWatch(RegressionSettings(), 0.7) for _ in range(2))
+    whole.add(run(values[:240]))
+    assert is_on(whole)
+    whole.add(run(values[240:], first=24))
+    assert not is_on(whole)
+    for hour in range(72):
+        single.add(run(values[hour * 10 : hour * 10 + 10], first=hour))
+    assert single.reading(run(values[:10])) == whole.reading(run(values[:10]))
+
+
+def test_a_deployment_has_its_own_limits_beside_those_of_all() -> None:
+    settings = FloorSettings.model_validate(
+        {"at_least": {METRIC: 0.7, "other": 0.5}, "deployments": {"rag": {"at_least": {METRIC: None}}}}
+    )
+    assert [settings.limit_of(name, METRIC) for name in ("rag", "hr")] == [None, 0.7]
+    assert [settings.limit_of(name, "other") for name in ("rag", "hr")] == [0.5, 0.5]
+    assert FloorSettings().limit_of("rag", METRIC) is None
+
+
+def alerts(monitor: Monitor, lake: Lake) -> list[AlertChange]:
+    monitor.refresh()
+    assert monitor.failures == {}
+    table = lake.table(ALERTS, "rag")
+    return [] if table.version() is None else [from_row(one) for one in table.read().to_pylist()]
+
+
+@pytest.mark.parametrize(("direction", "mean", "limit"), [("up", 0.4, 0.7), ("down", 0.6, 0.3)])
+def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
+    rows: Any, lake: Lake, clock: Any, direction: Direction, mean: float, limit: float
+) -> None:  # fmt: skip
+    """It is one alert, said in one line with its interval and limit, and over once the limit is taken away."""
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    random = np.random.default_rng(1)
+    scores = []
+    for number in range(20 * 8):
+        at = now - timedelta(hours=20) + timedelta(hours=number // 8, minutes=number % 8)
+        value = float(random.uniform() < mean)
+        scores.append({"requested_at": at, "date": at.date(), "value": value, "direction": direction})
+    rows.scores("rag", *scores)
+    (alert,) = alerts(Monitor(lake, limited(**{METRIC: limit}), clock), lake)
+    assert (alert.key.metric, alert.pages, alert.change) == (Floor.AT_LEAST, True, "firing")
+    assert alert.since is not None
+    assert now - timedelta(hours=20) <= alert.since < now
+    (found,) = alert.details.floor.means if alert.details.floor else ()
+    assert (found.metric, found.limit) == (METRIC, pytest.approx(limit))
+    assert found.mean == pytest.approx(mean, abs=0.15)
+    assert found.lower < found.mean < found.upper
+    assert summary(alert).startswith(
+        f"rag is worse than the limit that was set: words that stand in the documents {found.mean:.2f} (95 % interval "
+    )
+    assert summary(alert).endswith(f" conversations), limit {limit:g}")
+    assert "monitor.floors.at_least" in description(alert, "")
+    (over,) = [one for one in alerts(Monitor(lake, limited(), clock), lake) if one.change == "resolved"]
+    assert over.reason == "this floor is switched off"
+    assert summary(over) == "rag: alert is over, this floor is switched off"
