@@ -130,7 +130,8 @@ def _firing(change: AlertChange) -> list[str]:
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
-            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy."
+            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy. "
+            "The times are those of the ratings: what is rated was answered before, often a day or more."
         )
     if details.while_learning:
         lines += _WHILE_LEARNING

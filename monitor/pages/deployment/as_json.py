@@ -70,7 +70,10 @@ class LatestConversations:
 
 @dataclass(frozen=True)
 class MetricData:
-    """A metric over the period. `small_drop` is a twentieth of its range, and what it takes to be seen."""
+    """A metric over the period. `small_drop` is a twentieth of its range, and what it takes to be seen.
+
+    `limit` is the worst mean that is accepted, if somebody has set one.
+    """
 
     metric: str
     version: str
@@ -82,6 +85,8 @@ class MetricData:
     interval: tuple[float, float] | None
     interval_is: str
     reference: float | None
+    limit: float | None
+    limit_passed: bool
     latest: LatestConversations | None
     small_drop: float | None
     small_drop_conversations: float | None
@@ -197,6 +202,7 @@ def _judges(found: Judges) -> JudgesData:
 
 def _metric(view: MetricView) -> MetricData:
     reading, mean = view.reading, view.mean
+    low = reading.low_mean if reading else None
     delay = reading.small_delay if reading else None
     return MetricData(
         metric=view.metric,
@@ -209,6 +215,8 @@ def _metric(view: MetricView) -> MetricData:
         interval=mean.interval if mean else None,
         interval_is=BAND,
         reference=reading.reference_mean if reading else None,
+        limit=low.limit if low else None,
+        limit_passed=low is not None and low.is_on,
         latest=_latest(reading) if reading else None,
         small_drop=None if view.scale is None else abs(view.scale.best - view.scale.worst) / 20,
         small_drop_conversations=reading.small_conversations if reading else None,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -18,6 +21,7 @@ from monitor.detect.regression import RegressionSettings
 from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
 from monitor.notify.alert_text import description, summary
+from monitor.pages.app import create_app
 
 METRIC = "faithfulness_kprecision"
 START = 1_800_000_000_000_000
@@ -82,8 +86,14 @@ def alerts(monitor: Monitor, lake: Lake) -> list[AlertChange]:
 
 @pytest.mark.parametrize(("direction", "mean", "limit"), [("up", 0.4, 0.7), ("down", 0.6, 0.3)])
 def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
-    rows: Any, lake: Lake, clock: Any, direction: Direction, mean: float, limit: float
-) -> None:  # fmt: skip
+    rows: Any,
+    lake: Lake,
+    clock: Any,
+    get: Callable[..., httpx.Response],
+    direction: Direction,
+    mean: float,
+    limit: float,
+) -> None:
     """It is one alert, said in one line with its interval and limit, and over once the limit is taken away."""
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     random = np.random.default_rng(1)
@@ -93,7 +103,8 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
         value = float(random.uniform() < mean)
         scores.append({"requested_at": at, "date": at.date(), "value": value, "direction": direction})
     rows.scores("rag", *scores)
-    (alert,) = alerts(Monitor(lake, limited(**{METRIC: limit}), clock), lake)
+    monitor = Monitor(lake, limited(**{METRIC: limit}), clock)
+    (alert,) = alerts(monitor, lake)
     assert (alert.key.metric, alert.pages, alert.change) == (Floor.AT_LEAST, True, "firing")
     assert alert.since is not None
     assert now - timedelta(hours=20) <= alert.since < now
@@ -106,6 +117,13 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
     )
     assert summary(alert).endswith(f" conversations), limit {limit:g}")
     assert "monitor.floors.at_least" in description(alert, "")
+    app = create_app(monitor)
+    assert f"worse than its limit of {limit:.2f}" in get(app, "/deployment?name=rag").text
+    data = get(app, "/deployment.json?name=rag").json()
+    assert [(one["limit"], one["limit_passed"]) for one in data["metrics"]] == [(pytest.approx(limit), True)]
+    (line,) = re.findall(r"(?m)^dialwatch_score_mean_limit_passed.*", get(app, "/metrics").text)
+    assert METRIC in line
+    assert line.endswith(" 1.0")
     (over,) = [one for one in alerts(Monitor(lake, limited(), clock), lake) if one.change == "resolved"]
     assert over.reason == "this floor is switched off"
     assert summary(over) == "rag: alert is over, this floor is switched off"
