@@ -7,6 +7,8 @@ import pytest
 
 from lake.spec.vocabulary import Tier
 from monitor.detect.regression import Detector, Observation, Reading, RegressionSettings, Status
+from monitor.detect.regression.arrays import microseconds
+from monitor.detect.regression.early_fall import EarlyFall, early_fall
 
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -67,13 +69,30 @@ def test_a_bad_night_after_a_good_day_is_no_fall() -> None:
     night = [0.9 if 6 <= hour % 24 < 18 else 0.5 for hour in range(24 * 4)]
     weekend = [0.9 if hour < 5 * 24 else 0.4 for hour in range(24 * 6)]
     for means in (night, weekend):
-        assert not [one for seed in range(5) for _, one in found(hours(seed, means, 5)) if one.while_learning]
+        assert not [one for seed in range(5) for _, one in found(hours(seed, means, 6)) if one.while_learning]
 
 
-def test_hours_in_which_all_fails_are_no_fall() -> None:
-    """The conversations of an hour that are alike count as few."""
-    means = [1.0] * 120 + [0.0 if hour % 30 == 0 else 1.0 for hour in range(120)]
-    assert not [one for _, one in found(hours(1, means, 10)) if one.while_learning]
+def fallen(values: list[float], size: int, first: datetime = MONDAY, effect: float = 1.0) -> EarlyFall | None:
+    """What is found in hours of so many conversations with these shares of right ones."""
+    starts = np.array([microseconds(first + hour * HOUR) for hour in range(len(values))])
+    right = np.array(values) * size
+    return early_fall(starts, np.stack([np.full(len(values), float(size)), right, right], axis=1), 0.02, 0.0, effect)
+
+
+def test_conversations_of_an_hour_that_are_alike_count_as_few() -> None:
+    """A tenth of what came later failed: told where that is spread evenly, not where whole hours fail."""
+    evenly = [1.0] * 60 + [0.9] * 60
+    in_hours = [1.0] * 60 + [0.0 if hour in (4, 17, 30, 43, 49, 56) else 1.0 for hour in range(60)]
+    assert fallen(evenly, 10) is not None
+    assert fallen(in_hours, 10) is None
+    assert fallen(evenly, 10, effect=10.0) is None
+
+
+def test_weekends_are_not_compared_with_working_days() -> None:
+    """A Friday and a Saturday, which is worse; and the same on a Monday and a Tuesday."""
+    friday, days = MONDAY + 4 * 24 * HOUR, [0.95] * 24 + [0.7] * 24
+    assert fallen(days, 20, friday) is None
+    assert fallen(days, 20) is not None
 
 
 def test_scores_that_are_all_the_same_have_not_fallen() -> None:
