@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import Direction, Floor
+from lake.spec.vocabulary import Direction, LimitKind
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange, from_row
-from monitor.detect.limits import FloorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
 from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
@@ -29,7 +29,7 @@ HOUR = 3_600_000_000
 
 
 def limited(**at_least: Any) -> MonitorSettings:
-    return MonitorSettings(floors=FloorSettings(at_least=at_least))
+    return MonitorSettings(limits=LimitSettings(at_least=at_least))
 
 
 def run(values: np.ndarray[Any, Any], first: int = 0) -> Observations:
@@ -69,12 +69,12 @@ def test_it_is_over_with_as_much_evidence_and_in_any_portions() -> None:
 
 
 def test_a_deployment_has_its_own_limits_beside_those_of_all() -> None:
-    settings = FloorSettings.model_validate(
+    settings = LimitSettings.model_validate(
         {"at_least": {METRIC: 0.7, "other": 0.5}, "deployments": {"rag": {"at_least": {METRIC: None}}}}
     )
     assert [settings.limit_of(name, METRIC) for name in ("rag", "hr")] == [None, 0.7]
     assert [settings.limit_of(name, "other") for name in ("rag", "hr")] == [0.5, 0.5]
-    assert FloorSettings().limit_of("rag", METRIC) is None
+    assert LimitSettings().limit_of("rag", METRIC) is None
 
 
 def alerts(monitor: Monitor, lake: Lake) -> list[AlertChange]:
@@ -105,10 +105,10 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
     rows.scores("rag", *scores)
     monitor = Monitor(lake, limited(**{METRIC: limit}), clock)
     (alert,) = alerts(monitor, lake)
-    assert (alert.key.metric, alert.pages, alert.change) == (Floor.AT_LEAST, True, "firing")
+    assert (alert.key.metric, alert.pages, alert.change) == (LimitKind.AT_LEAST, True, "firing")
     assert alert.since is not None
     assert now - timedelta(hours=20) <= alert.since < now
-    (found,) = alert.details.floor.means if alert.details.floor else ()
+    (found,) = alert.details.exceeded.means if alert.details.exceeded else ()
     assert (found.metric, found.limit) == (METRIC, pytest.approx(limit))
     assert found.mean == pytest.approx(mean, abs=0.15)
     assert found.lower < found.mean < found.upper
@@ -116,7 +116,7 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
         f"rag is worse than the limit that was set: words that stand in the documents {found.mean:.2f} (95 % interval "
     )
     assert summary(alert).endswith(f" conversations), limit {limit:g}")
-    assert "monitor.floors.at_least" in description(alert, "")
+    assert "monitor.limits.at_least" in description(alert, "")
     app = create_app(monitor)
     assert f"worse than its limit of {limit:.2f}" in get(app, "/deployment?name=rag").text
     data = get(app, "/deployment.json?name=rag").json()
@@ -125,5 +125,5 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
     assert METRIC in line
     assert line.endswith(" 1.0")
     (over,) = [one for one in alerts(Monitor(lake, limited(), clock), lake) if one.change == "resolved"]
-    assert over.reason == "this floor is switched off"
-    assert summary(over) == "rag: alert is over, this floor is switched off"
+    assert over.reason == "this limit is switched off"
+    assert summary(over) == "rag: alert is over, this limit is switched off"
