@@ -17,7 +17,9 @@ from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange, from_row
 from monitor.detect.limits import LimitSettings
-from monitor.detect.regression import RegressionSettings
+from monitor.detect.limits.verdict_limits import changes_of_means
+from monitor.detect.regression import LowMean, RegressionSettings, Stream
+from monitor.detect.regression.arrays import moment
 from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
 from monitor.notify.alert_text import description, summary
@@ -66,6 +68,46 @@ def test_it_is_over_with_as_much_evidence_and_in_any_portions() -> None:
     for hour in range(72):
         single.add(run(values[hour * 10 : hour * 10 + 10], first=hour))
     assert single.reading(run(values[:10])) == whole.reading(run(values[:10]))
+
+
+def test_another_limit_begins_anew_and_the_same_goes_on() -> None:
+    """Where the scores are by cases that nobody has accepted, or no mean can be worse, there is no limit."""
+    stream = Stream.new(RegressionSettings(), False, moment(START), moment(START))
+    values = np.tile([0.0, 1.0], 120)
+    for hour in range(24):
+        stream.compare_with_limit(run(values[hour * 10 : hour * 10 + 10], first=hour), 0.7)
+    assert stream.low_mean is not None
+    assert is_on(stream.low_mean)
+    stream.compare_with_limit(run(values[:10], first=24), 0.4)
+    assert stream.low_mean.limit == 0.4
+    assert not is_on(stream.low_mean)
+    for none in (None, 0.0, 1.0):
+        stream.compare_with_limit(run(values[:10], first=25), none)
+        assert stream.low_mean is None
+    proposed = Stream.new(RegressionSettings(), True, moment(START), moment(START))
+    proposed.compare_with_limit(run(values[:10]), 0.7)
+    assert proposed.low_mean is None
+
+
+def test_hours_that_fail_as_a_whole_do_not_make_a_good_mean_bad() -> None:
+    """The conversations of an hour are alike: one hour in five fails, and the mean is 0.8."""
+    watch = LowMeanWatch(RegressionSettings(), 0.7)
+    generator = np.random.default_rng(2)
+    watch.add(run(np.repeat((generator.random(24 * 30) < 0.8).astype(float), 10)))
+    assert not is_on(watch)
+
+
+def means(on: bool, latest: int) -> dict[str, dict[str, LowMean]]:
+    at = moment(START + latest * HOUR)
+    return {"rag": {METRIC: LowMean(on, 0.7, 0.5, 0.4, 0.6, 200, at if on else None, at)}}
+
+
+def test_what_is_not_later_than_the_last_change_says_nothing_new() -> None:
+    last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
+    assert [one.change for one in changes_of_means(means(True, 5), {})] == ["firing"]
+    assert list(changes_of_means(means(True, 6), last)) == []
+    assert list(changes_of_means(means(False, 5), last)) == []
+    assert [one.change for one in changes_of_means(means(False, 6), last)] == ["resolved"]
 
 
 def test_a_deployment_has_its_own_limits_beside_those_of_all() -> None:
