@@ -19,7 +19,7 @@ from evaluator.judges.judge import token_bound
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, PromptClaim
 from evaluator.judges.request_formats import asked_again, request
 from evaluator.judges.schema import MisfitError
-from evaluator.judges.shared_replies import Claim
+from evaluator.judges.shared_replies import ReplyClaim
 from tests.evaluator.judges.conftest import SCHEMA, Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer
 
@@ -219,7 +219,7 @@ class Shared:
 
     def claim(self, _: str, mark: str, instead_of: set[str]) -> Any:
         self.claimed.append(instead_of)
-        return Claim(mark)
+        return ReplyClaim(mark)
 
     def keep(self, _: str, reply: ChatCompletion) -> None:
         self.kept.append(reply)
@@ -253,7 +253,7 @@ async def sent(claim: PromptClaim) -> Any:
 
 def test_who_waits_looks_more_and_more_seldom_and_gives_up_after_its_patience() -> None:
     """From a quarter of a second to two, half as much more or less; it then asks in the place of that claim."""
-    shared, clock = Shared(Claim("theirs")), Clock()
+    shared, clock = Shared(ReplyClaim("theirs")), Clock()
     assert answered(shared, clock, sent) == (REPLY, Spend(calls=1))
     assert clock.now >= 10.0 > clock.now - clock.slept[-1]
     for number, slept in enumerate(clock.slept):
@@ -266,11 +266,11 @@ def test_who_waits_looks_more_and_more_seldom_and_gives_up_after_its_patience() 
 
 def test_a_claim_that_changes_is_waited_for_anew() -> None:
     """Another one has taken it; its reply costs nothing, and one that is released is asked for."""
-    changing = Shared(*[Claim(str(number // 3)) for number in range(30)], REPLY)
+    changing = Shared(*[ReplyClaim(str(number // 3)) for number in range(30)], REPLY)
     clock = Clock()
     assert answered(changing, clock, sent, patience=8.0) == (REPLY, Spend())
     assert clock.now > 8.0
-    assert answered(Shared(Claim("a"), None), Clock(), sent) == (REPLY, Spend(calls=1))
+    assert answered(Shared(ReplyClaim("a"), None), Clock(), sent) == (REPLY, Spend(calls=1))
     assert answered(Shared(REPLY), Clock(), sent) == (REPLY, Spend())
 
 
@@ -281,10 +281,10 @@ def test_what_each_try_took_is_added_up() -> None:
     async def tries(claim: PromptClaim) -> Any:
         calls.append(1)
         if len(calls) < 3:
-            raise ClaimedError(Claim("theirs"), Spend(calls=2))
+            raise ClaimedError(ReplyClaim("theirs"), Spend(calls=2))
         return await sent(claim)
 
-    shared = Shared(None, Claim("theirs"), None, Claim("theirs"), None)
+    shared = Shared(None, ReplyClaim("theirs"), None, ReplyClaim("theirs"), None)
     assert answered(shared, Clock(), tries) == (REPLY, Spend(calls=5))
 
     async def fails(claim: PromptClaim) -> Any:
@@ -292,7 +292,7 @@ def test_what_each_try_took_is_added_up() -> None:
             await claim.take()
             raise JudgeError(Reason.TIMEOUT, "late", Spend(calls=1))
         calls.clear()
-        raise ClaimedError(Claim("theirs"), Spend(calls=2))
+        raise ClaimedError(ReplyClaim("theirs"), Spend(calls=2))
 
     lost = Shared(None)
     with pytest.raises(JudgeError, match="late") as caught:

@@ -148,6 +148,19 @@ def test_of_several_cases_an_accepted_one_is_taken_and_a_rejected_one_never(eval
     assert {json.loads(row["details"])["case_id"] for row in traffic.scores() if row["details"]} == {"accepted"}
 
 
+@pytest.mark.parametrize(("label", "value"), [(None, 1.0), (True, 1.0), (False, 0.0)])
+def test_a_case_may_say_whether_its_question_has_an_answer(
+    lake: Lake, traffic: Any, label: bool | None, value: float
+) -> None:
+    """Its word counts, whatever its reference answer says."""
+    case = {"question": "Where is the government?", "documents": ["files/india.pdf"], "facts": ["Delhi"]}
+    case |= {"case_id": "c", "status": "accepted", "answer": "Delhi", "confidence": 1.0, "is_answerable_label": label}
+    traffic.lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([case]))
+    traffic.log(traffic.answer("a"))
+    Evaluator(lake, EvaluatorSettings(metrics=("is_answerable",)), clock=lambda: NOW).run_once()
+    assert traffic.values("is_answerable") == {"a": value}
+
+
 def test_one_deployments_broken_table_does_not_stop_the_others(
     evaluator: Evaluator, traffic: Any, other_traffic: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
