@@ -29,12 +29,8 @@ from monitor.detect.regression.e_detector.betting import Interval
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.detect.regression.e_detector.design_effect import BatchCorrelation
 from monitor.detect.regression.e_detector.evidence import Evidence
-<<<<<<< HEAD
 from monitor.detect.regression.early_fall import EarlyFall
-from monitor.detect.regression.judge_drift.anchors import Judge
-=======
 from monitor.detect.regression.judge_drift.anchors import AnchoredJudge
->>>>>>> house
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.detect.regression.judgement import Shift
 from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
