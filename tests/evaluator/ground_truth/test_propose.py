@@ -37,6 +37,8 @@ def test_a_liked_answer_is_a_proposed_case(evaluator: Evaluator, traffic: Any) -
     [case] = traffic.cases()
     assert len(case["case_id"]) == 32
     assert case == {
+        "origin": None,
+        "is_answerable_label": None,
         "case_id": case["case_id"],
         "deployment": "rag",
         "version": 1,
