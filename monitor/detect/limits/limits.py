@@ -88,6 +88,8 @@ class Floors:
         self._families = families or Families()
         self._counts: dict[str, Counts] = defaultdict(Counts)
         self._no_data = NoDataDetector()
+        self._shares: dict[str, Mapping[Floor, FloorReading]] = {}
+        """By deployment, how the floors on shares stood when they were last looked at."""
         self.stopped = StoppedStreams("is a limit that is not checked")
 
     def counts_of(self, deployment: str) -> Counts | None:
@@ -97,6 +99,7 @@ class Floors:
     def forget(self, deployment: str) -> None:
         """Forget a deployment."""
         self._counts.pop(deployment, None)
+        self._shares.pop(deployment, None)
         self.stopped.forget(deployment)
 
     def forget_floors(self, deployment: str, floors: Set[str]) -> None:
@@ -182,22 +185,19 @@ class Floors:
         self._counts[deployment].drop(floor)
         self.stopped.stop((deployment, floor), error)
 
-    def look(self, last: LastChanges, now: datetime) -> tuple[list[FloorChange], Readings]:
-        """Return what began or ended since the last changes, and how each floor of each deployment stands."""
-        readings: dict[str, dict[Floor, FloorReading]] = {name: {} for name in self._counts}
+    def look(
+        self, last: LastChanges, now: datetime, of: Set[str | None] | None = None
+    ) -> tuple[list[FloorChange], Readings]:
+        """Return what began or ended since the last changes, and how each floor of each deployment stands.
+
+        Where `of` names deployments, the floors on shares of the others stand as they did.
+        """
         changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
-            for floor in _SHARES:
-                limit = getattr(self._settings.of(name), floor)
-                if limit is not None:
-                    check = ShareFloor(name, floor, limit, self._settings)
-                    try:
-                        found, readings[name][floor] = _look_at_share(
-                            check, counts, floor, last.get((name, floor)), now
-                        )
-                        changes += found
-                    except Exception as error:
-                        self._stop(name, floor, error)
+            if of is None or name in of or name not in self._shares:
+                found, self._shares[name] = self._look_at_shares(name, counts, last, now)
+                changes += found
+        readings = {name: dict(self._shares[name]) for name in self._counts}
         times = with_history_of_families(self._answered(), self._families)
         silences = self._look_for_silences(times, last, now)
         for name, reading in self._silence_readings(times, last, silences).items():
@@ -207,6 +207,22 @@ class Floors:
                 is_open = last.get((name, Floor(stopped)), (False, None))[0]
                 readings[name][Floor(stopped)] = FloorReading(is_open, stopped=repr(why), unjudged=_STOPPED)
         return [*changes, *silences], readings
+
+    def _look_at_shares(
+        self, name: str, counts: Counts, last: LastChanges, now: datetime
+    ) -> tuple[list[FloorChange], Mapping[Floor, FloorReading]]:
+        changes: list[FloorChange] = []
+        readings: dict[Floor, FloorReading] = {}
+        for floor in _SHARES:
+            limit = getattr(self._settings.of(name), floor)
+            if limit is not None:
+                check = ShareFloor(name, floor, limit, self._settings)
+                try:
+                    found, readings[floor] = _look_at_share(check, counts, floor, last.get((name, floor)), now)
+                    changes += found
+                except Exception as error:
+                    self._stop(name, floor, error)
+        return changes, readings
 
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
         """Return by deployment the applications that called it in the last day."""

@@ -144,12 +144,12 @@ class Streams:
         if version is not None:
             self._versions.setdefault(version.family, set()).add(deployment)
 
-    def advance(self, now: datetime) -> list[Transition]:
+    def advance(self, now: datetime, of: Set[str] | None = None) -> list[Transition]:
         """Close batches; returns what began or ended since the last call, in order of time.
 
-        Call it where nothing was added too: only so do the last batches of idle streams close.
+        Call it where nothing was added too: only so do the last batches of idle streams close. `of` names deployments.
         """
-        self._close(now)
+        self._close(now, of)
         found, self._found = self._found, []
         return found
 
@@ -160,10 +160,10 @@ class Streams:
         """
         self._close(None)
 
-    def _close(self, now: datetime | None) -> None:
-        begun = self._begun()
-        found = list(self._begin_new_versions(now, begun))
-        for place, stream in list(self._streams.items()):
+    def _close(self, now: datetime | None, of: Set[str] | None = None) -> None:
+        begun, chosen = self._begun(), self._of(of)
+        found = list(self._begin_new_versions(chosen, now, begun))
+        for place, stream in chosen.items():
             key, scale, _ = place
             if place not in self._streams:
                 continue  # Another stream of its metric has stopped.
@@ -176,11 +176,17 @@ class Streams:
                 self._stop(key.of_metric, error)
         self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
 
-    def _begin_new_versions(self, now: datetime | None, begun: Times) -> Iterator[tuple[Transition, bool]]:
+    def _of(self, deployments: Set[str] | None) -> dict[_Place, Stream]:
+        chosen = self._streams.items()
+        return {place: one for place, one in chosen if deployments is None or place[0].deployment in deployments}
+
+    def _begin_new_versions(
+        self, chosen: Mapping[_Place, Stream], now: datetime | None, begun: Times
+    ) -> Iterator[tuple[Transition, bool]]:
         """Begin the streams of new versions whose first batch is over, before later batches of older ones close."""
         due = [
             (place, stream)
-            for place, stream in self._streams.items()
+            for place, stream in chosen.items()
             if stream.last_start is None
             and self._families.version_of(place[0].deployment) is not None
             and stream.batches.has_ended(self._watermark(place[0], place[1], now))
@@ -265,10 +271,10 @@ class Streams:
         self.forget_metrics(deployment, found.keys())
         return found
 
-    def readings(self) -> Mapping[StreamKey, Reading]:
-        """Give what is known of every stream; a few milliseconds for each with new rows."""
+    def readings(self, of: Set[str] | None = None) -> Mapping[StreamKey, Reading]:
+        """Give what is known of every stream, or of those of some deployments; milliseconds for each with new rows."""
         found: dict[StreamKey, Reading] = {}
-        for key, (scale, streams) in self._newest().items():
+        for key, (scale, streams) in self._newest(of).items():
             readings: list[Reading] = []
             for stream in streams:
                 try:
@@ -327,10 +333,10 @@ class Streams:
         latest = max(stream.latest for stream in there)
         return [stream for stream in there if latest - stream.latest < SILENT]
 
-    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
+    def _newest(self, of: Set[str] | None = None) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
         """Of streams that differ in the scale alone, those that are in use."""
         newest: dict[StreamKey, tuple[Scale, datetime]] = {}
-        for (key, scale, _), stream in self._streams.items():
+        for (key, scale, _), stream in self._of(of).items():
             if key not in newest or stream.latest >= newest[key][1]:
                 newest[key] = scale, stream.latest
         return {key: (scale, self._of_scale(key, scale)) for key, (scale, _) in newest.items()}

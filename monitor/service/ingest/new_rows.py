@@ -228,6 +228,12 @@ class NewRows:
             of == deployment and name in names and not one.has_history for (name, of), one in self._cursors.items()
         )
 
+    @property
+    def lagging(self) -> set[str | None]:
+        """The deployments of which a handler lacks rows, or of which a history is not all read."""
+        behind = {of for _, of, _ in self._lagging}
+        return behind | {of for (_, of), cursor in self._cursors.items() if not cursor.has_history}
+
     def begin_late(
         self, spec: TableSpec, deployment: str | None, handler: str, now: datetime, since: date | None = None
     ) -> None:
