@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
@@ -55,8 +56,8 @@ class OpenTables:
         self._open: WeakSet[Table] = WeakSet()
         self._deployments: list[str | None] = []
         self._listed_at: float | None = None
-        self._log_times: dict[str | None, tuple[int, ...]] = {}
-        """By deployment, when the logs of its tables had changed last; only of logs that have settled."""
+        self._log_times: dict[str | None, Mapping[str, int]] = {}
+        """By deployment, when its folder and the logs of its tables had changed last, where they have settled."""
 
     def look(self) -> None:
         """Read which tables have news; where `_changes` cannot be read, each of them may have."""
@@ -96,14 +97,16 @@ class OpenTables:
         return {deployment for deployment in deployments if self._has_changed(deployment, specs)}
 
     def _has_changed(self, deployment: str | None, specs: Sequence[TableSpec]) -> bool:
-        folder = self._lake.folder(deployment)
-        times = tuple(_changed_ns(f"{folder}/{spec.name}/_delta_log") for spec in specs)
-        if self._log_times.get(deployment) == times:
+        known = self._log_times.get(deployment)
+        if known is not None and all(_changed_ns(path) == changed for path, changed in known.items()):
             return False
-        if max(times) < time.time_ns() - _SETTLED_NS:
-            self._log_times[deployment] = times
-        else:
-            self._log_times.pop(deployment, None)
+        folder = self._lake.folder(deployment)
+        with suppress(FileNotFoundError):
+            there = {path.name for path in Path(folder).iterdir()}
+            logs = [f"{folder}/{spec.name}/_delta_log" for spec in specs if spec.name in there]
+            self._log_times[deployment] = {path: _changed_ns(path) for path in (folder, *logs)}
+            if max(self._log_times[deployment].values()) >= time.time_ns() - _SETTLED_NS:
+                del self._log_times[deployment]
         return True
 
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:

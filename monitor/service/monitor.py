@@ -225,7 +225,8 @@ class Monitor:
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
             self._notifier.view = replace(self._notifier.view, callers=self._ingest.floors.callers(now))
-        names = {UNASSIGNED if one is None else one for one in due} | self._ingest.settle_ratings(now)
+        self._ingest.settle_ratings(now)
+        names = {UNASSIGNED if one is None else one for one in due}
         streams = self._recorder.record_regressions(now, names)
         self._recorder.record_floors(now, names)
         self._recorder.tell_stopped()
@@ -237,7 +238,7 @@ class Monitor:
         self._hand_down_incidents()
         self._notifier.wake()
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
-        self._keeper.save(now, is_recorded)
+        self._keeper.save(now, is_recorded, due)
         self._look_at_settings(deployments, now)
         self._count_unjoined(deployments, now)
 
@@ -364,7 +365,7 @@ class Monitor:
     def _fleet_totals(self) -> FleetTotals:
         for name, specs in SUMMED_TABLES.items():
             # Once is enough: the rows of a table that comes later are new.
-            if self._ingest.has_counted(specs, list(self._known)):
+            if name not in self._summed and self._ingest.has_counted(specs, list(self._known)):
                 self._summed.add(name)
         states = self._ingest.deployments.values()
         counted = totals_of(

@@ -40,7 +40,7 @@ class DueDeployments:
         now = self._monotonic()
         for one in looked:
             # Those that begin together come at different times later: no refresh is to look at all of them.
-            first = now - crc32(str(one).encode()) % LOOK_SECONDS
+            first = now - crc32(str(one).encode()) % 1000 / 1000 * LOOK_SECONDS
             self._looked_at[one] = now if one in self._looked_at else first
 
     def _is_old(self, deployment: str | None) -> bool:

@@ -268,19 +268,15 @@ class Ingest:
             self.deployments[deployment] = replace(state, ratings=ScoreStats())
         self.new_rows.begin_late(USER_SIGNALS, deployment, REGRESSIONS, now)
 
-    def settle_ratings(self, now: datetime) -> set[str]:
-        """Count and watch, as scores, the ratings whose batch is over; return whose they are."""
-        settled: set[str] = set()
-
-        def count(deployment: str, rows: pa.Table) -> None:
-            settled.add(deployment)
-            self._add(deployment, DeploymentState.with_ratings, rows)
-
-        handlers = {_reason(USER_SIGNALS): count, REGRESSIONS: lambda _, rows: self.streams.add(rows, now)}
+    def settle_ratings(self, now: datetime) -> None:
+        """Count and watch, as scores, the ratings whose batch is over."""
+        handlers = {
+            _reason(USER_SIGNALS): lambda name, rows: self._add(name, DeploymentState.with_ratings, rows),
+            REGRESSIONS: lambda _, rows: self.streams.add(rows, now),
+        }
         errors = self._failures.attempt(REGRESSIONS, lambda: self.ratings.settle(handlers, now)) or {}
         for (deployment, reason), error in errors.items():
             self._failures.add(reason, f"ratings of {deployment!r}", error)
-        return settled
 
     def read_alerts(self, deployments: Iterable[str | None], now: datetime) -> None:
         """Read the changes of alerts, and what came of their deliveries."""
