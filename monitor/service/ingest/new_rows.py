@@ -230,9 +230,8 @@ class NewRows:
 
     @property
     def lagging(self) -> set[str | None]:
-        """The deployments of which a handler lacks rows, or of which a history is not all read."""
-        behind = {of for _, of, _ in self._lagging}
-        return behind | {of for (_, of), cursor in self._cursors.items() if not cursor.has_history}
+        """The deployments of which a handler lacks rows."""
+        return {of for _, of, _ in self._lagging}
 
     def begin_late(
         self, spec: TableSpec, deployment: str | None, handler: str, now: datetime, since: date | None = None
