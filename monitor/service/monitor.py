@@ -224,11 +224,11 @@ class Monitor:
             return
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
-            self._notifier.view = replace(self._notifier.view, callers=self._ingest.floors.callers(now))
+            self._notifier.view = replace(self._notifier.view, callers=self._ingest.limits.callers(now))
         self._ingest.settle_ratings(now)
         names = {UNASSIGNED if one is None else one for one in due}
         streams = self._recorder.record_regressions(now, names)
-        self._recorder.record_floors(now, names)
+        self._recorder.record_limits(now, names)
         self._recorder.tell_stopped()
         self._ingest.read_alerts(due, now)
         self._ingest.read_incidents(due, now)
@@ -333,9 +333,9 @@ class Monitor:
         now: datetime,
         began: float,
     ) -> None:
-        judges, floors = self._recorder.judge_readings, self._recorder.floor_readings
+        judges, limits = self._recorder.judge_readings, self._recorder.limit_readings
         changes = self._alerts.changes()
-        deployments = self._published.renewed(streams, judges, floors, changes, incidents, due, now)
+        deployments = self._published.renewed(streams, judges, limits, changes, incidents, due, now)
         snapshot = Snapshot(
             taken_at=now,
             deployments=deployments,

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from lake.spec.vocabulary import ALERT_STATES, Floor
+from lake.spec.vocabulary import ALERT_STATES, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
-from monitor.detect.limits import FloorReading
+from monitor.detect.limits import LimitReading
 from monitor.detect.regression import JudgeReading, StreamKey
 from monitor.service.ingest.ingest import Ingest
 from monitor.service.recorder import StreamStates
@@ -32,7 +32,7 @@ class PublishedDeployments:
         self,
         streams: StreamStates,
         judges: Mapping[StreamKey, JudgeReading],
-        floors: Mapping[str, Mapping[Floor, FloorReading]],
+        limits: Mapping[str, Mapping[LimitKind, LimitReading]],
         changes: Sequence[AlertChange],
         incidents: Mapping[str, tuple[Incident, ...]],
         due: Set[str],
@@ -49,14 +49,14 @@ class PublishedDeployments:
         known = self._ingest.deployments
         followed: dict[str, dict[str, Any]] = {
             name: {
-                "floors": floors.get(name, {}),
+                "limits": limits.get(name, {}),
                 "changes": tuple(of_deployment.get(name, ())),
                 "incidents": incidents.get(name, ()),
             }
             for name in known
         }
         anew = {name for name in known if name in due or self._has_changed(name, followed[name])}
-        replaced = self._ingest.floors.replaced()
+        replaced = self._ingest.limits.replaced()
 
         def watched(of_streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
             mine = {key: one for key, one in of_streams.items() if key.deployment in anew}
@@ -73,7 +73,7 @@ class PublishedDeployments:
                 judgements=judgements.get(name, {}),
                 stopped=_in_words(self._ingest.streams.stopped.of(name)),
                 stopped_judges=_in_words(self._ingest.judges.stopped.of(name)),
-                stopped_floors=_in_words(self._ingest.floors.stopped.of(name)),
+                stopped_limits=_in_words(self._ingest.limits.stopped.of(name)),
                 idle=_idle(known[name], now, is_replaced=name in replaced),
             )
         return {name: self._states[name] for name in sorted(known)}

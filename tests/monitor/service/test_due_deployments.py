@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import Floor
+from lake.spec.vocabulary import LimitKind
 from lake.tables import open_tables
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
-from monitor.detect.limits import FloorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.detect.limits.no_data import PENDING
 from monitor.detect.regression import RegressionSettings
 from monitor.service.ingest import due_deployments
@@ -34,7 +34,7 @@ from tests.servers import Bucket
 NAMES = ("app__1.0", "app__1.1", "chat")
 FEW = MonitorSettings(
     regression=RegressionSettings(reference_observations=20, batch=timedelta(minutes=10), grace=timedelta(minutes=1)),
-    floors=FloorSettings(minimum_requests=3),
+    limits=LimitSettings(minimum_requests=3),
 )
 
 
@@ -139,8 +139,8 @@ def test_an_alert_of_a_quiet_deployment_is_shown_at_once(
         monitor.refresh()
     assert monitor.snapshot is not None
     state = monitor.snapshot.deployments["chat"]
-    assert [one.key.metric for one in state.passed] == [Floor.NO_DATA]
-    assert state.floors[Floor.NO_DATA].active
+    assert [one.key.metric for one in state.passed] == [LimitKind.NO_DATA]
+    assert state.limits[LimitKind.NO_DATA].active
 
 
 STEPS = st.one_of(
