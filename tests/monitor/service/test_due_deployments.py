@@ -139,7 +139,7 @@ def test_an_alert_of_a_quiet_deployment_is_shown_at_once(
         monitor.refresh()
     assert monitor.snapshot is not None
     state = monitor.snapshot.deployments["chat"]
-    assert [one.key.metric for one in state.passed] == [LimitKind.NO_DATA]
+    assert [one.key.metric for one in state.exceeded] == [LimitKind.NO_DATA]
     assert state.limits[LimitKind.NO_DATA].active
 
 
