@@ -26,6 +26,7 @@ from monitor.detect.regression import (
     UNDECIDED,
     Judgement,
     JudgeReading,
+    LowMean,
     Reading,
     Status,
     StreamKey,
@@ -84,10 +85,10 @@ class AlertRecorder:
         self._failures = failures
         self.limit_readings: Mapping[str, Mapping[LimitKind, LimitReading]] = {}
         """By deployment, of the last time that the limits could be checked."""
+        self._computed: Mapping[StreamKey, Reading] = {}
+        """What the streams say, of when each deployment was last looked at."""
         self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
         """What is known of judges now."""
-        self._readings: Mapping[StreamKey, Reading] = {}
-        """What the streams say, of when each deployment was last looked at."""
 
     def record_regressions(self, now: datetime, due: Set[str]) -> StreamStates:
         """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams.
@@ -96,9 +97,9 @@ class AlertRecorder:
         """
         streams = self._ingest.streams
         found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now, due)) or []
-        others = {key: reading for key, reading in self._readings.items() if key.deployment not in due}
+        others = {key: reading for key, reading in self._computed.items() if key.deployment not in due}
         mine = self._failures.attempt(REGRESSIONS, partial(streams.readings, due)) or {}
-        computed = self._readings = {**others, **mine}
+        computed = self._computed = {**others, **mine}
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
@@ -122,6 +123,7 @@ class AlertRecorder:
             *changes,
             *self._ingest.limits.look_at_replays(latest, last),
             *self._of_judges(last, now),
+            *self._ingest.limits.look_at_means(self._means(now), last),
         ]
         found: dict[str, list[LimitChange]] = {}
         for change in changes:
@@ -193,6 +195,12 @@ class AlertRecorder:
         found, stopped = self._ingest.limits.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
         # Whether a judge that an error has stopped is as before nobody knows.
         return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
+
+    def _means(self, now: datetime) -> Mapping[str, Mapping[str, LowMean]]:
+        """Return how means stand to their limits, of complete deployments: else an alert would end."""
+        low = {key: reading.low_mean for key, reading in self._computed.items() if reading.low_mean is not None}
+        known = watched_streams(self._ingest.deployments, low, now, self._ingest.limits.replaced())
+        return {name: mine for name, mine in known.items() if self._ingest.is_complete(name)}
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Return what is known of judges, of deployments of which nothing is missing: else an alert would end."""

@@ -26,8 +26,8 @@ from monitor.detect.limits.no_data import (
 from monitor.detect.limits.results import LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import ShareLimit
-from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_replays
-from monitor.detect.regression import JudgeReading, StoppedStreams
+from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
+from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import failed, failure_reasons, production
 from monitor.detect.stats.sums import floats
@@ -39,7 +39,8 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_SHARES = tuple(kind for kind in LimitKind if kind not in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT))
+_NO_SHARES = frozenset((LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT, LimitKind.AT_LEAST))
+_SHARES = tuple(kind for kind in LimitKind if kind not in _NO_SHARES)
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 _ALL: Set[str] = frozenset(LimitKind)
@@ -244,11 +245,15 @@ class Limits:
         watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
         return list(changes_of_judges(watched, last))
 
+    def look_at_means(self, readings: Mapping[str, Mapping[str, LowMean]], last: LastChanges) -> list[LimitChange]:
+        """Return the alerts that begin or end with means that have a limit, by deployment and metric."""
+        return list(changes_of_means(readings, last))
+
     def _switched_off(self, last: LastChanges, now: datetime) -> list[LimitChange]:
         return [
             LimitChange(name, kind, AlertEvent.RESOLVED, now, "this limit is switched off")
             for (name, kind), (is_open, _) in last.items()
-            if is_open and getattr(self._settings.of(name), kind) in (None, False)
+            if is_open and getattr(self._settings.of(name), kind) in (None, False, {})
         ]
 
     def _look_for_silences(

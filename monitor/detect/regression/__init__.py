@@ -8,6 +8,7 @@ from monitor.detect.regression.e_detector.betting import Interval, mean_interval
 from monitor.detect.regression.judge_drift.anchors import ANCHOR_COLUMNS, Judge, JudgeDriftDetectors, JudgeReading
 from monitor.detect.regression.judge_drift.verdict import judgement_of
 from monitor.detect.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift
+from monitor.detect.regression.low_mean import LowMean
 from monitor.detect.regression.new_classes import NewClass
 from monitor.detect.regression.observations import Observation
 from monitor.detect.regression.reading import Reading, Status, StreamKey, Transition
@@ -30,6 +31,7 @@ __all__ = [
     "JudgeDriftDetectors",
     "JudgeReading",
     "Judgement",
+    "LowMean",
     "NewClass",
     "Observation",
     "Reading",

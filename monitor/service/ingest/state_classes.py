@@ -29,9 +29,11 @@ from monitor.detect.regression.e_detector.betting import Interval
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.detect.regression.e_detector.design_effect import BatchCorrelation
 from monitor.detect.regression.e_detector.evidence import Evidence
+from monitor.detect.regression.early_fall import EarlyFall
 from monitor.detect.regression.judge_drift.anchors import Judge
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.detect.regression.judgement import Shift
+from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reading import Reading, Status, StreamKey
@@ -74,6 +76,7 @@ _CLASSES = (
     DaySpread,
     DeploymentState,
     Detector,
+    EarlyFall,
     Evidence,
     ExemplarAnswer,
     LimitKind,
@@ -83,6 +86,8 @@ _CLASSES = (
     JudgeCosts,
     JudgeDriftDetector,
     KeptState,
+    LowMean,
+    LowMeanWatch,
     MetricStats,
     MinuteCounts,
     Mixture,
