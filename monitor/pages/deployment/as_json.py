@@ -15,7 +15,7 @@ from monitor.detect.stats.client_traffic import Burst
 from monitor.detect.stats.unjoined_signals import UnjoinedCounts
 from monitor.notify.alert_text import summary
 from monitor.pages.charts import Drawing, MarkKind
-from monitor.pages.deployment.failures import FailureKind
+from monitor.pages.deployment.failures import FailureCount
 from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
 from monitor.pages.deployment.view import DeploymentView, Totals
@@ -160,7 +160,7 @@ class DeploymentData:
     totals: Totals
     traffic: Sequence[PointData]
     metrics: Sequence[MetricData]
-    failures: Sequence[FailureKind]
+    failures: Sequence[FailureCount]
     failed_percent: Sequence[PointData]
     judges: JudgesData
     limits: Mapping[str, LimitReading]

@@ -16,7 +16,7 @@ from lake.spec.vocabulary import LimitKind, OnsetKind, Tier
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.detect.causes.daily import SettingChange, SettingChanges
 from monitor.detect.limits.callers import Callers
-from monitor.detect.limits.limits import Counts
+from monitor.detect.limits.limits import LimitCounts
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual
 from monitor.detect.limits.no_data import RequestTimes
 from monitor.detect.regression.baselines import Baselines
@@ -30,7 +30,7 @@ from monitor.detect.regression.e_detector.change_point import BatchHistory, Chan
 from monitor.detect.regression.e_detector.design_effect import BatchCorrelation
 from monitor.detect.regression.e_detector.evidence import Evidence
 from monitor.detect.regression.early_fall import EarlyFall
-from monitor.detect.regression.judge_drift.anchors import Judge
+from monitor.detect.regression.judge_drift.anchors import AnchoredJudge
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.detect.regression.judgement import Shift
 from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
@@ -72,7 +72,7 @@ _CLASSES = (
     ChangePoint,
     ClientTraffic,
     CollectorStats,
-    Counts,
+    LimitCounts,
     DaySpread,
     DeploymentState,
     Detector,
@@ -82,7 +82,7 @@ _CLASSES = (
     LimitKind,
     Histogram,
     Interval,
-    Judge,
+    AnchoredJudge,
     JudgeCosts,
     JudgeDriftDetector,
     KeptState,
