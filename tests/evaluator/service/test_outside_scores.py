@@ -72,7 +72,8 @@ def test_score_and_answer_come_in_any_order_and_count_once(
 
     one = evaluator()
     traffic.log(traffic.answer("other"))
-    traffic.rate(traffic.signal("like", "other"))
+    traffic.rate(score(traffic, "other"))
+    one.run_once()
     steps = [lambda: traffic.log(traffic.answer("a")), lambda: traffic.rate(score(traffic, "a"))]
     for step in reversed(steps) if score_comes_first else steps:
         step()
@@ -81,8 +82,11 @@ def test_score_and_answer_come_in_any_order_and_count_once(
     traffic.log(traffic.answer("b"))
     traffic.rate(traffic.signal("like", "b"))
     one.run_once()
-    assert traffic.values("stars") == {"a": 3.0}
-    assert len([row for row in traffic.scores() if row["metric"] == "stars"]) == 1
+    # A line may come again after the window of duplicates.
+    traffic.log(traffic.answer("a"))
+    one.run_once()
+    assert traffic.values("stars") == {"a": 3.0, "other": 3.0}
+    assert len([row for row in traffic.scores() if row["metric"] == "stars"]) == 2
 
 
 def test_a_pass_without_news_writes_nothing(evaluator: Evaluator, traffic: Any) -> None:
