@@ -220,7 +220,10 @@ class Monitor:
             return
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
-            self._notifier.view = replace(self._notifier.view, callers=self._ingest.floors.callers(now))
+            floors = self._ingest.floors
+            self._notifier.view = replace(
+                self._notifier.view, callers=floors.callers(now), fails_since=floors.recent_failures().fails_since
+            )
         self._ingest.settle_ratings(now)
         streams = self._recorder.record_regressions(now)
         self._recorder.record_floors(now)

@@ -44,6 +44,20 @@ class Windows:
 
 
 @dataclass(frozen=True)
+class MinuteEvents:
+    """Numbers of all and of bad events in minutes."""
+
+    minutes: Numbers
+    totals: Numbers
+    bad: Numbers
+
+    def after(self, at: datetime) -> tuple[int, int]:
+        """Return how many there were, and how many were bad, in the minutes after that of a time."""
+        place = int(np.searchsorted(self.minutes, minute_of(at), side="right"))
+        return int(self.totals[place:].sum()), int(self.bad[place:].sum())
+
+
+@dataclass(frozen=True)
 class Usual:
     """Numbers of all and of bad events that are older than those that are counted by minute."""
 
@@ -99,6 +113,10 @@ class MinuteCounts:
         windows = before[1:] - before[first], bad_before[1:] - bad_before[first]
         good_until = np.maximum.accumulate(np.where(bad < totals, before[1:], 0))
         return Windows(ends, ends[first], *windows, bad / totals, before[1:] - good_until)
+
+    def events(self) -> MinuteEvents:
+        """Return what is counted by now, which further rows do not change."""
+        return MinuteEvents(self._minutes, self._totals, self._bad)
 
     def reasons(self, first: int, last: int) -> Counter[str]:
         """Count the reasons of the bad ones from one minute to another, both included."""

@@ -214,3 +214,40 @@ def test_a_team_whose_own_deployments_are_well_hears_of_no_other_ones(
     assert receiver.bodies == []
     assert monitor.snapshot is not None
     assert (monitor.snapshot.without_receiver, monitor.snapshot.unsent) == ({*APPS[:2], MODEL}, 3)
+
+
+def asked_seldom(traffic: Traffic, clock: Any, app: str, status: int, minutes: int, ago: int) -> None:
+    """A request every six minutes, from `ago` minutes ago on, each with a call of the model."""
+    times = [clock() - (ago - place) * MINUTE for place in range(0, minutes, 6)]
+    rows = [{"requested_at": at, "date": at.date(), "status": status} for at in times]
+    traffic.rows.logs(app, *(row | {"is_entry": True, "parent_deployment": None} for row in rows))
+    traffic.rows.logs(MODEL, *(row | {"is_entry": False, "parent_deployment": app} for row in rows))
+
+
+@pytest.mark.parametrize("fails_on", [False, True])
+def test_at_low_traffic_only_what_fails_since_its_cause_is_over_is_told(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings, fails_on: bool
+) -> None:
+    """Ten requests an hour: the last 50 still hold those of the outage of two hours when it is long over.
+
+    Callers that are well since then get no message; one that fails on gets its own. Restarts change nothing.
+    """
+    apps = APPS[:4]
+    for app in apps:
+        asked_seldom(traffic, clock, app, 200, 24 * 60, 24 * 60)
+    looked(Monitor(lake, settings, clock), clock)
+    monitor = Monitor(lake, settings, clock)
+    for step in range(12):
+        clock.advance(minutes=30)
+        for number, app in enumerate(apps):
+            is_out = step < 4
+            asked_seldom(traffic, clock, app, 503 if is_out else 200, 30, 30)
+            if fails_on and number == 0 and not is_out:
+                at = clock() - MINUTE
+                traffic.rows.logs(app, *[{"requested_at": at, "date": at.date(), "status": 500}] * 5)
+        monitor = Monitor(lake, settings, clock) if step == 8 else monitor
+        looked(monitor, clock)
+    told = [(status, name) for status, name, _ in messages(receiver)]
+    expected = [("firing", MODEL), ("resolved", MODEL)]
+    assert [one for one in told if one[1] == MODEL] == expected
+    assert {name for _, name in told} == ({MODEL, APPS[0]} if fails_on else {MODEL})
