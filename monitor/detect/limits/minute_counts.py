@@ -130,6 +130,10 @@ class MinuteCounts:
         """Return the first minute of these with a bad one; `first` where there is none."""
         return min((minute for minute in self._why if first <= minute <= last), default=first)
 
+    def last_bad(self, until: int) -> int | None:
+        """Return the last minute with a bad one up to a minute; None where there is none."""
+        return max((minute for minute in self._why if minute <= until), default=None)
+
     def _merge(self, minutes: Numbers, bad: Numbers) -> None:
         every = np.concatenate([self._minutes, minutes])
         self._minutes, place = np.unique(every, return_inverse=True)

@@ -52,6 +52,22 @@ def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
     assert begin.details.window_seconds == 900
     assert end.details is not None
     assert (end.details.bad, end.details.requests) == (8, 60)
+    assert end.details.lasted_seconds == 20 * 60
+
+
+def test_an_end_says_how_long_it_was_bad_however_it_was_found() -> None:
+    """From the first bad one to the last: of an alert that an earlier look or process has found, too."""
+    rows = [*requests(500, 400, 4), *requests(400, 350, 4, status=503), *requests(350, 120, 4)]
+    rows += [*requests(120, 90, 4, status=503), *requests(90, 0, 4)]
+    every = floors_of(rows).look({}, NOW)[0]
+    assert [one.details and one.details.lasted_seconds for one in every] == [None, 50 * 60, None, 30 * 60]
+    (end,) = floors_of(rows).look({("rag", Floor.ERRORS): (True, every[2].at)}, NOW)[0]
+    assert end == every[3]
+    # What was counted when it fired is forgotten.
+    rows = [*requests(1000, 30, 1, status=503), *requests(30, 0, 1)]
+    (end,) = floors_of(rows).look({("rag", Floor.ERRORS): (True, NOW - timedelta(days=4))}, NOW)[0]
+    assert end.details is not None
+    assert end.details.lasted_seconds == (4 * 24 * 60 - 30) * 60
 
 
 def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
