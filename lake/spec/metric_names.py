@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import yaml
 
-from lake.spec.vocabulary import DISLIKES, Floor, Signal
+from lake.spec.vocabulary import DISLIKES, LimitKind, Signal
 
 _CUT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 _LIMIT = "over N"
@@ -30,7 +30,7 @@ class MetricName:
     look: str = ""
 
 
-_OTHER_NAMES = frozenset({*Signal, *Floor, DISLIKES})
+_OTHER_NAMES = frozenset({*Signal, *LimitKind, DISLIKES})
 
 
 def is_own_name(name: str) -> bool:
