@@ -273,3 +273,22 @@ def test_one_deployment_may_have_limits_of_its_own() -> None:
     assert minutes_ago(limits_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
     (over,) = limits_of(rows, own).look({("rag", "errors"): (True, NOW - 50 * MINUTE)}, NOW)[0]
     assert (over.change, over.reason) == ("resolved", "this limit is switched off")
+
+
+def test_whether_requests_fail_since_a_time_is_of_those_after_its_minute() -> None:
+    """A share at the limit of four or more; what came until then, and what comes after the look, does not count."""
+    limits = limits_of([*requests(100, 40, 1, status=503), *requests(40, 20, 1), *requests(20, 16, 1, status=503)])
+    lately = limits.recent_failures()
+    table = logs(requests(16, 0, 4, status=503)).select(LOG_COLUMNS)
+    limits.add_logs("rag", table, NOW)
+    expected = {50: True, 40: False, 31: False, 30: True, 21: True, 20: False, 10: False}
+    assert {ago: lately.fails_since("rag", NOW - ago * MINUTE) for ago in expected} == expected
+    assert limits.recent_failures().fails_since("rag", NOW - 19 * MINUTE)
+    assert not lately.fails_since("other", NOW - 50 * MINUTE)
+
+
+def test_three_requests_do_not_say_whether_they_fail() -> None:
+    """One that failed among few is chance."""
+    lately = limits_of([*requests(50, 3, 1), *requests(3, 0, 1, status=503)]).recent_failures()
+    assert not lately.fails_since("rag", NOW - 4 * MINUTE)
+    assert lately.fails_since("rag", NOW - 5 * MINUTE)
