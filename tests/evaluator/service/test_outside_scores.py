@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
+from lake.erasure.erasure import erase
+from lake.erasure.erasure_scope import Subject
 from lake.queries.signals import fold_signals
-from lake.spec.schemas import SCORES
+from lake.spec.schemas import SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -135,3 +137,20 @@ def test_scores_of_other_programs_are_no_opinions(evaluator: Evaluator, traffic:
     assert traffic.cases() == []
     assert fold_signals([best]) is None
     assert traffic.values("stars") == {"a": 5.0}
+
+
+def test_an_erasure_takes_what_other_programs_said_of_a_persons_answers(lake: Lake, traffic: Any) -> None:
+    """Scores and signals go with the answers they are about, and no later pass, of any process, brings them back."""
+    settings = EvaluatorSettings.model_validate(
+        {"metrics": ["context_present"], "signal_shares": {"ticket_reopened": {"within": "1h"}}}
+    )
+    traffic.log(*(traffic.answer(name, ingested_at=NOW, user_id=name) for name in ("gone", "stays")))
+    for name in ("gone", "stays"):
+        traffic.rate(score(traffic, name, user_id=None), traffic.signal("thumbs", name, user=None))
+    Evaluator(lake, settings, clock=lambda: NOW).run_once()
+    erase(lake, Subject(user="gone"), datetime.now(UTC))
+    Evaluator(lake, settings, clock=lambda: NOW + timedelta(hours=3)).run_once()
+    for metric in ("stars", "thumbs", "ticket_reopened"):
+        assert traffic.values(metric).keys() == {"stays"}
+    signals = lake.table(USER_SIGNALS, "rag").read(["response_id"])["response_id"].to_pylist()
+    assert set(signals) == {"first-stays"}
