@@ -224,7 +224,10 @@ class Monitor:
             return
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
-            self._notifier.view = replace(self._notifier.view, callers=self._ingest.limits.callers(now))
+            limits = self._ingest.limits
+            self._notifier.view = replace(
+                self._notifier.view, callers=limits.callers(now), fails_since=limits.recent_failures().fails_since
+            )
         self._ingest.settle_ratings(now)
         names = {UNASSIGNED if one is None else one for one in due}
         streams = self._recorder.record_regressions(now, names)

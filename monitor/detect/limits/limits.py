@@ -15,7 +15,7 @@ from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, LimitKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents
 from monitor.detect.limits.no_data import (
     LEAST_HISTORY,
     NoDataDetector,
@@ -44,11 +44,28 @@ _SHARES = tuple(kind for kind in LimitKind if kind not in _NO_SHARES)
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 _ALL: Set[str] = frozenset(LimitKind)
+_FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS)
+_LEAST_EVENTS = 4
 _STOPPED = "an error has stopped it"
 LastChanges = Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
 """Of each limit that has had an alert: whether it is open, and when its last change happened, in event time."""
 Readings = Mapping[str, Mapping[LimitKind, LimitReading]]
 """How each limit of each deployment stands."""
+
+
+@dataclass(frozen=True)
+class RecentFailures:
+    """Requests and answers of each deployment, and which were bad, with the limits of these shares."""
+
+    shares: Mapping[str, Sequence[tuple[float, MinuteEvents]]]
+
+    def fails_since(self, deployment: str, at: datetime) -> bool:
+        """Whether the share of bad ones after a time has reached its limit; not where there were fewer than four."""
+        for limit, events in self.shares.get(deployment, ()):
+            total, bad = events.after(at)
+            if total >= _LEAST_EVENTS and bad >= limit * total:
+                return True
+        return False
 
 
 @dataclass
@@ -234,6 +251,19 @@ class Limits:
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
         """Return by deployment the applications that called it in the last day."""
         return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
+
+    def recent_failures(self) -> RecentFailures:
+        """Return how the requests of each deployment went lately; rows that come later do not change it."""
+        return RecentFailures(
+            {
+                name: [
+                    (limit, counts.minutes[kind].events())
+                    for kind in _FAILURES
+                    if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
+                ]
+                for name, counts in list(self._counts.items())
+            }
+        )
 
     def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[LimitChange]:
         """Return the alerts that begin or end with the latest runs that asked accepted cases again."""
