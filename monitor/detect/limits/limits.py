@@ -233,7 +233,7 @@ class Limits:
         return [*changes, *silences], readings
 
     def _look_at_shares(
-        self, name: str, counts: Counts, last: LastChanges, now: datetime
+        self, name: str, counts: LimitCounts, last: LastChanges, now: datetime
     ) -> tuple[list[LimitChange], Mapping[LimitKind, LimitReading]]:
         changes: list[LimitChange] = []
         readings: dict[LimitKind, LimitReading] = {}
