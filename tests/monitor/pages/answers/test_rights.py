@@ -54,7 +54,7 @@ def test_without_the_right_one_sees_scores_and_ids(client: TestClient, one_answe
     assert "shown to who may read the texts" in client.get(LISTS[0], headers=of("watchers")).text
 
 
-@pytest.mark.parametrize("field", ["words=gold", "user=ann"])
+@pytest.mark.parametrize("field", ["words=gold", "user=ann", "comment=gold", "client=hr"])
 def test_without_the_right_words_and_users_cannot_be_searched(client: TestClient, field: str) -> None:
     """Whether an answer has a word is a part of its text, and who asked is nobody else's business."""
     for path in LISTS:
