@@ -127,7 +127,7 @@ def _firing(change: AlertChange) -> list[str]:
             f"changed than the judge, or at {time(details.page_due)}, unless they show by then that the judge did."
         )
     if change.verdict != AlertVerdict.JUDGE:
-        lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")
+        lines.append("If the change was meant: `dialwatch release mark` accepts the new level from then on.")
     lines += failed_part_lines(details.failed_parts)
     if details.around_onset is not None:
         lines.append(told(details.around_onset, change.since))

@@ -180,6 +180,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
         APIRoute("/incident/silence", incidents.silence, methods=["POST"]),
         APIRoute("/incident/silence/end", incidents.end_silence, methods=["POST"]),
         APIRoute("/incident/release", incidents.release, methods=["POST"]),
+        APIRoute("/incident/release/withdraw", incidents.withdraw, methods=["POST"]),
         APIRoute("/ground-truth", cases.show),
         APIRoute(
             "/ground-truth.json",

@@ -27,7 +27,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Where: deployment apps/rag, all of its scored answers; metric faithfulness_kprecision, version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
-        "If the change was meant: `dialwatch release mark` compares from then on with what follows it.",
+        "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
         "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
         "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
