@@ -10,7 +10,7 @@ from lake.spec.families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import DISLIKES, AlertEvent, AlertVerdict, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
-from monitor.detect.causes import told
+from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
@@ -30,9 +30,25 @@ _FAILED: Mapping[FailedPart, str] = {
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
-def summary(change: AlertChange) -> str:
-    """Say in one line what happened."""
-    return one_line(floor_summary(change) if change.is_floor else _summary(change))
+def summary(change: AlertChange, *, with_affected: bool = True) -> str:
+    """Say in one line what happened, and who was affected when it was found, unless others say who is now."""
+    line = floor_summary(change) if change.is_floor else _summary(change)
+    affected = change.details.affected if with_affected and change.change == AlertEvent.FIRING else None
+    return one_line(f"{line}. {_who(affected)} so far" if affected is not None and affected.requests else line)
+
+
+def _who(affected: AffectedCounts) -> str:
+    requests, people = affected.requests, affected.people
+    of = f" of {people:,} {'person' if people == 1 else 'people'}" if people else ""
+    return f"{requests:,} request{'' if requests == 1 else 's'}{of}"
+
+
+def _affected_line(affected: AffectedCounts | None) -> list[str]:
+    if affected is None:
+        return []
+    number = affected.conversations
+    within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
+    return [f"Affected: {_who(affected)}{within} since then, when this was found."]
 
 
 def _summary(change: AlertChange) -> str:
@@ -111,6 +127,7 @@ def _firing(change: AlertChange) -> list[str]:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
     if change.changed_at > change.fired_at:
         lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
+    lines += _affected_line(details.affected)
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(

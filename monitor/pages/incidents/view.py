@@ -75,7 +75,7 @@ class IncidentView:
     @property
     def sentence(self) -> str:
         """What the incident is, in a line: that of its messages."""
-        return sentence_of(self.found.incident)
+        return sentence_of(self.found.incident, self.found.state)
 
     @property
     def metrics(self) -> tuple[str, ...]:
