@@ -102,7 +102,7 @@ def sentence_of(incident: Incident, state: DeploymentState) -> str:
     """
     foremost = state_of(incident.alerts).foremost or incident.alerts[0]
     said, value = summary(foremost, with_affected=False), _value_now(foremost, state)
-    return said if value is None else f"{said}. It is {value:.2f} now"
+    return said if value is None else f"{said}. The mean is {value:.2f} now"
 
 
 def _value_now(change: AlertChange, state: DeploymentState) -> float | None:

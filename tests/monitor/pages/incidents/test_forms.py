@@ -226,6 +226,8 @@ def test_what_was_not_accepted_here_is_not_taken_back(
     assert sent(proxied, monitor, "release/withdraw", release=number).status_code == 422
     assert len(read_releases(lake).valid) == 2
     assert noted(monitor, lake) == []
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("readers")).text
+    assert page.count("New level accepted since") == 1
 
 
 @pytest.mark.parametrize("act", ACTS)

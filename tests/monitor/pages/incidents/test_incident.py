@@ -272,7 +272,7 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     monitor.refresh()
     page = client.get(address).text
     (sentence,) = re.findall('<p class="sentence"><strong>(.*?)</strong>', page)
-    (now,) = re.findall(r"\. It is (\d\.\d\d) now", sentence)
+    (now,) = re.findall(r"\. The mean is (\d\.\d\d) now", sentence)
     assert float(now) < alert["current_mean"]
     assert sentence in client.get("/").text
     assert "so far" not in sentence
