@@ -190,10 +190,11 @@ def test_after_a_silence_the_page_says_what_still_rings(
     assert text.startswith("Still rings:")
     assert text.endswith("and whatever else begins in this deployment.")
     assert rings == [METRIC]
-    sent(proxied, monitor, "silence", metric=METRIC)
-    assert "A new alert of another metric of this deployment still does" in said()[0]
     sent(proxied, monitor, "silence")
     assert said() == ("Nothing of this deployment rings until then. Other deployments still do.", [])
+    sent(proxied, monitor, "silence/end", silence="2")
+    sent(proxied, monitor, "silence", metric=METRIC)
+    assert "A new alert of another metric of this deployment still does" in said()[0]
 
 
 def test_an_accepted_level_is_shown_and_taken_back(
