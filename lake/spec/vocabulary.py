@@ -370,6 +370,7 @@ class LimitKind(StrEnum):
     NO_DATA = "no_data"
     REPLAY = "replay"
     JUDGE_DRIFT = "judge_drift"
+    AT_LEAST = "at_least"
 
 
 LIMIT_VERSION = "floor"

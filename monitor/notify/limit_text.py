@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import LimitDetails
@@ -56,6 +57,8 @@ def limit_summary(change: AlertChange) -> str:
         return _replay(change, details)
     if kind == LimitKind.JUDGE_DRIFT:
         return _judges(change, details)
+    if kind == LimitKind.AT_LEAST:
+        return _means(change, details)
     words = _SHARES.get(kind)
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
@@ -123,6 +126,14 @@ def limit_lines(change: AlertChange) -> list[str]:
             "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
             "metric, which learns what is usual anew. This warning never becomes a page.",
         ]
+    if kind == LimitKind.AT_LEAST:
+        return [
+            *lines,
+            "How sure: a mean that is no worse than the limit raises this at most once in `page_every`, 365 days by "
+            "default, on average. It is over when there is as much evidence that the mean is good enough.",
+            "What to do: look at the worst answers on the page of the deployment. A person set this limit, with "
+            "monitor.limits.at_least: it does not depend on how good the answers were before.",
+        ]
     words = _SHARES.get(kind)
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
@@ -168,6 +179,18 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
         for one in details.judges
     )
     return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
+
+
+def _means(change: AlertChange, details: LimitDetails | None) -> str:
+    name = change.key.deployment
+    if change.change == AlertEvent.RESOLVED or details is None:
+        return f"{name}: alert is over, {change.reason}"
+    found = "; ".join(
+        f"{metric_name(one.metric)} {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
+        f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), limit {one.limit:g}"
+        for one in details.means
+    )
+    return f"{name} is worse than the limit that was set: {found}"
 
 
 def _silence(change: AlertChange, details: LimitDetails | None) -> str:

@@ -26,6 +26,7 @@ from monitor.detect.regression import (
     UNDECIDED,
     Judgement,
     JudgeReading,
+    LowMean,
     Reading,
     Status,
     StreamKey,
@@ -84,6 +85,8 @@ class AlertRecorder:
         self._failures = failures
         self.limit_readings: Mapping[str, Mapping[LimitKind, LimitReading]] = {}
         """By deployment, of the last time that the limits could be checked."""
+        self._computed: Mapping[StreamKey, Reading] = {}
+        """Of the last refresh, as the streams have them."""
         self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
         """What is known of judges now."""
 
@@ -92,6 +95,7 @@ class AlertRecorder:
         streams = self._ingest.streams
         found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
         computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
+        self._computed = computed
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
@@ -115,6 +119,7 @@ class AlertRecorder:
             *changes,
             *self._ingest.limits.look_at_replays(latest, last),
             *self._of_judges(last, now),
+            *self._ingest.limits.look_at_means(self._means(now), last),
         ]
         found: dict[str, list[LimitChange]] = {}
         for change in changes:
@@ -187,6 +192,12 @@ class AlertRecorder:
         found, stopped = self._ingest.limits.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
         # Whether a judge that an error has stopped is as before nobody knows.
         return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
+
+    def _means(self, now: datetime) -> Mapping[str, Mapping[str, LowMean]]:
+        """Return how means stand to their limits, of complete deployments: else an alert would end."""
+        low = {key: reading.low_mean for key, reading in self._computed.items() if reading.low_mean is not None}
+        known = watched_streams(self._ingest.deployments, low, now, self._ingest.limits.replaced())
+        return {name: mine for name, mine in known.items() if self._ingest.is_complete(name)}
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Return what is known of judges, of deployments of which nothing is missing: else an alert would end."""

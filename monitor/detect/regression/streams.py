@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lake.spec.families import Families
-from lake.spec.vocabulary import AlertEvent, Tier
+from lake.spec.vocabulary import AlertEvent
 from monitor.detect.regression.arrays import Times, microseconds, moment
 from monitor.detect.regression.batches.batches import ClosedBatches
 from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows
@@ -28,8 +28,6 @@ logger = logging.getLogger(__name__)
 _Place = tuple[StreamKey, Scale, bool]
 _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
 """Of two readings the one that says more is the stream's."""
-
-
 SILENT = timedelta(weeks=4)
 """Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
 
@@ -44,11 +42,9 @@ class Streams:
     - A score of a backfill is left out: it is about the past of a stream that has moved on, and would be taken for
       traffic of the oldest open batch, or after a restart for a part of the reference.
     - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
-      in the future; `skipped` counts them by reason, and the first of each reason is logged.
-    - A sampling probability of null counts as 1.
+      in the future; `skipped` counts them by reason. A sampling probability of null counts as 1.
     - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
       none, so that its score counts like one of an unknown class.
-    - An attribute of traffic with too many values is named in the log, once; see `TrafficClasses`.
     - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
       two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
@@ -57,18 +53,23 @@ class Streams:
     - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
       and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
+      Until it has, it is compared with the reference of before, and what is found is a warning.
     - A new version of an application (`Families`) begins with the reference of its newest older version that has one by
       then, so that its first answer is watched.
     - A metric in which an error arises stops, and the others go on: what its detectors know may be the half of a batch,
       so it is dropped. What was found before stays found. New rows are left out (`stopped`) until all rows come again.
-
-    Not safe for use by several threads at once.
     """
 
     def __init__(
-        self, settings: RegressionSettings, releases: Releases | None = None, families: Families | None = None
+        self,
+        settings: RegressionSettings,
+        releases: Releases | None = None,
+        families: Families | None = None,
+        limit_of: Callable[[str, str], float | None] = lambda _deployment, _metric: None,
     ) -> None:
+        """`limit_of` gives the worst mean that is accepted of a deployment's metric, in its own values."""
         self._settings = settings
+        self._limit_of = limit_of
         self._releases = releases or Releases()
         self._families = families or Families()
         self._streams: dict[_Place, Stream] = {}
@@ -84,6 +85,8 @@ class Streams:
         self._closed: set[str] = set()
         self._dropped: dict[StreamName, tuple[datetime, datetime]] = {}
         """Of metrics whose streams were dropped: their first score, and when, by the clock, their last new row came."""
+        self._before: dict[_Place, Detector | None] = {}
+        """Of streams that are outdated by the mark of a release: what compares with the reference of before it."""
         self.stopped = StoppedStreams("is not watched for regressions")
 
     @property
@@ -133,6 +136,7 @@ class Streams:
         stream = self._streams.get(place)
         if stream is None:
             stream = Stream.new(self._settings, place[2], stream_rows.first, now)
+            stream.before = self._before.pop(place, None)
             self._streams[place] = stream
             self._know_version(place[0].deployment)
         stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
@@ -154,10 +158,7 @@ class Streams:
         return found
 
     def close_batches(self) -> None:
-        """Close batches, and keep for `advance` what began or ended: between two portions of a long history.
-
-        By what was added alone: an idle stream may only not have been read.
-        """
+        """Close batches by what was added alone, between two portions of a history; `advance` gives what was found."""
         self._close(None)
 
     def _close(self, now: datetime | None) -> None:
@@ -174,7 +175,9 @@ class Streams:
                     found.extend(self._advance(key, scale, stream, closed, begun))
             except Exception as error:
                 self._stop(key.of_metric, error)
-        self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
+        self._found += self._of_both(
+            transition for transition, _ in sorted(found, key=lambda one: (*one[0].order, one[1]))
+        )
 
     def _begin_new_versions(self, now: datetime | None, begun: Times) -> Iterator[tuple[Transition, bool]]:
         """Begin the streams of new versions whose first batch is over, before later batches of older ones close."""
@@ -255,28 +258,28 @@ class Streams:
         Gives them with the time from when on their rows are needed again; None is from the first.
         """
         found: dict[str, datetime | None] = {}
-        for (key, _, _), stream in self._streams.items():
-            if key.deployment != deployment or stream.last_start is None:
-                continue
-            marks = self._releases.of(deployment, key.metric)
-            passed = tuple(marks[marks <= stream.last_start].tolist())
-            if passed != stream.releases:
-                found[key.metric] = moment(passed[-1]) if passed else None
+        for place, stream in self._streams.items():
+            metric, passed = place[0].metric, stream.passed(self._releases.of(deployment, place[0].metric))
+            if place[0].deployment == deployment and passed != stream.releases:
+                found[metric] = moment(passed[-1]) if passed else None
+                if passed[: len(stream.releases)] == stream.releases:
+                    self._before[place] = stream.before_release()
         self.forget_metrics(deployment, found.keys())
         return found
 
     def readings(self) -> Mapping[StreamKey, Reading]:
-        """Give what is known of every stream; a few milliseconds for each with new rows."""
+        """Give what is known of every stream."""
         found: dict[StreamKey, Reading] = {}
         for key, (scale, streams) in self._newest().items():
             readings: list[Reading] = []
             for stream in streams:
                 try:
-                    readings.append(stream.reading_on(scale, stream.detector.reading))
+                    readings.append(stream.reading_on(scale, stream.reading))
                 except Exception as error:
                     self._stop(key.of_metric, error)
             if readings and self.stopped.takes_rows(key.of_metric):
-                found[key] = max(readings, key=lambda one: _SAYS[one.status])
+                said = max(readings, key=lambda one: _SAYS[one.status])
+                found[key] = replace(said, low_mean=readings[0].low_mean)
         return found
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
@@ -356,6 +359,8 @@ class Streams:
         worst = stream.worst.followed_by(closed.worst)
         stream.worst = worst.of_latest()
         starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
+        limit = self._limit_of(key.deployment, key.metric)
+        stream.compare_with_limit(closed.observations, None if limit is None else float(scale.quality(limit)))
         marks, streams = self._releases.of(key.deployment, key.metric), np.searchsorted(begun, closed.ends)
         for place, reading in stream.take(closed.observations, starts, marks, np.maximum(streams, 1)):
             change: AlertEvent = AlertEvent.FIRING if reading.status is Status.REGRESSED else AlertEvent.RESOLVED
@@ -391,9 +396,3 @@ class Streams:
         if now is not None and now - last_added_at >= self._settings.batch + self._settings.grace:
             return now
         return max(stream.latest for stream in both)
-
-
-def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool, bool, bool]:
-    """Sort by time, and of one time a page first, as what follows it is then no news, and an end last."""
-    one, is_reversed = found
-    return one.at, one.key, one.change != AlertEvent.FIRING, one.reading.tier != Tier.PAGE, is_reversed

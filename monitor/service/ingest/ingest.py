@@ -83,7 +83,8 @@ class Ingest:
         """Then only an `Ingest` that begins anew comes to the right readings."""
 
     def _new_streams(self) -> Streams:
-        return Streams(self._settings.regression, self._releases, self._settings.families)
+        settings = self._settings
+        return Streams(settings.regression, self._releases, settings.families, settings.limits.limit_of)
 
     def open(self, deployments: Sequence[str | None]) -> None:
         """Open the tables of deployments, so that all of them can be looked at together."""

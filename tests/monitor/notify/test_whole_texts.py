@@ -225,6 +225,26 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
     ]
 
 
+def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertChange) -> None:
+    """Against what came before, and how long it is told."""
+    change = replace(firing, details=structs.replace(firing.details, while_learning=True, drop_lower=None))
+    assert " while its reference was learned" in summary(change)
+    text = description(change, URL)
+    assert " in its first conversations to " in text.splitlines()[0]
+    assert "How sure: of 50 streams of steady quality about one is told this, once." in text
+    assert "This warning never becomes a page and ends after seven days." in text
+    assert "steady quality raises an alert like this" not in text
+
+
+def test_a_fall_after_a_marked_release_asks_whether_it_is_meant(firing: AlertChange) -> None:
+    marked = datetime(2026, 11, 20, 9, tzinfo=UTC)
+    change = replace(firing, details=structs.replace(firing.details, marked_release=marked))
+    assert ", after the release that you marked at 2026-11-20 09:00 UTC; accept?" in summary(change)
+    text = description(change, URL)
+    assert "To accept the level now, mark the release again" in text
+    assert "If the change was meant" not in text
+
+
 @pytest.mark.parametrize(
     ("length", "expected"),
     [
