@@ -24,6 +24,8 @@ class _Words:
     """What the share is of, such as requests."""
     happened: str
     what_next: str
+    was: str = ""
+    """What happened to them in a time that is over; empty where this is no failure of the deployment."""
 
 
 _SHARES: Mapping[str, _Words] = {
@@ -31,11 +33,13 @@ _SHARES: Mapping[str, _Words] = {
         "requests",
         "failed",
         "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
+        "failed",
     ),
     LimitKind.EMPTY_ANSWERS: _Words(
         "answers",
         "are empty",
         "the latest release of the deployment, and limits of tokens and filters of content",
+        "were empty",
     ),
     LimitKind.REFUSALS: _Words(
         "answers",
@@ -76,6 +80,9 @@ def limit_summary(change: AlertChange) -> str:
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == AlertEvent.RESOLVED:
+        if words.was and details.lasted_seconds:
+            lasted = duration(timedelta(seconds=details.lasted_seconds))
+            return f"{name} is back: {words.of} {words.was} for {lasted}; {share}"
         return f"{kind} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -86,16 +86,20 @@ class AlertRecorder:
         self.limit_readings: Mapping[str, Mapping[LimitKind, LimitReading]] = {}
         """By deployment, of the last time that the limits could be checked."""
         self._computed: Mapping[StreamKey, Reading] = {}
-        """Of the last refresh, as the streams have them."""
+        """What the streams say, of when each deployment was last looked at."""
         self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
         """What is known of judges now."""
 
-    def record_regressions(self, now: datetime) -> StreamStates:
-        """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams."""
+    def record_regressions(self, now: datetime, due: Set[str]) -> StreamStates:
+        """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams.
+
+        Those of the deployments in `due`; of the others it is known what they said before.
+        """
         streams = self._ingest.streams
-        found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
-        computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
-        self._computed = computed
+        found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now, due)) or []
+        others = {key: reading for key, reading in self._computed.items() if key.deployment not in due}
+        mine = self._failures.attempt(REGRESSIONS, partial(streams.readings, due)) or {}
+        computed = self._computed = {**others, **mine}
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
@@ -103,14 +107,14 @@ class AlertRecorder:
         judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
         judgements |= recorded_verdicts(readings, self._alerts.active())
         self._explainer.begin()
-        self._record(found, StreamStates(readings, judgements), now)
+        self._record(found, StreamStates(readings, judgements), now, due)
         return StreamStates(with_waiting_pages(readings, self._alerts.active()), judgements)
 
-    def record_limits(self, now: datetime) -> None:
-        """Check the limits, and record the alerts that begin or end."""
+    def record_limits(self, now: datetime, due: Set[str]) -> None:
+        """Check the limits, those on shares of the deployments in `due`; record the alerts that begin or end."""
         self.judge_readings = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
         last = last_changes(self._alerts.changes())
-        looked = self._failures.attempt(LIMITS, lambda: self._ingest.limits.look(last, now))
+        looked = self._failures.attempt(LIMITS, lambda: self._ingest.limits.look(last, now, due))
         if looked is None:
             return
         changes, self.limit_readings = looked
@@ -150,11 +154,11 @@ class AlertRecorder:
             self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
         return incidents
 
-    def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
+    def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime, due: Set[str]) -> None:
         """Record what was found and what follows from it, one stage after the other; one that fails stops no other."""
         readings, judgements, alerts = streams.readings, streams.judgements, self._alerts
         judged = [self._with_judgement(one, now) for one in found]
-        complete = {name for name in self._ingest.deployments if self._ingest.is_complete(name)}
+        complete = {name for name in self._ingest.deployments.keys() & due if self._ingest.is_complete(name)}
         newest = self._newest_scores(complete)
         known = {key: reading for key, reading in readings.items() if key in newest}
         stages: tuple[Callable[[], object], ...] = (

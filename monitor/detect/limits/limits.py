@@ -15,7 +15,7 @@ from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, LimitKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents
 from monitor.detect.limits.no_data import (
     LEAST_HISTORY,
     NoDataDetector,
@@ -44,11 +44,28 @@ _SHARES = tuple(kind for kind in LimitKind if kind not in _NO_SHARES)
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 _ALL: Set[str] = frozenset(LimitKind)
+_FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS)
+_LEAST_EVENTS = 4
 _STOPPED = "an error has stopped it"
 LastChanges = Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
 """Of each limit that has had an alert: whether it is open, and when its last change happened, in event time."""
 Readings = Mapping[str, Mapping[LimitKind, LimitReading]]
 """How each limit of each deployment stands."""
+
+
+@dataclass(frozen=True)
+class RecentFailures:
+    """Requests and answers of each deployment, and which were bad, with the limits of these shares."""
+
+    shares: Mapping[str, Sequence[tuple[float, MinuteEvents]]]
+
+    def fails_since(self, deployment: str, at: datetime) -> bool:
+        """Whether the share of bad ones after a time has reached its limit; not where there were fewer than four."""
+        for limit, events in self.shares.get(deployment, ()):
+            total, bad = events.after(at)
+            if total >= _LEAST_EVENTS and bad >= limit * total:
+                return True
+        return False
 
 
 @dataclass
@@ -89,6 +106,8 @@ class Limits:
         self._families = families or Families()
         self._counts: dict[str, LimitCounts] = defaultdict(LimitCounts)
         self._no_data = NoDataDetector()
+        self._shares: dict[str, Mapping[LimitKind, LimitReading]] = {}
+        """By deployment, how the limits on shares stood when they were last looked at."""
         self.stopped = StoppedStreams("is a limit that is not checked")
 
     def counts_of(self, deployment: str) -> LimitCounts | None:
@@ -98,6 +117,7 @@ class Limits:
     def forget(self, deployment: str) -> None:
         """Forget a deployment."""
         self._counts.pop(deployment, None)
+        self._shares.pop(deployment, None)
         self.stopped.forget(deployment)
 
     def forget_limits(self, deployment: str, limits: Set[str]) -> None:
@@ -189,20 +209,19 @@ class Limits:
         self._counts[deployment].drop(kind)
         self.stopped.stop((deployment, kind), error)
 
-    def look(self, last: LastChanges, now: datetime) -> tuple[list[LimitChange], Readings]:
-        """Return what began or ended since the last changes, and how each limit of each deployment stands."""
-        readings: dict[str, dict[LimitKind, LimitReading]] = {name: {} for name in self._counts}
+    def look(
+        self, last: LastChanges, now: datetime, of: Set[str | None] | None = None
+    ) -> tuple[list[LimitChange], Readings]:
+        """Return what began or ended since the last changes, and how each limit of each deployment stands.
+
+        Where `of` names deployments, the limits on shares of the others stand as they did.
+        """
         changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
-            for kind in _SHARES:
-                limit = getattr(self._settings.of(name), kind)
-                if limit is not None:
-                    check = ShareLimit(name, kind, limit, self._settings)
-                    try:
-                        found, readings[name][kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
-                        changes += found
-                    except Exception as error:
-                        self._stop(name, kind, error)
+            if of is None or name in of or name not in self._shares:
+                found, self._shares[name] = self._look_at_shares(name, counts, last, now)
+                changes += found
+        readings = {name: dict(self._shares[name]) for name in self._counts}
         times = with_history_of_families(self._answered(), self._families)
         silences = self._look_for_silences(times, last, now)
         for name, reading in self._silence_readings(times, last, silences).items():
@@ -213,9 +232,38 @@ class Limits:
                 readings[name][LimitKind(stopped)] = LimitReading(is_open, stopped=repr(why), unjudged=_STOPPED)
         return [*changes, *silences], readings
 
+    def _look_at_shares(
+        self, name: str, counts: LimitCounts, last: LastChanges, now: datetime
+    ) -> tuple[list[LimitChange], Mapping[LimitKind, LimitReading]]:
+        changes: list[LimitChange] = []
+        readings: dict[LimitKind, LimitReading] = {}
+        for kind in _SHARES:
+            limit = getattr(self._settings.of(name), kind)
+            if limit is not None:
+                check = ShareLimit(name, kind, limit, self._settings)
+                try:
+                    found, readings[kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
+                    changes += found
+                except Exception as error:
+                    self._stop(name, kind, error)
+        return changes, readings
+
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
         """Return by deployment the applications that called it in the last day."""
         return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
+
+    def recent_failures(self) -> RecentFailures:
+        """Return how the requests of each deployment went lately; rows that come later do not change it."""
+        return RecentFailures(
+            {
+                name: [
+                    (limit, counts.minutes[kind].events())
+                    for kind in _FAILURES
+                    if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
+                ]
+                for name, counts in list(self._counts.items())
+            }
+        )
 
     def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[LimitChange]:
         """Return the alerts that begin or end with the latest runs that asked accepted cases again."""

@@ -49,6 +49,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Length of the stretch of event time."""
     mostly: str | None = None
     """The most frequent reason: a status, or a word."""
+    lasted_seconds: float | None = None
+    """Of an end: from the first bad one that the alert was found with to the last one."""
     limit_seconds: float | None = None
     """Silence that fires."""
     usual_seconds: float | None = None

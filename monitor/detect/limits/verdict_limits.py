@@ -1,4 +1,4 @@
-"""Floors on verdicts that are reached elsewhere: judges that changed, means beyond a limit, and replays that are worse.
+"""Limits on verdicts that are reached elsewhere: judges that changed, means beyond a limit, and replays that are worse.
 
 An alert lasts until the judge scores its anchors as at first again, the evidence says that no mean is beyond its limit,
 or a run shows that the cases are answered as well as before.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -157,6 +157,36 @@ class Stream:
         if earliest == first:
             return replace(shown, since=first, since_earliest=first, since_latest=first, onset=OnsetKind.RELEASE)
         return replace(shown, since=since, since_earliest=earliest, since_latest=latest)
+
+
+Place = tuple[StreamKey, Scale, bool]
+"""Key and scale of a stream, and whether its scores rest on proposed cases."""
+SILENT = timedelta(weeks=4)
+"""Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
+
+
+class StreamTable(dict[Place, Stream]):
+    """All streams by their places, and those of them that are in use."""
+
+    def of(self, deployments: Set[str] | None) -> dict[Place, Stream]:
+        """Return the streams of some deployments; without these all."""
+        chosen = self.items()
+        return {place: one for place, one in chosen if deployments is None or place[0].deployment in deployments}
+
+    def newest(self, of: Set[str] | None = None) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
+        """Return of streams that differ in the scale alone those that are in use."""
+        newest: dict[StreamKey, tuple[Scale, datetime]] = {}
+        for (key, scale, _), stream in self.of(of).items():
+            if key not in newest or stream.latest >= newest[key][1]:
+                newest[key] = scale, stream.latest
+        return {key: (scale, self.of_scale(key, scale)) for key, (scale, _) in newest.items()}
+
+    def of_scale(self, key: StreamKey, scale: Scale) -> list[Stream]:
+        """Return the streams of one range, that of proposed cases last, without one that is long silent."""
+        both = (self.get((key, scale, by_proposed)) for by_proposed in (False, True))
+        there = [stream for stream in both if stream is not None]
+        latest = max(stream.latest for stream in there)
+        return [stream for stream in there if latest - stream.latest < SILENT]
 
 
 @dataclass

@@ -22,14 +22,11 @@ from monitor.detect.regression.scale import Scale
 from monitor.detect.regression.segments.classes import MOST_VALUES
 from monitor.detect.regression.settings import RegressionSettings
 from monitor.detect.regression.stopped import StoppedStreams, StreamName, by_metric, of_metrics
-from monitor.detect.regression.stream import Stream, StreamsState
+from monitor.detect.regression.stream import Place, Stream, StreamsState, StreamTable
 
 logger = logging.getLogger(__name__)
-_Place = tuple[StreamKey, Scale, bool]
 _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
 """Of two readings the one that says more is the stream's."""
-SILENT = timedelta(weeks=4)
-"""Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
 
 
 class Streams:
@@ -72,8 +69,7 @@ class Streams:
         self._limit_of = limit_of
         self._releases = releases or Releases()
         self._families = families or Families()
-        self._streams: dict[_Place, Stream] = {}
-        """By key, scale, and whether the scores rest on proposed cases."""
+        self._streams = StreamTable()
         self._versions: dict[str, set[str]] = {}
         """Deployments by family."""
         self._grouper = ScoreGrouper(settings.segment_by)
@@ -85,7 +81,7 @@ class Streams:
         self._closed: set[str] = set()
         self._dropped: dict[StreamName, tuple[datetime, datetime]] = {}
         """Of metrics whose streams were dropped: their first score, and when, by the clock, their last new row came."""
-        self._before: dict[_Place, Detector | None] = {}
+        self._before: dict[Place, Detector | None] = {}
         """Of streams that are outdated by the mark of a release: what compares with the reference of before it."""
         self.stopped = StoppedStreams("is not watched for regressions")
 
@@ -148,12 +144,12 @@ class Streams:
         if version is not None:
             self._versions.setdefault(version.family, set()).add(deployment)
 
-    def advance(self, now: datetime) -> list[Transition]:
+    def advance(self, now: datetime, of: Set[str] | None = None) -> list[Transition]:
         """Close batches; returns what began or ended since the last call, in order of time.
 
-        Call it where nothing was added too: only so do the last batches of idle streams close.
+        Call it where nothing was added too: only so do the last batches of idle streams close. `of` names deployments.
         """
-        self._close(now)
+        self._close(now, of)
         found, self._found = self._found, []
         return found
 
@@ -161,10 +157,10 @@ class Streams:
         """Close batches by what was added alone, between two portions of a history; `advance` gives what was found."""
         self._close(None)
 
-    def _close(self, now: datetime | None) -> None:
-        begun = self._begun()
-        found = list(self._begin_new_versions(now, begun))
-        for place, stream in list(self._streams.items()):
+    def _close(self, now: datetime | None, of: Set[str] | None = None) -> None:
+        begun, chosen = self._begun(), self._streams.of(of)
+        found = list(self._begin_new_versions(chosen, now, begun))
+        for place, stream in chosen.items():
             key, scale, _ = place
             if place not in self._streams:
                 continue  # Another stream of its metric has stopped.
@@ -179,11 +175,13 @@ class Streams:
             transition for transition, _ in sorted(found, key=lambda one: (*one[0].order, one[1]))
         )
 
-    def _begin_new_versions(self, now: datetime | None, begun: Times) -> Iterator[tuple[Transition, bool]]:
+    def _begin_new_versions(
+        self, chosen: Mapping[Place, Stream], now: datetime | None, begun: Times
+    ) -> Iterator[tuple[Transition, bool]]:
         """Begin the streams of new versions whose first batch is over, before later batches of older ones close."""
         due = [
             (place, stream)
-            for place, stream in self._streams.items()
+            for place, stream in chosen.items()
             if stream.last_start is None
             and self._families.version_of(place[0].deployment) is not None
             and stream.batches.has_ended(self._watermark(place[0], place[1], now))
@@ -191,7 +189,7 @@ class Streams:
         for place, stream in sorted(due, key=lambda one: one[1].first):
             yield from self._begin_with_older(place, stream, begun)
 
-    def _begin_with_older(self, place: _Place, stream: Stream, begun: Times) -> Iterator[tuple[Transition, bool]]:
+    def _begin_with_older(self, place: Place, stream: Stream, begun: Times) -> Iterator[tuple[Transition, bool]]:
         """Have the stream of a new version begin with the reference of the newest older one that has a reference.
 
         That of when its first batch begins: the batches of the older ones before that are closed first.
@@ -223,7 +221,7 @@ class Streams:
 
     def state_of(self, deployment: str) -> StreamsState:
         """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
-        streams = {place: stream for place, stream in self._streams.items() if place[0].deployment == deployment}
+        streams = self._streams.of({deployment})
         firing = {key: found for key, found in self._firing.items() if key.deployment == deployment}
         return StreamsState(streams, firing)
 
@@ -236,7 +234,8 @@ class Streams:
 
     def forget(self, deployment: str) -> None:
         """Forget all of a deployment."""
-        self._streams = {place: one for place, one in self._streams.items() if place[0].deployment != deployment}
+        for place in self._streams.of({deployment}):
+            del self._streams[place]
         self._firing = {key: one for key, one in self._firing.items() if key.deployment != deployment}
         self._dropped = {one: times for one, times in self._dropped.items() if one[0] != deployment}
         self.stopped.forget(deployment)
@@ -267,10 +266,10 @@ class Streams:
         self.forget_metrics(deployment, found.keys())
         return found
 
-    def readings(self) -> Mapping[StreamKey, Reading]:
-        """Give what is known of every stream."""
+    def readings(self, of: Set[str] | None = None) -> Mapping[StreamKey, Reading]:
+        """Give what is known of every stream, or of those of some deployments; milliseconds for each with new rows."""
         found: dict[StreamKey, Reading] = {}
-        for key, (scale, streams) in self._newest().items():
+        for key, (scale, streams) in self._streams.newest(of).items():
             readings: list[Reading] = []
             for stream in streams:
                 try:
@@ -284,7 +283,7 @@ class Streams:
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
-        _, streams = self._newest().get(key, (None, []))
+        _, streams = self._streams.newest().get(key, (None, []))
         try:
             return any(stream.detector.is_worse_since(at) for stream in streams)
         except Exception as error:
@@ -307,7 +306,7 @@ class Streams:
         where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
         `known_at`, by the clock: then the reference of before says nothing.
         """
-        newest = self._newest().get(key)
+        newest = self._streams.newest().get(key)
         if newest is None or self.has_release_after(key, known_at):
             return None
         scale, streams = newest
@@ -323,21 +322,6 @@ class Streams:
         self.forget_metrics(metric[0], {metric[1]})
         self.stopped.stop(metric, error)
 
-    def _of_scale(self, key: StreamKey, scale: Scale) -> list[Stream]:
-        """Give the streams of one range, that of proposed cases last, without one that is long silent."""
-        both = (self._streams.get((key, scale, by_proposed)) for by_proposed in (False, True))
-        there = [stream for stream in both if stream is not None]
-        latest = max(stream.latest for stream in there)
-        return [stream for stream in there if latest - stream.latest < SILENT]
-
-    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
-        """Of streams that differ in the scale alone, those that are in use."""
-        newest: dict[StreamKey, tuple[Scale, datetime]] = {}
-        for (key, scale, _), stream in self._streams.items():
-            if key not in newest or stream.latest >= newest[key][1]:
-                newest[key] = scale, stream.latest
-        return {key: (scale, self._of_scale(key, scale)) for key, (scale, _) in newest.items()}
-
     def _of_both(self, transitions: Iterable[Transition]) -> Iterator[Transition]:
         """Leave out the end of a regression that goes on in the scores by the other cases."""
         for one in transitions:
@@ -347,7 +331,7 @@ class Streams:
                 yield one
                 continue
             firing.discard(one.reading.by_proposed)
-            _, streams = self._newest().get(one.key, (None, []))
+            _, streams = self._streams.newest().get(one.key, (None, []))
             if not firing.intersection(stream.by_proposed for stream in streams):
                 yield one
 
@@ -391,7 +375,7 @@ class Streams:
 
     def _watermark(self, key: StreamKey, scale: Scale, now: datetime | None) -> datetime:
         # One for both: what is found in them is put in one order of time.
-        both = self._of_scale(key, scale)
+        both = self._streams.of_scale(key, scale)
         last_added_at = max(stream.last_added_at for stream in both)
         if now is not None and now - last_added_at >= self._settings.batch + self._settings.grace:
             return now

@@ -77,6 +77,19 @@ def share(**more: Any) -> dict[str, Any]:
             "errors of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
         ),
         (
+            kind("errors", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
+            "rag is back: requests failed for 50 minutes; 10 % of 240 requests of rag in the last 15 minutes failed",
+        ),
+        (
+            kind("empty_answers", "resolved", **share(share=0.0, lasted_seconds=3 * 3600)),
+            "rag is back: answers were empty for 3 hours; 0 % of 240 answers of rag in the last 15 minutes are empty",
+        ),
+        (
+            kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
+            "refusals of rag: alert is over, only 10 % of 240 answers of rag in the last 15 minutes refuse or say that "
+            "the information is missing",
+        ),
+        (
             kind("replay", requests=12, bad=5, mostly="retrieval"),
             "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
             "with their case, mostly by retrieval",

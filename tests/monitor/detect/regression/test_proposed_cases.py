@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from lake.spec.schemas import SCORES
-from monitor.detect.regression.streams import SILENT, Streams
+from monitor.detect.regression.stream import SILENT
+from monitor.detect.regression.streams import Streams
 from tests.monitor.detect.regression.feeding import feed
 from tests.monitor.detect.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores, row
 
