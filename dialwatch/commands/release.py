@@ -22,7 +22,9 @@ from dialwatch.times import format_time, moment_of
 if TYPE_CHECKING:
     from monitor.detect.regression import Release
 
-app = typer.Typer(no_args_is_help=True, help="Mark a release: metrics learn anew what is usual from it on.")
+app = typer.Typer(
+    no_args_is_help=True, help="Accept a new level that was meant: metrics learn anew what is usual from a time on."
+)
 
 
 @app.command("mark")

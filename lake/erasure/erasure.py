@@ -20,7 +20,7 @@ from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signal
 from lake.maintenance.cleaning import remove_history
 from lake.maintenance.retention import newest_baseline
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
-from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
+from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
@@ -33,7 +33,7 @@ _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS, MONITOR_STATE)
 """Cases decide which replays and scores go, so they go after them."""
 _MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
-_ROOT_TABLES = (REJECTED, SILENCES, RELEASES, AUDIT, ROOT_STATE)
+_ROOT_TABLES = (REJECTED, SILENCES, RELEASES, SAVED_SEARCHES, AUDIT, ROOT_STATE)
 _CANNOT_KNOW = (
     "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "
     "collector read from its calls just before they went (ids, no text). Erase again later to remove them.",
@@ -41,9 +41,9 @@ _CANNOT_KNOW = (
     "what a judge, a webhook or a reader of the tables has received are not touched.",
     "Words of the subject that another person repeats in another chat, and ground truth that was typed in, cannot be "
     "distinguished from that person's own.",
-    "In calls of other people in a shared chat, in lines that could not be read and in comments of silences and "
-    f"incidents, texts under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; a text counts "
-    "as repeated only where all of it is.",
+    "In calls of other people in a shared chat, in lines that could not be read, in saved searches and in comments of "
+    f"silences and incidents, texts under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; "
+    "a text counts as repeated only where all of it is.",
     "Lines that could not be read do not say whose they are: one of another person with the same text or id went too, "
     "but for an id that answers of others have where the line names one of these people.",
     "If an earlier erasure of this subject was cut off while the evaluator was at work: whether that made a case of "

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.erasure.quotations import strings_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
-from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
+from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 
@@ -180,6 +180,7 @@ RULES: dict[str, Rule] = {
     INCIDENTS.name: Rule(("comment",), _is_none, {"comment": _rewrite_comment}),
     SILENCES.name: Rule(("comment",), _is_none, {"comment": _rewrite_comment}),
     RELEASES.name: Rule(("comment",), _is_none, {"comment": _rewrite_comment}),
+    SAVED_SEARCHES.name: Rule(("name", "search"), _is_none, dict.fromkeys(("name", "search"), _rewrite_comment)),
     AUDIT.name: Rule(("event_id", "detail"), _is_none, {"event_id": _rewrite_event_id, "detail": _rewrite_comment}),
     MONITOR_STATE.name: Rule(("texts",), _is_none, {"texts": _rewrite_texts}),
     ROOT_STATE.name: Rule(("texts",), _is_none, {"texts": _rewrite_texts}),

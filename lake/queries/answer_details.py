@@ -226,7 +226,7 @@ def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
     latest = set(latest_scores(scores)["score_id"].to_pylist())
     ordered = scores.sort_by([("scored_at", "descending"), ("score_id", "ascending")]).to_pylist()
     once = {score["score_id"]: score for score in reversed(ordered)}
-    found = [_score(score, score["score_id"] in latest) for score in reversed(once.values())]
+    found = [score_of(score, score["score_id"] in latest) for score in reversed(once.values())]
     return tuple(sorted(found, key=lambda score: (score.metric, not score.is_latest)))
 
 
@@ -236,7 +236,8 @@ def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]
     return {row["event_id"]} if any(value > 0 for value in latest) else set()
 
 
-def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
+def score_of(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
+    """Return a row of `scores`."""
     names = ("metric", "metric_version", "value", "reason", "judge", "direction", "low", "high", "cost", "scored_at")
     compared = ("reference_match", "reference_similarity", "reference_status", "failed_part", "case_version")
     same = {name: row[name] for name in (*names, *compared)}

@@ -22,6 +22,7 @@ from lake.queries.ratings import (
     RATING_COLUMNS,
     AnswerLabel,
     AnswerRating,
+    comments_of,
     labels_of,
     ratings_of,
 )
@@ -38,9 +39,12 @@ EXCERPT_CHARACTERS = 200
 _SEARCHED = (*JOIN_COLUMNS, "ingested_at", "status", "error")
 _SHOWN = (
     "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
-    "answer", "finish_reason", "answer_kind", "model", "chat_id", "user_id", "duration_ms", "price",
+    "answer", "finish_reason", "answer_kind", "model", "chat_id", "user_id", "project_id", "duration_ms", "price",
 )  # fmt: skip
-_SAME = ("event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price")
+_SAME = (
+    "event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price", "user_id",
+    "project_id",
+)  # fmt: skip
 _VALUE_COLUMNS = ("event_id", "metric", "value")
 _FOUND = pa.schema(
     [("date", pa.date32()), ("event_id", pa.string()), ("requested_at", TIMESTAMP), ("sort_value", pa.float64())]
@@ -55,8 +59,9 @@ class AnswerFilter:
 
     `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
     is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
-    `words` is a text that the question or the answer contains, in upper or lower case. `user` is a `user_id` as it is
-    stored. `slower_than` bounds the duration in seconds, `cost_over` the price with all calls, both exclusively.
+    `words` is a text that the question or the answer contains, `comment` one that a comment of a rating contains, in
+    upper or lower case. `user` is a `user_id` as it is stored, `client` a `project_id`. `slower_than` bounds the
+    duration in seconds, `cost_over` the price with all calls, both exclusively.
     `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
     direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests asked, are
     searched too. Pages count from 1.
@@ -74,7 +79,9 @@ class AnswerFilter:
     failure: FailureKind | None = None
     id_part: str = ""
     words: str = ""
+    comment: str = ""
     user: str = ""
+    client: str = ""
     model: str = ""
     slower_than: float | None = None
     cost_over: float | None = None
@@ -110,6 +117,10 @@ class AnswerRow:
     chat_id: str | None = None
     duration_ms: int | None = None
     price: float | None = None
+    user_id: str | None = None
+    project_id: str | None = None
+    comments: tuple[str, ...] = ()
+    """Of ratings, the latest first; excerpts."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +191,9 @@ class _Search:
         if wanted.rating is not None and rows.num_rows:
             ratings = ratings_of(rows, self._read_ratings(), self._read_known())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
+        if wanted.comment and rows.num_rows:
+            comments, said = comments_of(rows, self._read_ratings(), self._read_known()), wanted.comment.casefold()
+            rows = rows.filter(pa.array([any(said in one.casefold() for one in some) for some in comments], pa.bool_()))
         if wanted.label is not None and rows.num_rows:
             labels = labels_of(rows, self._read_labels(), self._read_known())
             rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
@@ -196,6 +210,8 @@ class _Search:
             found &= IS_ENTRY
         if wanted.user:
             found &= ds.field("user_id") == wanted.user
+        if wanted.client:
+            found &= ds.field("project_id") == wanted.client
         if wanted.model:
             found &= ds.field("model") == wanted.model
         if wanted.slower_than is not None:
@@ -242,11 +258,12 @@ class _Search:
         for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():
             values[score["event_id"]][score["metric"]] = score["value"]
         ratings = ratings_of(rows, self._read_ratings(), self._read_known())
+        comments = comments_of(rows, self._read_ratings(), self._read_known())
         labels = labels_of(rows, self._read_labels(), self._read_known())
         refusing = {one for one, scored in values.items() if (scored.get(REFUSAL) or 0.0) > 0}
         kinds = failures_of(rows.select(FAILURE_COLUMNS), refusing)
-        each = zip(rows.to_pylist(), kinds, ratings, labels, strict=True)
-        of_each = {row["event_id"]: (row, failures, rating, label) for row, failures, rating, label in each}
+        each = zip(rows.to_pylist(), kinds, ratings, comments, labels, strict=True)
+        of_each = {said[0]["event_id"]: said for said in each}
         return tuple(
             self._row(*of_each[one], values[one])
             for one in ids
@@ -258,6 +275,7 @@ class _Search:
         row: Mapping[str, Any],
         failures: tuple[FailureKind, ...],
         rating: AnswerRating,
+        comments: tuple[str, ...],
         label: AnswerLabel,
         values: Mapping[str, float | None],
     ) -> AnswerRow:
@@ -270,6 +288,7 @@ class _Search:
             http_status=row["status"],
             failures=failures,
             rating=rating,
+            comments=tuple(_excerpt(one) or "" for one in comments),
             label=label,
             values=dict(sorted(values.items())),
             **same,

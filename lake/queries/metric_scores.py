@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lake.queries.answer_details import AnswerScore, score_of
 from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.spec.table_spec import TIMESTAMP
@@ -73,6 +74,21 @@ def texts_of_answers(
             cut = pc.utf8_slice_codeunits(rows[name], 0, characters)
             rows = rows.set_column(rows.schema.get_field_index(name), name, cut)
         found |= {row["event_id"]: row for row in rows.to_pylist()}
+    return found
+
+
+def scores_of_answers(lake: Lake, deployment: str | None, answers: pa.Table) -> dict[str, list[AnswerScore]]:
+    """Return by `event_id` the latest score of each metric of answers (rows of `metric_scores`)."""
+    found: dict[str, list[AnswerScore]] = {}
+    if not answers.num_rows:
+        return found
+    days = pc.min_max(answers["date"]).as_py()
+    asked = pc.min_max(answers["requested_at"]).as_py()
+    reader = DayReader(lake.table(SCORES, deployment), days["min"], days["max"])
+    ids, period = answers["event_id"].to_pylist(), RequestPeriod(asked["min"], asked["max"])
+    rows = reader.read_rows(["event_id"], ids, SCORES.schema.names, pc.unique(answers["date"]).to_pylist(), period)
+    for row in latest_scores(rows).to_pylist():
+        found.setdefault(row["event_id"], []).append(score_of(row, is_latest=True))
     return found
 
 

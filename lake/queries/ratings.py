@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from lake.queries.comments import comment_of, members_of
 from lake.queries.signals_by_answer import SIGNAL_JOIN_COLUMNS, latest_of_each_person, signals_by_answer
 from lake.spec.vocabulary import Signal, SignalOrigin
 
@@ -35,6 +36,16 @@ def ratings_of(answers: pa.Table, ratings: pa.Table, known: pa.Table | None = No
 def _rating(rows: Sequence[Mapping[str, Any]]) -> AnswerRating:
     latest = latest_of_each_person(rows)
     return AnswerRating.DISLIKED if Signal.DISLIKE in latest.values() else AnswerRating.LIKED
+
+
+def comments_of(answers: pa.Table, ratings: pa.Table, known: pa.Table | None = None) -> list[tuple[str, ...]]:
+    """Return the comments that came with the ratings of each answer, the latest first; each once."""
+    found: list[tuple[str, ...]] = [()] * answers.num_rows
+    for number, rows in signals_by_answer(answers, ratings, known).items():
+        ordered = sorted(rows, key=lambda row: (row["signaled_at"] is not None, row["signaled_at"]), reverse=True)
+        texts = (comment_of(members_of(row["details"])) for row in ordered)
+        found[number] = tuple(dict.fromkeys(text for text in texts if text and text.strip()))
+    return found
 
 
 LABEL_COLUMNS = ("signal_id", "signal", *SIGNAL_JOIN_COLUMNS)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lake.spec.service_vocabulary import AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
 from lake.spec.table_spec import SOURCE, TIMESTAMP, TableSpec, described
-from lake.spec.vocabulary import ReleaseEvent, SilenceEvent, one_of
+from lake.spec.vocabulary import ReleaseEvent, SavedSearchEvent, SilenceEvent, one_of
 
 REJECTED = TableSpec(
     "_rejected",
@@ -87,6 +87,25 @@ RELEASES = TableSpec(
     by_date=False,
     long_text=("comment",),
 )
+
+SAVED_SEARCHES = TableSpec(
+    "_saved_searches",
+    "One row a search of answers that a person saved by a name, and one more where it was removed.",
+    described(
+        ("search_id", pa.int64(), "1, 2, 3 ...; of each name of a deployment the row with the largest counts."),
+        ("change", pa.string(), f"{one_of(SavedSearchEvent)}."),
+        ("changed_at", TIMESTAMP, "When the form was sent."),
+        ("who", pa.string(), "Who saved or removed it, as in _audit."),
+        ("deployment", pa.string(), "Deployment that is searched."),
+        ("name", pa.string(), "Its name on the page; null after that was erased."),
+        ("days", pa.int32(), "Length of the period, which ends on the day when it is looked at."),
+        ("search", pa.string(), "JSON object of the other fields of the form; null in a row of a removal, and after "
+         "one of them was erased."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("search",),
+)  # fmt: skip
 
 SERVICES = TableSpec(
     "_services",

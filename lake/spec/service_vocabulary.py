@@ -98,3 +98,4 @@ class AuditAction(StrEnum):
     ACKNOWLEDGE = "acknowledge"
     SILENCE = "silence"
     RELEASE = "release"
+    SAVE_SEARCH = "save_search"

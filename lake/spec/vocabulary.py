@@ -399,6 +399,13 @@ class SilenceEvent(StrEnum):
     ENDED = "ended"
 
 
+class SavedSearchEvent(StrEnum):
+    """`_saved_searches.change`."""
+
+    SAVED = "saved"
+    REMOVED = "removed"
+
+
 class ReleaseEvent(StrEnum):
     """`_releases.change`."""
 

@@ -16,6 +16,11 @@ from monitor.service.snapshot import DeploymentState, Snapshot
 from monitor.service.totals import FleetTotals
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
+_AFFECTED = (
+    ("dialwatch_incident_requests", "requests", "Requests"),
+    ("dialwatch_incident_conversations", "conversations", "Conversations"),
+    ("dialwatch_incident_people", "people", "People who asked"),
+)
 _Deployments = Mapping[str, DeploymentState]
 
 
@@ -25,6 +30,7 @@ def score_metrics(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _evaluations(snapshot.deployments, snapshot.totals)
     yield _match_shares(snapshot)
     yield _failed_parts(snapshot)
+    yield from _affected(snapshot.deployments)
     yield from _judge_costs(snapshot.totals, snapshot.judge_budgets_left)
     yield _versions(snapshot.deployments)
 
@@ -96,6 +102,24 @@ def _failed_parts(snapshot: Snapshot) -> Metric:
         "deployment",
         "part",
     )
+
+
+def _affected(deployments: _Deployments) -> Iterator[Metric]:
+    """Yield who asked while quality was bad, by the alerts of the incident that is open; no user is named."""
+    counts = {
+        name: [one.details.affected for one in incident.alerts if one.details.affected is not None]
+        for name, state in deployments.items()
+        for incident in state.incidents
+        if incident.ended_at is None
+    }
+    for metric, field, what in _AFFECTED:
+        yield gauge(
+            metric,
+            f"{what} from the onset of the incident that is open until its latest alert of a metric, of 7 days at "
+            "most; absent while none is open, or it was not counted.",
+            (((name,), max((getattr(one, field) for one in mine), default=None)) for name, mine in counts.items()),
+            "deployment",
+        )
 
 
 def _judge_costs(totals: FleetTotals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:

@@ -10,7 +10,7 @@ from lake.spec.families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import DISLIKES, AlertEvent, AlertVerdict, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
-from monitor.detect.causes import told
+from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.limit_text import limit_lines, limit_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
@@ -39,9 +39,25 @@ _WHILE_LEARNING = (
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
-def summary(change: AlertChange) -> str:
-    """Say in one line what happened."""
-    return one_line(limit_summary(change) if change.is_limit else _summary(change))
+def summary(change: AlertChange, *, with_affected: bool = True) -> str:
+    """Say in one line what happened, and who was affected when it was found, unless others say who is now."""
+    line = limit_summary(change) if change.is_limit else _summary(change)
+    affected = change.details.affected if with_affected and change.change == AlertEvent.FIRING else None
+    return one_line(f"{line}. {_who(affected)} so far" if affected is not None and affected.requests else line)
+
+
+def _who(affected: AffectedCounts) -> str:
+    requests, people = affected.requests, affected.people
+    of = f" of {people:,} {'person' if people == 1 else 'people'}" if people else ""
+    return f"{requests:,} request{'' if requests == 1 else 's'}{of}"
+
+
+def _affected_line(affected: AffectedCounts | None) -> list[str]:
+    if affected is None:
+        return []
+    number = affected.conversations
+    within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
+    return [f"Affected: {_who(affected)}{within} since then, when this was found."]
 
 
 def _summary(change: AlertChange) -> str:
@@ -127,6 +143,7 @@ def _firing(change: AlertChange) -> list[str]:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
     if change.changed_at > change.fired_at:
         lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
+    lines += _affected_line(details.affected)
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
@@ -148,7 +165,7 @@ def _firing(change: AlertChange) -> list[str]:
     if details.marked_release is not None:
         lines.append(_AFTER_RELEASE)
     elif change.verdict != AlertVerdict.JUDGE:
-        lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")
+        lines.append("If the change was meant: `dialwatch release mark` accepts the new level from then on.")
     lines += failed_part_lines(details.failed_parts)
     if details.around_onset is not None:
         lines.append(told(details.around_onset, change.since))

@@ -25,6 +25,7 @@ from monitor.pages.access_control import SIGN_IN, AccessControl
 from monitor.pages.answers.addresses import AnswerPlace
 from monitor.pages.answers.handlers import AnswerList, AnswerPages
 from monitor.pages.answers.query import AnswerQuery
+from monitor.pages.answers.saved_search_pages import SavedSearches, SavedSearchPages
 from monitor.pages.compare.handlers import CompareData, ComparePage
 from monitor.pages.compare.query import CompareQuery
 from monitor.pages.deployment.as_json import DeploymentData
@@ -124,6 +125,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
     shared = (monitor, renderer, authentication, LakeReads())
     overview, deployment, answers = OverviewPage(*shared), DeploymentPage(*shared), AnswerPages(*shared)
     incidents, cases, compare = IncidentPages(*shared), GroundTruthPage(*shared), ComparePage(*shared)
+    searches = SavedSearchPages(*shared)
     return [
         APIRoute("/", overview.show),
         APIRoute(
@@ -145,6 +147,13 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             **described(AnswerList, "Answers of a deployment", 503, parameters=AnswerQuery, required=("deployment",)),
         ),
         APIRoute("/answers.csv", answers.search_csv),
+        APIRoute(
+            "/answers/saved.json",
+            searches.show_json,
+            **described(SavedSearches, "Searches of answers that people saved by a name", 503),
+        ),
+        APIRoute("/answers/save", searches.save, methods=["POST"]),
+        APIRoute("/answers/remove", searches.remove, methods=["POST"]),
         APIRoute("/answers/neighbour", answers.go_to_neighbour),
         APIRoute("/answer", answers.show),
         APIRoute(
@@ -171,6 +180,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
         APIRoute("/incident/silence", incidents.silence, methods=["POST"]),
         APIRoute("/incident/silence/end", incidents.end_silence, methods=["POST"]),
         APIRoute("/incident/release", incidents.release, methods=["POST"]),
+        APIRoute("/incident/release/withdraw", incidents.withdraw, methods=["POST"]),
         APIRoute("/ground-truth", cases.show),
         APIRoute(
             "/ground-truth.json",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lake.spec.vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.state import state_of
@@ -94,10 +95,26 @@ def open_incident(state: DeploymentState) -> Incident | None:
     return next((one for one in state.incidents if one.ended_at is None), None)
 
 
-def sentence_of(incident: Incident) -> str:
-    """Say in a line what an incident is, as its messages do; of one that is over, what its first alert came to."""
+def sentence_of(incident: Incident, state: DeploymentState) -> str:
+    """Say in a line what an incident is, as its messages do, and the value now where that is another one.
+
+    Of an incident that is over it is what its first alert came to.
+    """
     foremost = state_of(incident.alerts).foremost or incident.alerts[0]
-    return summary(foremost)
+    said, value = summary(foremost, with_affected=False), _value_now(foremost, state)
+    return said if value is None else f"{said}. The mean is {value:.2f} now"
+
+
+def _value_now(change: AlertChange, state: DeploymentState) -> float | None:
+    """Return the mean since the onset as it is now; None where the alert has the same, or is over, or of a part."""
+    stats, reading = state.watched.get(change.key.metric), state.readings.get(change.key.metric)
+    is_open = change.change == AlertEvent.FIRING and reading is not None and reading.status is Status.REGRESSED
+    if not is_open or reading is None or stats is None or stats.version != change.key.metric_version:
+        return None
+    value = reading.since_mean
+    if value is None or change.current_mean is None or change.details.new_class is not None:
+        return None
+    return None if f"{value:.2f}" == f"{change.current_mean:.2f}" else value
 
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
@@ -110,7 +127,10 @@ def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeploy
     if regressed:
         incident = open_incident(state)
         yield WorseDeployment(
-            name, incident.incident_id if incident else None, sentence_of(incident) if incident else None, regressed
+            name,
+            incident.incident_id if incident else None,
+            sentence_of(incident, state) if incident else None,
+            regressed,
         )
 
 

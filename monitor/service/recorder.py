@@ -19,7 +19,7 @@ from monitor.alerting.alerts.open_alerts import recorded_verdicts, with_open_ale
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
-from monitor.detect.causes import AroundOnset
+from monitor.detect.causes import AffectedCounts, AroundOnset
 from monitor.detect.limits import LastChanges, LimitChange, LimitReading
 from monitor.detect.regression import (
     MEASURED,
@@ -180,6 +180,7 @@ class AlertRecorder:
             judgement=self._judgement(transition.key, transition.reading),
             failed_parts=self._failed_parts(transition, now) if is_beginning else {},
             around_onset=self._explained(transition, now) if is_beginning else None,
+            affected=self._affected(transition, now) if is_beginning else None,
             page_due=self._page_due(transition, now),
         )
 
@@ -230,6 +231,11 @@ class AlertRecorder:
             self._explainer.around, transition, self._alerts.changes_of(name), list(self._ingest.deployments)
         )
         return self._failures.attempt(CHANGES, partial(look, now), f"log of {name!r}")
+
+    def _affected(self, transition: Transition, now: datetime) -> AffectedCounts | None:
+        name = transition.key.deployment
+        count = partial(self._explainer.affected, transition, self._alerts.changes_of(name), now)
+        return self._failures.attempt(CHANGES, count, f"log of {name!r}")
 
     def _page_due(self, transition: Transition, now: datetime) -> datetime | None:
         """Return until when a page may wait; None where no anchors can decide what changed."""

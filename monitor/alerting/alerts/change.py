@@ -13,7 +13,7 @@ import msgspec
 
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
-from monitor.detect.causes import AroundOnset
+from monitor.detect.causes import AffectedCounts, AroundOnset
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 
@@ -81,6 +81,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
     around_onset: AroundOnset | None = None
     """What else changed around the onset, by the log; None where that was not looked for."""
+    affected: AffectedCounts | None = None
+    """Who asked since the onset, until this was recorded; None where that was not counted."""
     exceeded: LimitDetails | None = msgspec.field(default=None, name="floor")
     """For a limit: the numbers behind it."""
     idle_since: datetime | None = None

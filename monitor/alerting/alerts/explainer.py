@@ -1,18 +1,22 @@
-"""Looks for what changed around the onset of an alert that begins: once for an incident, and a few in a refresh."""
+"""Looks for what changed around the onset of an alert that begins, and who asked since: a few in a refresh."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
+from lake.queries.affected import affected
+from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.causes import AroundOnset, CallersOfDays, OnsetInterval, around_onset
+from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, around_onset
 from monitor.detect.regression import Transition
 
 MOST_AT_ONCE = 5
 """In one refresh: each reads the log, while other alerts wait."""
+_LONGEST = timedelta(days=7)
+"""Those who asked are counted of so long a time at the most."""
 _OLDEST = timedelta(days=2)
 """An alert that is found so late, as in history, is not looked at: nobody is woken by it."""
 
@@ -46,12 +50,8 @@ class Explainer:
         name, reading = transition.key.deployment, transition.reading
         if reading.since is None or transition.at < now - _OLDEST or name in self._looked or not self._left:
             return None
-        newest = {
-            change.alert_id: change for change in known if change.change in (AlertEvent.FIRING, AlertEvent.RESOLVED)
-        }
-        is_recorded = any(c.key == transition.key and c.changed_at >= transition.at for c in newest.values())
-        is_open = any(c.change == AlertEvent.FIRING and c.details.around_onset for c in newest.values())
-        if is_recorded or is_open:
+        is_open = any(c.change == AlertEvent.FIRING and c.details.around_onset for c in _newest(known))
+        if _is_recorded(transition, known) or is_open:
             return None
         self._looked.add(name)
         self._left -= 1
@@ -60,3 +60,20 @@ class Explainer:
         )
         older = reading.older_version if reading.onset is OnsetKind.RELEASE else None
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)
+
+    def affected(self, transition: Transition, known: Sequence[AlertChange], now: datetime) -> AffectedCounts | None:
+        """Count who asked since the onset; None of an alert of history, or one that is recorded already."""
+        name, since = transition.key.deployment, transition.reading.since
+        if since is None or transition.at < now - _OLDEST or _is_recorded(transition, known):
+            return None
+        deployment = None if name == UNASSIGNED else name
+        found = affected(self._lake, deployment, max(since, now - _LONGEST), now)
+        return AffectedCounts(found.requests, found.conversations, found.people)
+
+
+def _is_recorded(transition: Transition, known: Sequence[AlertChange]) -> bool:
+    return any(one.key == transition.key and one.changed_at >= transition.at for one in _newest(known))
+
+
+def _newest(known: Sequence[AlertChange]) -> Collection[AlertChange]:
+    return {one.alert_id: one for one in known if one.change in (AlertEvent.FIRING, AlertEvent.RESOLVED)}.values()

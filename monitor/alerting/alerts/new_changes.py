@@ -141,6 +141,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
             around_onset=transition.around_onset or (opened.details.around_onset if opened else None),
+            affected=transition.affected or (opened.details.affected if opened else None),
             failed_parts={part: count for part, count in transition.failed_parts.items() if count},
         ),
     )

@@ -15,6 +15,17 @@ _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=
 _WHOLE = 0.95
 
 
+class AffectedCounts(msgspec.Struct, frozen=True):
+    """Who asked between an onset and when its alert was recorded, counted: nobody is named.
+
+    People and conversations are those that the log tells apart.
+    """
+
+    requests: int
+    conversations: int
+    people: int
+
+
 class LoggedAddress(msgspec.Struct, frozen=True):
     """Where the log has an answer."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import AlertEvent, OnsetKind, Tier
-from monitor.detect.causes import AroundOnset
+from monitor.detect.causes import AffectedCounts, AroundOnset
 from monitor.detect.regression.judgement import UNDECIDED, Judgement
 from monitor.detect.regression.low_mean import LowMean
 from monitor.detect.regression.new_classes import NewClass
@@ -189,6 +189,8 @@ class Transition:
     """Of the same: how many answers since the onset failed against their case, by part."""
     around_onset: AroundOnset | None = None
     """Of a regression that begins: what else the log shows to have changed; None where it was not looked for."""
+    affected: AffectedCounts | None = None
+    """Of one that begins or reaches the tier `page`: who asked since the onset; None where that was not counted."""
     page_due: datetime | None = None
     """Until when a page may wait for the judge's anchors, by the clock; None where it does not wait."""
 

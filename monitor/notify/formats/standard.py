@@ -10,6 +10,7 @@ import msgspec
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import AlertEvent, AlertVerdict, OnsetKind
 from monitor.alerting.alerts.change import AlertChange, WorstAnswer
+from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange
 from monitor.notify.alert_text import WORST, description, summary, worst_links
@@ -82,6 +83,8 @@ class WebhookData(msgspec.Struct, frozen=True):
     """Of an alert of a limit: its numbers."""
     failed_parts: dict[FailedPart, int]
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
+    affected: AffectedCounts | None
+    """Who asked since the onset, until the alert was recorded, counted; null where that is not known."""
     worst_links: tuple[str, ...]
     """Where the pages of the `worst` answers are, in their order; empty where nobody said where our pages are."""
 
@@ -230,6 +233,7 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         link=link_to(change.key.deployment, external_url) or None,
         exceeded=details.exceeded,
         failed_parts=details.failed_parts,
+        affected=details.affected,
         worst_links=worst_links(change, external_url),
     )
 

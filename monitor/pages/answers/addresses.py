@@ -91,8 +91,10 @@ class Visible:
         query = AnswerQuery.read(given, self.now)
         if query.deployment and query.deployment not in self.states:
             raise BadQueryError("There is no such deployment")
-        if (query.words or query.user) and not self.may_read_texts(query.deployment):
-            raise BadQueryError("Words and users can be searched by who may read the texts of the deployment")
+        if query.is_of_people and not self.may_read_texts(query.deployment):
+            raise BadQueryError(
+                "Words, comments, clients and users can be searched by who may read the texts of the deployment"
+            )
         return query
 
     def list_in_address(self, text: str) -> AnswerQuery | None:

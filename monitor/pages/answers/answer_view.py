@@ -16,7 +16,7 @@ from lake.queries.answer_details import AnswerContext, AnswerDetails, AnswerScor
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from monitor.pages.answers import findings
-from monitor.pages.answers.findings import Claims, ComparedCase, Facts, Unsupported
+from monitor.pages.answers.findings import Claims, ComparedCase, Facts, ScoredAnswer, Unsupported
 from monitor.pages.answers.without_texts import answer_without_texts
 from monitor.pages.texts import MOST_CHARACTERS, TextMark, marked
 
@@ -49,7 +49,8 @@ def read_view(
     if details is None:
         return None
     details = details if with_texts else answer_without_texts(details)
-    return view_of(details, _read_case(lake, details), with_texts=with_texts)
+    (case,) = read_cases(lake, details.row["deployment"], [details])
+    return view_of(details, case, with_texts=with_texts)
 
 
 def view_of(
@@ -84,12 +85,22 @@ def _marked_contexts(
     return [(one, by_rank[one.rank]) for one in contexts]
 
 
-def _read_case(lake: Lake, details: AnswerDetails) -> ComparedCase | None:
-    score, case_id = findings.scored_facts(details), findings.case_id_of(details)
-    if score is None or case_id is None:
-        return None
-    table = lake.table(GROUND_TRUTH, details.row["deployment"])
-    versions = table.read(["version", "facts", "updated_at"], ds.field("case_id") == case_id).to_pylist()
+def read_cases(lake: Lake, deployment: str | None, answers: Sequence[ScoredAnswer]) -> list[ComparedCase | None]:
+    """Return for each answer of a deployment the version of the case that it was compared with; None where none is."""
+    scored = [(findings.scored_facts(one), findings.case_id_of(one)) for one in answers]
+    ids = {case_id for _, case_id in scored if case_id is not None}
+    versions: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    if ids:
+        columns = ["case_id", "version", "facts", "updated_at"]
+        for row in lake.table(GROUND_TRUTH, deployment).read(columns, ds.field("case_id").isin(ids)).to_pylist():
+            versions[row["case_id"]].append(row)
+    return [
+        _compared_case(case_id, versions[case_id], score) if score is not None and case_id is not None else None
+        for score, case_id in scored
+    ]
+
+
+def _compared_case(case_id: str, versions: Sequence[Mapping[str, Any]], score: AnswerScore) -> ComparedCase | None:
     compared = _compared_version(versions, score)
     if compared is None:
         return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from lake.queries.answer_details import AnswerDetails, AnswerScore
+from lake.queries.answer_details import AnswerScore
 from monitor.pages.texts import Span
 
 _VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}
@@ -19,6 +19,20 @@ _CITATION = re.compile(r"\[\s*[0-9]{1,3}(?:\s*[,;\u2013-]\s*[0-9]{1,3})*\s*\]")
 """A mark such as [1]: it names a context, and claims nothing."""
 _TOO_LARGE = 2**31
 """No rank, place or number of places is this large."""
+
+
+class ScoredAnswer(Protocol):
+    """An answer, as a row of `parsed_logs` with its text, and its scores."""
+
+    @property
+    def row(self) -> Mapping[str, Any]:
+        """Its row; `answer` is the text."""
+        ...
+
+    @property
+    def scores(self) -> Sequence[AnswerScore]:
+        """Its scores."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -85,18 +99,18 @@ class ComparedCase:
     facts: Sequence[str]
 
 
-def case_id_of(answer: AnswerDetails) -> str | None:
+def case_id_of(answer: ScoredAnswer) -> str | None:
     """Return the id of the case whose facts were looked for."""
     score = scored_facts(answer)
     return _text((score.details or {}).get("case_id")) if score else None
 
 
-def scored_facts(answer: AnswerDetails) -> AnswerScore | None:
+def scored_facts(answer: ScoredAnswer) -> AnswerScore | None:
     """Return the score that says where the facts stand; None where there is none."""
     return next((one for one in _latest(answer) if _has_facts(one)), None)
 
 
-def unsupported_in(answer: AnswerDetails) -> Unsupported | None:
+def unsupported_in(answer: ScoredAnswer) -> Unsupported | None:
     """Return the words that stand in no context; None where no metric looked for them, or all are there.
 
     Citation marks are left out.
@@ -129,7 +143,7 @@ def _parts(place: Span, citations: Sequence[Span], text: str) -> Iterator[Span]:
             yield last - len(part.lstrip()), first + len(part.rstrip())
 
 
-def facts_in(answer: AnswerDetails, case: ComparedCase | None) -> Facts | None:
+def facts_in(answer: ScoredAnswer, case: ComparedCase | None) -> Facts | None:
     """Return the facts with their places."""
     score = scored_facts(answer)
     if score is None:
@@ -146,7 +160,7 @@ def facts_in(answer: AnswerDetails, case: ComparedCase | None) -> Facts | None:
     return Facts(score, _text(details.get("case_id")), tuple(facts))
 
 
-def claims_in(answer: AnswerDetails) -> list[Claims]:
+def claims_in(answer: ScoredAnswer) -> list[Claims]:
     """Return the claims that judges found; those that several metrics share once."""
     found: list[Claims] = []
     for score in _latest(answer):
@@ -188,7 +202,7 @@ def _reason(claim: Mapping[str, Any]) -> str | None:
     return _text(claim.get("reason"))
 
 
-def _latest(answer: AnswerDetails) -> Iterator[AnswerScore]:
+def _latest(answer: ScoredAnswer) -> Iterator[AnswerScore]:
     return (score for score in answer.scores if score.is_latest)
 
 

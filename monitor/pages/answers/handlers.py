@@ -37,7 +37,9 @@ from monitor.pages.answers.addresses import (
     no_answer,
 )
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
-from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
+from monitor.pages.answers.query import MOST_DAYS, USUAL_COLUMNS, AnswerQuery, BadQueryError, Column
+from monitor.pages.answers.saved_searches import MOST_CHARACTERS as MOST_OF_NAME
+from monitor.pages.answers.saved_searches import read_saved_searches
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
 from monitor.pages.json_answers import NOT_KEPT, json_answer
@@ -67,7 +69,7 @@ class AnswerPages(Page):
         """Answer with the list that is searched, or with what is wrong with the search."""
         seen, query, found, problem = self._seen(request), None, None, ""
         try:
-            query = seen.query(request.query_params)
+            query = seen.query(_fields_of(request))
             found = self._found(seen, query) if query.deployment else None
         except BadQueryError as error:
             problem = str(error)
@@ -85,6 +87,13 @@ class AnswerPages(Page):
             everything=AnswerQuery(query.deployment, query.since, query.until).address() if query else "",
             most_in_csv=_MOST_IN_CSV,
             may_read_texts=bool(query) and seen.may_read_texts(query.deployment if query else ""),
+            may_act=bool(query) and seen.reader.may_act(query.deployment if query else ""),
+            saved=self._reads.run(
+                lambda: read_saved_searches(self._monitor.lake, seen, query.deployment if query else "")
+            ),
+            most_of_name=MOST_OF_NAME,
+            Column=Column,
+            usual_columns=USUAL_COLUMNS,
             in_list=in_list,
         )
 
@@ -199,7 +208,7 @@ class AnswerPages(Page):
     def _searched(self, request: Request, page_size: int | None = None) -> tuple[AnswerQuery, AnswerPage]:
         seen = self._seen(request)
         try:
-            query = seen.query(request.query_params)
+            query = seen.query(_fields_of(request))
             if not query.deployment:
                 raise BadQueryError("A search needs a deployment")
         except BadQueryError as error:
@@ -241,9 +250,16 @@ def _chosen_metric(query: AnswerQuery | None) -> str:
     return query.metric or ("" if query.sort == "time" else query.sort)
 
 
+def _fields_of(request: Request) -> dict[str, str]:
+    """Return the fields of the address; a form gives each column that is chosen as a field of its own."""
+    columns = ",".join(request.query_params.getlist("columns"))
+    return dict(request.query_params) | ({"columns": columns} if columns else {})
+
+
 _COLUMNS = (
     "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",
-    "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
+    "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price", "comments",
+    "user_id", "project_id",
 )  # fmt: skip
 
 
@@ -259,14 +275,14 @@ def csv_of(rows: Iterable[AnswerRow]) -> str:
     writer = csv.writer(file)
     writer.writerow([_cell(name) for name in (*_COLUMNS, *metrics)])
     for row in rows:
-        values = [getattr(row, name) for name in _COLUMNS] + [row.values.get(metric) for metric in metrics]
+        cells = [(" " if name == "failures" else "\n", getattr(row, name)) for name in _COLUMNS]
+        values = [between.join(one) if isinstance(one, tuple) else one for between, one in cells]
+        values += [row.values.get(metric) for metric in metrics]
         writer.writerow([_cell(value) for value in values])
     return file.getvalue().encode("utf-8", "replace").decode()
 
 
 def _cell(value: object) -> object:
-    if isinstance(value, tuple):
-        return " ".join(value)
     if not isinstance(value, str):
         return value
     # Python's csv quotes line ends, and not what a spreadsheet takes for a formula.

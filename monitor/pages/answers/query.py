@@ -28,6 +28,41 @@ _MOST_CHARACTERS = 10_000
 _DAY = timedelta(days=1)
 
 
+class Column(StrEnum):
+    """Columns of the list besides the time; `heading` is what the page writes above each."""
+
+    TEXTS = "texts"
+    SCORES = "scores"
+    RATING = "rating"
+    STATUS = "status"
+    TIME = "time"
+    COST = "cost"
+    MODEL = "model"
+    CLIENT = "client"
+    USER = "user"
+    CONVERSATION = "conversation"
+
+    @property
+    def heading(self) -> str:
+        """Words for people."""
+        return _HEADINGS[self]
+
+
+_HEADINGS = {
+    Column.TEXTS: "Question and answer",
+    Column.SCORES: "Scores",
+    Column.RATING: "Rating, comment, label",
+    Column.STATUS: "Status",
+    Column.TIME: "Seconds",
+    Column.COST: "Cost",
+    Column.MODEL: "Model",
+    Column.CLIENT: "Client (project)",
+    Column.USER: "User",
+    Column.CONVERSATION: "Conversation",
+}
+USUAL_COLUMNS = (Column.TEXTS, Column.SCORES, Column.RATING, Column.STATUS)
+
+
 class BadQueryError(ValueError):
     """A field of the form that cannot be used; the message says what it takes."""
 
@@ -57,6 +92,10 @@ class AnswerQuery:
     """Part of a response id or of an event id."""
     words: str = ""
     """Text that the question or the answer contains; for who may read texts."""
+    comment: str = ""
+    """Text that a comment of a rating contains; for who may read texts."""
+    client: str = ""
+    """The project of the API key; for who may read texts."""
     user: str = ""
     """The user's id as the lake stores it; for who may read texts."""
     model: str = ""
@@ -72,6 +111,8 @@ class AnswerQuery:
     """From 1."""
     entries_only: bool = True
     """Whether calls between applications, and what evaluations and tests asked, are left out."""
+    columns: tuple[Column, ...] = USUAL_COLUMNS
+    """Columns of the page, divided by commas; CSV and JSON have all."""
 
     @classmethod
     def read(cls, given: Mapping[str, str], now: datetime) -> AnswerQuery:
@@ -108,6 +149,8 @@ class AnswerQuery:
             failure=_one_of(fields, "failure", FailureKind),
             id=fields.get("id", "").strip(),
             words=_text(fields, "words", "The words to search have"),
+            comment=_text(fields, "comment", "The words to search in comments have"),
+            client=_text(fields, "client", "The name of a client has"),
             user=_text(fields, "user", "The id of a user has"),
             model=_text(fields, "model", "The name of a model has"),
             slower_than=_number(fields, "slower_than", "A limit in seconds"),
@@ -116,6 +159,7 @@ class AnswerQuery:
             order=_order(fields, "asc" if below is not None else "desc"),
             page=_page(fields),
             entries_only=_flag(fields, "entries_only"),
+            columns=_columns(fields),
         )
 
     def filter(self, page_size: int = PAGE_SIZE) -> AnswerFilter:
@@ -132,7 +176,9 @@ class AnswerQuery:
             failure=self.failure,
             id_part=self.id,
             words=self.words,
+            comment=self.comment,
             user=self.user,
+            client=self.client,
             model=self.model,
             slower_than=self.slower_than,
             cost_over=self.cost_over,
@@ -147,12 +193,21 @@ class AnswerQuery:
         """Return the query of another page of the same list."""
         return replace(self, page=page)
 
+    @property
+    def is_of_people(self) -> bool:
+        """Whether it tells of texts or of who asked: only who may read texts may search so."""
+        return bool(self.words or self.comment or self.user or self.client)
+
     def with_calls(self) -> AnswerQuery:
         """Return the query that finds calls between applications, too."""
         return replace(self, entries_only=False, page=1)
 
     def address(self, path: str = "/answers", **further: str) -> str:
         """Return the path with this query; the same query always has the same."""
+        return f"{path}?{urlencode(self.fields() | further, errors='replace')}"
+
+    def fields(self) -> dict[str, str]:
+        """Return the fields that are not empty, as an address writes them."""
         fields = {
             "deployment": self.deployment,
             "since": self.since.isoformat(),
@@ -166,6 +221,8 @@ class AnswerQuery:
             "failure": self.failure or "",
             "id": self.id,
             "words": self.words,
+            "comment": self.comment,
+            "client": self.client,
             "user": self.user,
             "model": self.model,
             "slower_than": _written(self.slower_than),
@@ -174,8 +231,9 @@ class AnswerQuery:
             "order": self.order,
             "page": "" if self.page == 1 else str(self.page),
             "entries_only": "" if self.entries_only else "false",
-        } | further
-        return f"{path}?{urlencode({name: value for name, value in fields.items() if value}, errors='replace')}"
+            "columns": "" if self.columns == USUAL_COLUMNS else ",".join(self.columns),
+        }
+        return {name: value for name, value in fields.items() if value}
 
 
 def _day(fields: Mapping[str, str], name: str, usual: date) -> date:
@@ -234,6 +292,15 @@ def _one_of(fields: Mapping[str, str], name: str, words: type[WordT]) -> WordT |
         return words(fields[name]) if name in fields else None
     except ValueError:
         raise BadQueryError(f"A {name} is one of {', '.join(words)}") from None
+
+
+def _columns(fields: Mapping[str, str]) -> tuple[Column, ...]:
+    if "columns" not in fields:
+        return USUAL_COLUMNS
+    named = set(fields["columns"].split(","))
+    if not named <= set(Column):
+        raise BadQueryError(f"Columns are some of {', '.join(Column)}, divided by commas")
+    return tuple(one for one in Column if one in named)
 
 
 def _order(fields: Mapping[str, str], usual: str) -> str:

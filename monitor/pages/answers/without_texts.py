@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from lake.queries.answer_details import AnswerDetails
 from lake.queries.answer_search import AnswerPage
@@ -19,8 +20,9 @@ _SHOWN = frozenset((
 
 
 def page_without_texts(page: AnswerPage) -> AnswerPage:
-    """Return the page without questions, answers, errors and conversations."""
-    rows = (replace(row, question=None, answer=None, error=None, chat_id=None) for row in page.rows)
+    """Return the page without questions, answers, comments, errors, conversations, and who asked."""
+    nothing: dict[str, Any] = dict.fromkeys(("question", "answer", "error", "chat_id", "user_id", "project_id"))
+    rows = (replace(row, comments=(), **nothing) for row in page.rows)
     return replace(page, rows=tuple(rows))
 
 

@@ -67,5 +67,5 @@ def _marks(chart: TimeChart, times: Times) -> list[str]:
     for kind in dict.fromkeys(mark.kind for mark in chart.marks):
         found_at = [times.brief_moment(mark.at) for mark in chart.marks if mark.kind is kind]
         more = f" and {len(found_at) - 3} more" if len(found_at) > 3 else ""
-        found.append(f"{kind.value.capitalize()}: {'; '.join(found_at[:3])}{more}.")
+        found.append(f"{kind.words.capitalize()}: {'; '.join(found_at[:3])}{more}.")
     return found

@@ -229,7 +229,7 @@ def _lanes(chart: TimeChart) -> Iterator[Lane]:
         spans = [(_across(chart, mark.at), _across(chart, mark.until)) for mark in marks if mark.until]
         yield Lane(
             kind=kind,
-            name=kind.value,
+            name=kind.words,
             glyph=_GLYPHS[kind],
             y=_LANE * (number + 1) - 2,
             places=tuple(places),

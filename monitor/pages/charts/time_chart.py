@@ -28,6 +28,11 @@ class MarkKind(StrEnum):
     SETTING = "changed setting"
     SILENCE = "silence"
 
+    @property
+    def words(self) -> str:
+        """As people read it: a release is a new version to them, and this mark is none."""
+        return "accepted level" if self is MarkKind.RELEASE else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:

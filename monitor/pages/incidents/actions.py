@@ -1,4 +1,4 @@
-"""Changes that the forms of an incident make: acknowledge, silence, mark as a release; each once, if sent twice."""
+"""Changes that the forms of an incident make: acknowledge, silence, accept the new level; each once, if sent twice."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from starlette.exceptions import HTTPException
 from lake.spec.service_vocabulary import AuditAction
 from lake.store.store_errors import log_failure
 from monitor.access.reader import Reader
-from monitor.alerting.controls.releases import mark_release, read_releases
+from monitor.alerting.controls.releases import mark_release, read_releases, withdraw_release
 from monitor.alerting.controls.silences import Silence, add_silence, end_silence, read_silences
-from monitor.detect.regression import Release
+from monitor.detect.regression import Release, Releases
 from monitor.pages.incidents.finding import FoundIncident, incident_of
 from monitor.service.monitor import Monitor
 from runtime.unseen_characters import visible
@@ -98,7 +98,7 @@ class Actions:
         return number
 
     def release(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
-        """Mark a release and return its id; where there is such a mark already, that one's."""
+        """Accept the new level and return the id of the mark; where there is such a mark already, that one's."""
         release = Release(found.name, _metric(fields, found), _moment(fields.get("at", "")), _comment(fields))
 
         def mark() -> tuple[int, bool]:
@@ -116,6 +116,27 @@ class Actions:
             self._note(reader, AuditAction.RELEASE, found, what)
         return number
 
+    def withdraw(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
+        """Take the mark of an accepted level back and return its id; once, if that is asked for twice."""
+        number = _number(fields.get("release", ""))
+
+        def known() -> Releases:
+            return read_releases(self._monitor.lake)
+
+        marked = None if number is None else self._done(known).marked.get(number)
+        if number is None or marked is None or marked.deployment != found.name:
+            raise HTTPException(_UNPROCESSABLE, "No such level of this deployment was accepted")
+
+        def take_back() -> bool:
+            is_valid = number in known().valid
+            if is_valid:
+                withdraw_release(self._monitor.lake, number, now)
+            return is_valid
+
+        if self._done(take_back):
+            self._note(reader, AuditAction.RELEASE, found, f"took release {number} back")
+        return number
+
     def silence_of(self, found: FoundIncident, number: str) -> tuple[int, Silence] | None:
         """Return a silence that holds back alerts of the deployment, by its id; None where none is found."""
         known = self._found(number, lambda: read_silences(self._monitor.lake))
@@ -127,14 +148,15 @@ class Actions:
         return known if known and known[1].deployment == found.name else None
 
     def _found(self, number: str, read: Callable[[], Mapping[int, T]]) -> tuple[int, T] | None:
-        if not (number.isascii() and number.isdecimal() and len(number) < _MOST_DIGITS):
+        known = _number(number)
+        if known is None:
             return None
         try:
-            one = read().get(int(number))
+            one = read().get(known)
         except Exception as error:
             log_failure(logger, error, "What a form of an incident has stored could not be read")
             return None
-        return None if one is None else (int(number), one)
+        return None if one is None else (known, one)
 
     def _done(self, change: Callable[[], T]) -> T:
         with self._one_at_a_time:
@@ -148,6 +170,10 @@ class Actions:
     def _note(self, reader: Reader, action: AuditAction, found: FoundIncident, what: str) -> None:
         detail = f"incident {found.incident.incident_id}" + (f", {what}" if what else "")
         self._monitor.audit.note(reader.who, action, found.name, detail=detail)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else None
 
 
 def _is_same(one: Silence, other: Silence) -> bool:

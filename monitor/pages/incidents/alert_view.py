@@ -39,13 +39,13 @@ class AlertView:
     @property
     def summary(self) -> str:
         """What happened, in a line."""
-        return summary(self.ended or self.fired)
+        return summary(self.ended or self.fired, with_affected=False)
 
     @property
     def lines(self) -> list[str]:
         """The text of the message without its links."""
         told = [line for line in description(self.fired, "").splitlines() if not line.startswith(_LINKS)]
-        return [summary(self.fired), *told] if self.ended else told
+        return [summary(self.fired, with_affected=False), *told] if self.ended else told
 
     @property
     def sureness(self) -> str:

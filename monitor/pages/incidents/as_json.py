@@ -114,6 +114,8 @@ class IncidentData(IncidentRow):
     affected: Affected | None
     comments: Sequence[Comment]
     silences: Sequence[SilencedTime]
+    still_rings: Sequence[str] | None
+    """Metrics and limits whose alerts fire and are held back by no silence; null where the lake cannot be read."""
     releases: Sequence[Release]
     told: Sequence[Told] | None
     log: Sequence[LogRow]
@@ -145,6 +147,7 @@ def incident_data(
             SilencedTime(one.silence.deployment, one.silence.metric, one.since, one.silence.until, one.silence.comment)
             for one in silenced
         ],
+        still_rings=read.still_rings(view.found) if read else None,
         releases=[one for one in snapshot.releases if one.deployment == name],
         told=view.told if read else None,
         log=view.log,

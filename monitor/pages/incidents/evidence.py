@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -21,9 +21,11 @@ from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
+from monitor.pages.incidents.reasons import Reason, read_reasons
 
-WORST, CANDIDATES = 10, 2_000
-"""Answers that are shown, and earlier ones among which a like question is looked for: those with the best scores."""
+WORST, LOOKED_AT, CANDIDATES = 10, 300, 2_000
+"""Answers that are shown, those of which each question is taken once, and earlier ones among which a like question is
+looked for: those with the best scores."""
 DAYS, ENOUGH = timedelta(days=7), 20_000
 """Scores are read of so many days before the onset, and since; the latest days until there are enough."""
 EXCERPT = 600
@@ -44,6 +46,8 @@ class Excerpt:
     value: float
     question: str | None = None
     answer: str | None = None
+    reasons: tuple[Reason, ...] = ()
+    """Why it is bad, of one of the worst; empty where no metric says it."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ def read_evidence(
     after = scores(found.name, max(onset, end - DAYS), end)
     scale = stats.scale if stats and stats.version == key.metric_version else None
     is_reversed = bool(alert.fired.details.lower_is_better)
-    worst = _first(after, WORST, lowest=not is_reversed)
+    worst = _once_each(lake, found.name, _first(after, LOOKED_AT, lowest=not is_reversed))
     good = _good(before, alert.fired.reference_mean, is_reversed=is_reversed)
     return OnsetEvidence(
         metric=alert.metric,
@@ -126,6 +130,16 @@ def _first(rows: pa.Table, most: int, *, lowest: bool) -> pa.Table:
     return rows.take(pc.sort_indices(rows, sort_keys=keys)[:most])
 
 
+def _once_each(lake: Lake, name: str, rows: pa.Table) -> pa.Table:
+    """Return the first rows that have different questions; one without a question is like no other."""
+    texts = texts_of_answers(lake, deployment_of(name), rows, ("question",), CHARACTERS)
+    asked = _prepared([texts.get(one, {}).get("question") for one in rows["event_id"].to_pylist()])
+    seen: dict[str, int] = {}
+    for place, question in enumerate(asked):
+        seen.setdefault(question or f"\0{place}", place)
+    return rows.take(pa.array(list(seen.values())[:WORST], pa.int64()))
+
+
 def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa.Table:
     """Return the best rows of those that are no worse than the reference."""
     if reference is not None:
@@ -138,7 +152,8 @@ def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str,
     """Pair rows; the tables come with the names of their deployments."""
     (name, worst), (name_before, good) = named_worst, named_good
     texts_of_worst = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), EXCERPT)
-    asked = _excerpts(name, worst, texts_of_worst)
+    reasons = read_reasons(lake, name, worst, texts_of_worst)
+    asked = [replace(one, reasons=reasons[one.event_id]) for one in _excerpts(name, worst, texts_of_worst)]
     deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)
     known = [questions.get(one, {}).get("question") for one in good["event_id"].to_pylist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -98,7 +99,10 @@ class IncidentPages(Page):
             new_release=self._actions.release_of(found, given.get("released", "")),
             was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
             address_of=address_of,
-            HOURS=HOURS,
+            was_withdrawn=given.get("withdrawn", "").isdecimal(),
+            silences=[
+                (hours, words, self._monitor.now() + timedelta(hours=int(hours))) for hours, words in HOURS.items()
+            ],
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,
             most_comments=MOST_COMMENTS,
@@ -138,10 +142,18 @@ class IncidentPages(Page):
         return await self._act(request, act)
 
     async def release(self, request: Request) -> Response:
-        """Mark a release."""
+        """Accept the new level."""
 
         def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             return f"released={self._actions.release(reader, found, fields, self._monitor.now())}"
+
+        return await self._act(request, act)
+
+    async def withdraw(self, request: Request) -> Response:
+        """Take an accepted level back."""
+
+        def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
+            return f"withdrawn={self._actions.withdraw(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,8 +11,10 @@ from lake.queries.comments import Comment, newest_comments
 from lake.spec.vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.controls.releases import read_releases
 from monitor.alerting.controls.silences import Silence, read_silences
 from monitor.detect.causes import AroundOnset, TextDifference, differences
+from monitor.detect.regression import Release
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
@@ -40,6 +42,18 @@ class Read:
     """Of system prompts and tools; empty for who may not read texts."""
     deliveries: Sequence[AlertChange]
     silences: Sequence[HeldBack]
+    accepted: Mapping[int, Release]
+    """Levels of its metrics that were accepted since it began, by the ids of the marks."""
+
+    def still_rings(self, found: FoundIncident) -> tuple[str, ...]:
+        """Return the metrics and limits whose alerts fire and are held back by no silence."""
+        firing = dict.fromkeys(one.key.metric for one in found.firing)
+        return tuple(one for one in firing if not any(held.silence.metric in (None, one) for held in self.silences))
+
+    @property
+    def silences_all(self) -> bool:
+        """Whether a silence holds for every alert of the deployment."""
+        return any(held.silence.metric is None for held in self.silences)
 
 
 @dataclass(frozen=True)
@@ -61,11 +75,11 @@ class IncidentView:
     @property
     def sentence(self) -> str:
         """What the incident is, in a line: that of its messages."""
-        return sentence_of(self.found.incident)
+        return sentence_of(self.found.incident, self.found.state)
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names to choose from in the forms: that of the chosen alert first."""
+        """Names to choose from in the forms, in place of the whole incident: that of the chosen alert first."""
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
 
     @property
@@ -110,7 +124,19 @@ def read_for(
         differences=_differences(lake, found) if with_texts else (),
         deliveries=read_deliveries(lake, name, found.incident),
         silences=silences_of(monitor, found),
+        accepted=_accepted(lake, found),
     )
+
+
+def _accepted(lake: Lake, found: FoundIncident) -> Mapping[int, Release]:
+    marks = read_releases(lake)
+    return {
+        number: one
+        for number, one in marks.valid.items()
+        if one.deployment == found.name
+        and one.metric in (None, *found.metrics)
+        and marks.changed.get(number, one.at) >= found.incident.opened_at
+    }
 
 
 def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
@@ -151,7 +177,7 @@ def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | No
         told=received,
         moments=moments_of(found, chosen, received),
         commands=commands_of(
-            found.incident.incident_id, found.name, chosen.metric, None if chosen.fired.is_limit else chosen.onset
+            found.incident.incident_id, found.name, None, None if chosen.fired.is_limit else chosen.onset
         ),
         read=read,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.maintenance.compaction import compact
-from lake.spec.root_tables import AUDIT, RELEASES, SILENCES
+from lake.spec.root_tables import AUDIT, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, INCIDENTS
 from lake.tables.lake import Lake
 from tests.lake.erasure.planted_rows import NOW, everywhere, numbers, put
@@ -40,6 +40,20 @@ def test_a_comment_that_names_the_subject_goes_and_the_release_stays_marked(lake
     left = lake.table(RELEASES).read(["release_id", "released_at", "comment"]).to_pylist()
     assert left == [{"release_id": 1, "released_at": NOW, "comment": None}]
     assert lake.table(RELEASES).committed("releases") == 1
+
+
+def test_a_saved_search_that_names_the_subject_loses_what_names_it(lake: Lake) -> None:
+    """In its name or among its fields; searches of others stay."""
+    said = {"change": "saved", "deployment": "rag-app", "changed_at": NOW, "days": 7}
+    cells = [("theirs", '{"user": "planted-user"}'), ("planted-user", "{}"), ("failed", '{"status": "failed"}')]
+    rows = [said | {"search_id": n, "name": name, "search": search} for n, (name, search) in enumerate(cells, 1)]
+    lake.table(SAVED_SEARCHES).append(SAVED_SEARCHES.rows(rows), {"saved_searches": 3})
+    receipt = erase(lake, Subject(user="planted-user"), NOW)
+    assert numbers(receipt)["_saved_searches"] == (0, 2)
+    assert b"planted-user" not in everywhere(f"{lake.root}/_saved_searches")
+    left = lake.table(SAVED_SEARCHES).read(["search_id", "name", "search"]).to_pylist()
+    kept = {row["search_id"]: (row["name"], row["search"]) for row in left}
+    assert kept == {1: ("theirs", None), 2: (None, "{}"), 3: ("failed", '{"status": "failed"}')}
 
 
 def test_a_comment_that_names_the_subject_goes_and_the_acknowledgement_stays(lake: Lake) -> None:

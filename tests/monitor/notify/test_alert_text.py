@@ -2,11 +2,13 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from msgspec import structs
 
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.vocabulary import AlertEvent, OnsetKind
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
+from monitor.detect.causes import AffectedCounts
 from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
@@ -27,11 +29,36 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Where: deployment apps/rag, all of its scored answers; metric faithfulness_kprecision, version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
-        "If the change was meant: `dialwatch release mark` compares from then on with what follows it.",
+        "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
         "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
         "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
     ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "brief", "line"),
+    [
+        ((1049, 33, 41), "1,049 requests of 41 people", "1,049 requests of 41 people in 33 conversations"),
+        ((1, 1, 1), "1 request of 1 person", "1 request of 1 person in 1 conversation"),
+        ((2, 0, 0), "2 requests", "2 requests"),
+    ],
+)
+def test_who_is_affected_is_counted_and_not_named(
+    firing: AlertChange, counts: tuple[int, int, int], brief: str, line: str
+) -> None:
+    """In the first line, in a line of its own, and as numbers; an end says nothing of it, and nobody is not told."""
+    affected = AffectedCounts(*counts)
+    change = replace(firing, details=structs.replace(firing.details, affected=affected))
+    assert summary(change) == f"{summary(firing)}. {brief} so far"
+    assert summary(change, with_affected=False) == summary(firing)
+    assert f"Affected: {line} since then, when this was found." in description(change, "").splitlines()
+    (data,) = json.loads(webhook_body([change], "team", ""))["data"]
+    assert data["affected"] == dict(zip(("requests", "conversations", "people"), counts, strict=True))
+    assert from_row(to_row(change)) == change
+    assert "so far" not in summary(replace(change, change=AlertEvent.RESOLVED))
+    nobody = structs.replace(firing.details, affected=AffectedCounts(0, 0, 0))
+    assert summary(replace(firing, details=nobody)) == summary(firing)
 
 
 def test_a_version_that_answers_worse_than_the_one_before_is_told_as_that(firing: AlertChange) -> None:

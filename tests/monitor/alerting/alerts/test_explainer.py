@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from lake.spec.schemas import PARSED_LOGS
+from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts import explainer as module
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.explainer import MOST_AT_ONCE, Explainer
-from monitor.detect.causes import AroundOnset, OnsetInterval
+from monitor.detect.causes import AffectedCounts, AroundOnset, OnsetInterval
 from monitor.detect.regression import StreamKey, Transition
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
@@ -95,3 +97,21 @@ def test_what_an_open_alert_says_already_is_not_looked_at_again(lake: Lake, look
     }
     for name, (changes, is_looked_at) in known.items():
         assert (Explainer(lake).around(fired, changes, [], START) is FOUND) is is_looked_at, name
+
+
+def test_who_asked_since_the_onset_is_counted_once_for_each_alert(lake: Lake) -> None:
+    """Of 7 days at most; none of history, of what is recorded, and of an onset that is not known."""
+    ages = (0, 1, 2, 24 * 8, 24 * 10)
+    asked = [{"event_id": f"e{n}", "user_id": f"u{n % 2}", "chat_id": f"c{n}"} for n in range(len(ages))]
+    at = [{"requested_at": START - age * HOUR, "date": (START - age * HOUR).date()} for age in ages]
+    seen = {"kind": "chat_completion", "status": 200, "is_entry": True, "deployment": "rag"}
+    rows = [one | when | seen for one, when in zip(asked, at, strict=True)]
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(rows))
+    explainer, now = Explainer(lake), START + HOUR
+    fired = began(since=START - HOUR)
+    assert explainer.affected(fired, [], now) == AffectedCounts(2, 2, 2)
+    assert explainer.affected(began(since=START - 24 * 9 * HOUR), [], now) == AffectedCounts(3, 3, 2)
+    assert explainer.affected(fired, [of(fired, AlertEvent.FIRING, -1)], now) == AffectedCounts(2, 2, 2)
+    assert explainer.affected(fired, [of(fired, AlertEvent.FIRING, 1)], now) is None
+    assert explainer.affected(began(since=None), [], now) is None
+    assert explainer.affected(fired, [], START + 50 * HOUR) is None

@@ -73,6 +73,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "link": "https://watch.example/deployment?name=apps/rag",
                 "floor": None,
                 "failed_parts": {},
+                "affected": None,
                 "worst_links": [
                     "https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
                     "https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-2&since=2026-11-19",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import re
 import threading
 from datetime import timedelta
@@ -66,6 +67,40 @@ def test_the_form_finds(client: TestClient, rows: ScoreColumns, query: str, expe
     body = client.get(f"/answers.json?deployment=rag&{DAYS}&{query}").json()
     assert [row["response_id"] for row in body["rows"]] == found_in(page.text)
     assert body["total"] == len(expected)
+
+
+@pytest.mark.usefixtures("many_answers")
+def test_a_complaint_is_found_by_its_words_and_its_client(client: TestClient, rows: ScoreColumns) -> None:
+    """List, JSON and CSV show what people wrote, the latest first, and who asked."""
+    rows.logs("rag", {"event_id": "c1", "response_id": "c1", "project_id": "hr", "user_id": "u-1", "model": "m"})
+    rated = {"response_id": "c1", "signal": "dislike", "origin": "explicit", "deployment": "rag", "date": NOW.date()}
+    said = ["Wrong CITY", "=evil\nsecond line", " "]
+    signals = [
+        rated | {"signal_id": text, "details": json.dumps({"comment": text}), "signaled_at": NOW + timedelta(minutes=n)}
+        for n, text in enumerate(said)
+    ]
+    rows.lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows(signals))
+    for query, number in (("comment=wrong+city", 1), ("comment=town", 0), ("client=hr", 1), ("client=h", 0)):
+        assert client.get(f"/answers.json?deployment=rag&{query}").json()["total"] == number
+    row = client.get("/answers.json?deployment=rag&comment=evil").json()["rows"][0]
+    assert (row["rating"], row["comments"]) == ("disliked", ["=evil\nsecond line", "Wrong CITY"])
+    assert (row["user_id"], row["project_id"]) == ("u-1", "hr")
+    line = next(csv.DictReader(io.StringIO(client.get("/answers.csv?deployment=rag&client=hr").text, newline="")))
+    assert line["comments"] == "'=evil\nsecond line\nWrong CITY"
+    assert (line["rating"], line["user_id"], line["project_id"]) == ("disliked", "u-1", "hr")
+    assert "Wrong CITY" in client.get("/answers?deployment=rag&client=hr").text
+
+
+@pytest.mark.usefixtures("many_answers")
+def test_columns_are_chosen_in_the_address_and_stay(client: TestClient) -> None:
+    """A form gives each as a field of its own; links to other pages of the list have them, too."""
+    page = client.get("/answers?deployment=rag&columns=model&columns=rating").text
+    heads = re.findall('<th scope="col" class="([a-z]*)"', page)
+    assert heads == ["when", "rating", "model"]
+    assert "columns=rating%2Cmodel" in html.unescape(re.findall('rel="next" href="([^"]*)"', page)[0])
+    assert re.findall('<th scope="col" class="([a-z]*)"', client.get("/answers?deployment=rag").text) == [
+        "when", "texts", "scores", "rating", "status"
+    ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("many_answers")

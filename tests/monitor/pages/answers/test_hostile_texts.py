@@ -11,6 +11,8 @@ from fastapi.testclient import TestClient
 
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
+from monitor.pages.answers.query import AnswerQuery, Column
+from monitor.pages.answers.saved_searches import save_search
 from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event_id
 
@@ -25,6 +27,7 @@ TAGS = frozenset(_TAGS.split())
 _ATTRIBUTES = """
 lang charset name content rel href type class id src alt width height aria-label aria-labelledby aria-hidden dir value
 title scope colspan action method selected inputmode size rows maxlength required
+checked data-label open tabindex role
 """
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0041]")
@@ -53,7 +56,7 @@ class Page(HTMLParser):
 
 
 OWN_LINK = re.compile(
-    r"/answer/label$|/metrics-guide$|/ground-truth(/make$|\?)|/incident/[a-z]+(/end)?$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
+    r"/answer/label$|/metrics-guide$|/ground-truth(/make$|\?|$)|/incident/[a-z]+(/end|/withdraw)?$|/answers/(neighbour\?|save$|remove$)|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
 )
 
 
@@ -84,7 +87,8 @@ def test_no_text_becomes_an_element_an_attribute_or_a_link(
         listed = client.get(f"/answers.json?{urlencode({'deployment': deployment})}").json()
         assert listed["total"] == len(chosen)
         for page in ("1", "2"):
-            assert_is_plain(client.get(f"/answers?{urlencode({'deployment': deployment, 'page': page})}").text)
+            query = {"deployment": deployment, "page": page, "columns": ",".join(Column)}
+            assert_is_plain(client.get(f"/answers?{urlencode(query)}").text)
         for number, text in enumerate(chosen):
             address = {"deployment": deployment, "date": NOW.date().isoformat()}
             shown = client.get(f"/answer?{urlencode(address | {'event_id': event_id(number, text)})}")
@@ -93,11 +97,14 @@ def test_no_text_becomes_an_element_an_attribute_or_a_link(
             assert_is_plain(client.get(f"/answer?{urlencode({'response_id': text})}").text)
             typed = dict.fromkeys(("deployment", "metric", "words", "id", "sort", "below", "rating", "since"), text)
             assert_is_plain(client.get(f"/answers?{urlencode(typed)}").text)
-            for name in ("words", "sort"):
+            save_search(lake, AnswerQuery(deployment, NOW.date(), NOW.date(), words=text), text, text, NOW)
+            for name in ("words", "sort", "comment", "client", "user", "columns"):
                 assert_is_plain(client.get(f"/answers?{urlencode({'deployment': deployment, name: text})}").text)
             assert_is_plain(
                 client.get(f"/answer?{urlencode(dict.fromkeys(('deployment', 'date', 'event_id'), text))}").text
             )
+        assert len(client.get("/answers/saved.json").json()["searches"]) == len(chosen)
+        assert_is_plain(client.get("/answers").text)
 
 
 def test_a_line_of_a_million_characters_makes_no_page_of_a_hundred_megabytes(

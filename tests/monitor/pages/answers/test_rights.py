@@ -54,7 +54,17 @@ def test_without_the_right_one_sees_scores_and_ids(client: TestClient, one_answe
     assert "shown to who may read the texts" in client.get(LISTS[0], headers=of("watchers")).text
 
 
-@pytest.mark.parametrize("field", ["words=gold", "user=ann"])
+def test_without_the_right_nobody_is_named(client: TestClient, rows: ScoreColumns) -> None:
+    """In no column of the list, and in no file."""
+    rows.logs("rag", {"event_id": "e9", "response_id": "r9", "user_id": "u-78", "project_id": "p-9", "chat_id": "c-9"})
+    for path in (f"{LISTS[0]}&columns=client,user,conversation", *LISTS[1:]):
+        hidden, shown = (client.get(path, headers=of(group)).text for group in ("watchers", "readers"))
+        for name in ("u-78", "p-9", "c-9"):
+            assert name not in hidden
+            assert name in shown
+
+
+@pytest.mark.parametrize("field", ["words=gold", "user=ann", "comment=gold", "client=hr"])
 def test_without_the_right_words_and_users_cannot_be_searched(client: TestClient, field: str) -> None:
     """Whether an answer has a word is a part of its text, and who asked is nobody else's business."""
     for path in LISTS:

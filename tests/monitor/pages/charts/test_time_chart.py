@@ -214,8 +214,8 @@ def test_the_chart_as_a_page_has_it(environment: Environment) -> None:
     assert '<desc id="c-finding">From 0.50' in found
     assert " style=" not in found
     assert "<script" not in found
-    assert "Release" in found
-    assert '<a href="/incident?id=1">release</a>' in found
+    assert "Accepted level" in found
+    assert '<a href="/incident?id=1">accepted level</a>' in found
     assert re.findall(r'<td class="number">([\d.]+)</td><td class="number">10</td>', found) == ["0.50", "0.70"]
 
 

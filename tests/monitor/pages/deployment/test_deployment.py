@@ -107,8 +107,8 @@ def test_releases_and_silences_are_marked(monitor: Monitor, ask: Ask, rows: Scor
     (metric,) = ask("&days=1", "/deployment.json")["metrics"]
     assert [(one["kind"], one["text"]) for one in metric["marks"]] == [("release", "v2 <b>"), ("silence", "")]
     assert metric["marks"][1]["at"] == f"{NOW - timedelta(hours=3):%Y-%m-%dT%H:%M:%SZ}"
-    assert "release</a>" not in (page := ask("&days=1"))
-    assert "release: <bdi>v2 &lt;b&gt;</bdi>" in page
+    assert "accepted level</a>" not in (page := ask("&days=1"))
+    assert "accepted level: <bdi>v2 &lt;b&gt;</bdi>" in page
 
 
 def test_a_reader_has_no_marks_of_what_they_may_not_see(monitor: Monitor, rows: ScoreColumns, lake: Lake) -> None:

@@ -1,7 +1,8 @@
-"""Forms of an incident: acknowledge, silence, mark as a release; for whom, once, and what the page says after them."""
+"""Forms of an incident: acknowledge, silence, accept the new level; for whom, once, and what the page says then."""
 
 from __future__ import annotations
 
+import html
 import re
 import shlex
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ from lake.spec.schemas import INCIDENTS
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Reader
-from monitor.alerting.controls.releases import read_releases
+from monitor.alerting.controls.releases import mark_release, read_releases
 from monitor.alerting.controls.silences import Silence, add_silence, read_silences
+from monitor.detect.regression import Release
 from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of
 from monitor.pages.incidents.finding import incident_of
@@ -33,7 +35,7 @@ GROUPS = {
 }
 ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
 METRIC = "faithfulness_kprecision"
-ACTS = ("acknowledge", "silence", "silence/end", "release")
+ACTS = ("acknowledge", "silence", "silence/end", "release", "release/withdraw")
 
 
 def of(*groups: str) -> dict[str, str]:
@@ -144,13 +146,89 @@ def test_a_silence_of_everything_is_not_ended_by_who_may_act_on_one_deployment(
 def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
     for _ in range(2):
         answer = sent(proxied, monitor, "release", metric=METRIC, comment="shorter")
-        assert "Release 1 is marked" in proxied.get(answer.headers["location"], headers=of("readers")).text
+        assert (
+            "The new level is accepted (mark 1)" in proxied.get(answer.headers["location"], headers=of("readers")).text
+        )
     ((number, release),) = read_releases(lake).valid.items()
     assert (number, release.metric, release.at.isoformat()) == (1, METRIC, "2026-11-20T02:00:00+00:00")
     assert noted(monitor, lake) == [("ann", "release", "rag-search")]
     monitor.refresh()
     assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["rag-search"].incidents[0].ended_at is not None
+
+
+def test_the_whole_incident_comes_first_and_the_form_says_until_when(proxied: TestClient, monitor: Monitor) -> None:
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
+    first = re.findall('<select name="metric"><option value="([^"]*)">([^<]*)<', page)
+    assert first == [
+        ("", "the whole incident: all alerts of this deployment, 1 fires now"),
+        ("", "the whole incident: all metrics of this deployment"),
+    ]
+    assert '<option value="4" selected>4 hours, until 20 Nov, 16:00 UTC<' in page
+    assert "--metric" not in html.unescape(page)
+
+
+def test_after_a_silence_the_page_says_what_still_rings(
+    proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
+) -> None:
+    """Of one metric the other alert does, and what may begin; of the whole incident nothing of this deployment."""
+    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
+    rows.logs("rag-search", *bad)
+    monitor.refresh()
+    address = f"/incident?id={incident_id(monitor)}"
+
+    def said() -> tuple[str, list[str]]:
+        page = proxied.get(address, headers=of("readers")).text
+        data = proxied.get(address.replace("/incident?", "/incident.json?"), headers=of("readers")).json()
+        lines = re.findall('<p class="rings">(.*?)</p>', page, re.DOTALL)
+        return re.sub("<[^>]*>", "", lines[0]) if lines else "", data["still_rings"]
+
+    assert said() == ("", [METRIC, "errors"])
+    sent(proxied, monitor, "silence", metric="errors")
+    clock.advance(seconds=3)
+    text, rings = said()
+    assert text.startswith("Still rings:")
+    assert text.endswith("and whatever else begins in this deployment.")
+    assert rings == [METRIC]
+    sent(proxied, monitor, "silence")
+    assert said() == ("Nothing of this deployment rings until then. Other deployments still do.", [])
+    sent(proxied, monitor, "silence/end", silence="2")
+    sent(proxied, monitor, "silence", metric=METRIC)
+    assert "A new alert of another metric of this deployment still does" in said()[0]
+
+
+def test_an_accepted_level_is_shown_and_taken_back(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """By who may act, once; others read how."""
+    address = f"/incident?id={incident_id(monitor)}"
+    sent(proxied, monitor, "release", comment="shorter")
+    clock.advance(seconds=3)
+    page = proxied.get(address, headers=of("readers")).text
+    assert "New level accepted since" in page
+    assert "dialwatch release withdraw 1" in page
+    assert "Take it back" not in page
+    assert "Take it back" in proxied.get(address, headers=of("on-call")).text
+    for _ in range(2):
+        answer = sent(proxied, monitor, "release/withdraw", release="1")
+        assert "no longer accepted" in proxied.get(answer.headers["location"], headers=of("readers")).text
+    assert not read_releases(lake).valid
+    assert "New level accepted since" not in proxied.get(address, headers=of("readers")).text
+    assert noted(monitor, lake) == [("ann", "release", "rag-search")] * 2
+
+
+@pytest.mark.parametrize("number", ["", "2", "x", "9" * 20])
+def test_what_was_not_accepted_here_is_not_taken_back(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock, number: str
+) -> None:
+    """Nor a level of another deployment."""
+    mark_release(lake, Release("rag-search", None, NOW), NOW)
+    mark_release(lake, Release("other-app", None, NOW), NOW)
+    assert sent(proxied, monitor, "release/withdraw", release=number).status_code == 422
+    assert len(read_releases(lake).valid) == 2
+    assert noted(monitor, lake) == []
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("readers")).text
+    assert page.count("New level accepted since") == 1
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -210,7 +288,7 @@ def test_without_texts_one_sees_scores_and_ids(proxied: TestClient, monitor: Mon
         for text in (GOOD, BAD, "days of leave", "my complaint"):
             assert text not in hidden.text
             assert text in shown.text
-        assert "answer-1-" in hidden.text
+        assert ("answer-1-" if each != path else "Answer of") in hidden.text
         assert shown.headers["cache-control"] == "no-store"
     monitor.audit.write()
     read = lake.table(AUDIT).read().to_pylist()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import ALERTS
 from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
@@ -45,9 +46,10 @@ def test_the_worst_answers_stand_beside_good_earlier_ones(client: TestClient, mo
     """Each worst one is of after the onset, each other one of before it, good, and to a like question."""
     found = client.get(f"/incident.json?id={incident_id(monitor)}").json()
     onset, pairs = found["alerts"][0]["since"], found["evidence"]["worst"]
-    assert len(pairs) == 10
+    assert len(pairs) == len({pair["worst"]["question"] for pair in pairs}) == 10
+    assert [pair["worst"]["value"] for pair in pairs] == pytest.approx([0.3 + 0.01 * number for number in range(10)])
     for pair in pairs:
-        assert (pair["worst"]["value"], pair["worst"]["answer"]) == (0.3, BAD)
+        assert pair["worst"]["answer"] == BAD
         assert pair["earlier"]["value"] > 0.9
         assert pair["earlier"]["answer"] == GOOD
         assert pair["earlier"]["requested_at"] < onset <= pair["worst"]["requested_at"]
@@ -134,6 +136,52 @@ def test_one_that_recovers_says_since_when(
     assert seen_after(range(6, 18), 0.34)["recovering_since"] is None
 
 
+def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monitor: Monitor, lake: Lake) -> None:
+    """The missed fact, words and claims that no context has; of two answers to one question the worse one alone."""
+    at = NOW - timedelta(hours=1)
+    asked = {"requested_at": at, "date": at.date()}
+    places = [{"event_id": one, "response_id": f"id-of-{one}"} | asked for one in ("why", "again", "bare")]
+    answer = "It is paid in gold [1], and in oil."
+    questions = ["Who PAYS the rent?", "who pays the rent", "Where is it?"]
+    rows.logs(
+        "rag-search", *(one | {"question": text, "answer": answer} for one, text in zip(places, questions, strict=True))
+    )
+    claims = [{"fact": f"Claim {n}.", "contexts": [], "verdict": "N", "sentence": 1} for n in range(5)]
+    details = {
+        "faithfulness_kprecision": {"unsupported": [[14, 22], [31, 34]], "more_unsupported": 4},
+        "facts_recall": {"facts_ranks": [0, -1], "facts_places": [[0, 3], None], "case_id": "case-1"},
+        "faithful": {"facts": [*claims, {"fact": "Good.", "contexts": [0], "verdict": "S", "sentence": 1}]},
+        "context_present": {},
+    }
+    scored = [
+        places[0] | {"metric": metric, "value": 0.0, "score_id": metric, "details": json.dumps(said)}
+        for metric, said in details.items()
+    ]
+    rows.scores("rag-search", *scored, *(one | {"value": 0.01, "score_id": one["event_id"]} for one in places[1:]))
+    case = {"case_id": "case-1", "deployment": "rag-search", "facts": ["paid", "the tenant <b>pays</b>"]}
+    lake.table(GROUND_TRUTH, "rag-search").append(GROUND_TRUTH.rows([case | {"updated_at": NOW - timedelta(days=1)}]))
+    pairs = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
+    assert [pair["worst"]["question"] for pair in pairs][:2] == ["Who PAYS the rent?", "Where is it?"]
+    assert len(pairs) == 10
+    assert [tuple(one.values()) for one in pairs[0]["worst"]["reasons"]] == [
+        ("no_context", [], 0),
+        ("missed_fact", ["the tenant <b>pays</b>"], 0),
+        ("unsupported", ["gold", "oil"], 4),
+        ("claim", ["Claim 0.", "Claim 1.", "Claim 2."], 2),
+    ]
+    assert pairs[1]["worst"]["reasons"] == []
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    for said in (
+        "the tenant &lt;b&gt;pays",
+        "and 4 more",
+        "“<bdi>oil</bdi>”",
+        "No document was found for the question",
+    ):
+        assert said in page
+    assert "id-of-" not in page
+    assert "again" not in [pair["worst"]["event_id"] for pair in pairs]
+
+
 def test_no_earlier_answer_to_a_like_question_is_said(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
     at = NOW - timedelta(hours=1)
     place = {"event_id": "other", "response_id": "other", "requested_at": at, "date": at.date()}
@@ -206,6 +254,32 @@ def test_without_the_lake_the_page_says_what_the_snapshot_knows(
     assert client.get(f"/incident.json?{path}").status_code == 503
 
 
+def test_the_headline_has_the_value_of_now_where_it_is_another_one(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
+) -> None:
+    """On the overview and on the page of the incident; the message stays as it was sent. Who is affected is counted."""
+    address = f"/incident?id={incident_id(monitor)}"
+    (alert,) = client.get(address.replace("?", ".json?")).json()["alerts"]
+    assert alert["details"]["affected"] == {"requests": 100, "conversations": 0, "people": 0}
+    metrics = client.get("/metrics").text
+    assert 'dialwatch_incident_requests{deployment="rag-search",installation="lake"} 100.0' in metrics
+    assert 'dialwatch_incident_people{deployment="rag-search",installation="lake"} 0.0' in metrics
+    for hour in range(6):
+        at = clock.now + timedelta(hours=hour)
+        place = {"requested_at": at, "date": at.date()}
+        rows.scores("rag-search", *(place | {"value": 0.0, "event_id": f"{hour} {n}"} for n in range(10)))
+    clock.advance(hours=8)
+    monitor.refresh()
+    page = client.get(address).text
+    (sentence,) = re.findall('<p class="sentence"><strong>(.*?)</strong>', page)
+    (now,) = re.findall(r"\. The mean is (\d\.\d\d) now", sentence)
+    assert float(now) < alert["current_mean"]
+    assert sentence in client.get("/").text
+    assert "so far" not in sentence
+    (same,) = client.get(address.replace("?", ".json?")).json()["alerts"]
+    assert "now" not in same["summary"]
+
+
 def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor, clock: Clock) -> None:
     rows.logs("rag", *({"event_id": f"a{n}", "requested_at": NOW - timedelta(hours=3, seconds=n)} for n in range(60)))
     rows.logs(
@@ -218,7 +292,7 @@ def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor,
         assert page.status_code == 200
         assert "share of failed requests" in page.text
         assert "a limit was exceeded" in page.text
-        assert "Mark as a release" not in page.text
+        assert "Accept the new level" not in page.text
         found = client.get(f"/incident.json?id={incident_id(monitor, 'rag')}").json()
         assert found["evidence"] is None
         # Those of the hour before its alert, which it counts; the newest is of the present instant.
