@@ -14,6 +14,7 @@ from lake.queries.case_sources import possible_sources
 from lake.queries.case_versions import newest_versions
 from lake.queries.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
+from lake.spec.tool_calls import ToolCall
 from lake.tables.table import Table
 
 FactPlace = tuple[int, int, int]
@@ -44,7 +45,7 @@ def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
 
 _COLUMNS = (
     "case_id", "deployment", "version", "question", "conversation_hash", "documents", "facts",
-    "answer", "context_ids", "source_response_id", "source_date", "confidence", "status",
+    "answer", "context_ids", "tool_calls", "source_response_id", "source_date", "confidence", "status",
 )  # fmt: skip
 
 
@@ -52,7 +53,8 @@ _COLUMNS = (
 class Case:
     """A question with a reference answer and the facts that it is based on.
 
-    `context_ids` are those of the chunks that the facts stand in, of the chunks that have an id.
+    `context_ids` are those of the chunks that the facts stand in, of the chunks that have an id. `tool_calls` are the
+    calls of tools that a right answer takes (name, arguments), None where nobody has looked.
     """
 
     case_id: str
@@ -67,6 +69,7 @@ class Case:
     version: int = 1
     source_date: date | None = None
     deployment: str | None = None
+    tool_calls: list[ToolCall] | None = None
 
     @property
     def accepted(self) -> bool:
@@ -173,6 +176,7 @@ class CaseBook:
                 version=row["version"] or 1,
                 source_date=row["source_date"],
                 deployment=row["deployment"],
+                tool_calls=row["tool_calls"],
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status

@@ -158,6 +158,30 @@ def called_tool(
     return CalledTool(name, _json(arguments or {}), error is not None) if isinstance(name, str) and name else None
 
 
+def expected_calls(calls: Sequence[ToolCall] | None) -> list[ToolCall] | None:
+    """Return the calls as a case has them: what was called with which arguments, in the order of the turn."""
+    return None if calls is None else [{name: call[name] for name in ("name", "arguments")} for call in calls]
+
+
+def call_line(call: ToolCall) -> str:
+    """Return a call in one line, as people read and write it: `get_order {"id": "4711"}`."""
+    name, arguments = call["name"] or "", " ".join((call["arguments"] or "").splitlines())
+    return f"{name} {arguments}".strip()
+
+
+def call_of_line(line: str) -> ToolCall:
+    """Read a line of `call_line`; raises ValueError that says what is wrong."""
+    name, _, arguments = line.strip().partition(" ")
+    arguments = arguments.strip()
+    try:
+        is_object = not arguments or isinstance(orjson.loads(arguments), dict)
+    except orjson.JSONDecodeError:
+        is_object = False
+    if not name or not is_object:
+        raise ValueError('write the name of the tool and its arguments as a JSON object: get_order {"id": "4711"}')
+    return {"name": name, "arguments": arguments or None}
+
+
 def lacks_errors(calls: Sequence[ToolCall] | None) -> bool:
     """Say whether it is not known of a call whether it failed."""
     return any(call["is_error"] is None for call in calls or ())

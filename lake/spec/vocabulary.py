@@ -200,6 +200,8 @@ class UnscoredReason(StrEnum):
     NO_CLAIM_RETRIEVED = "no_claim_retrieved"
     NO_ENTITIES = "no_entities"
     NO_CITATIONS = "no_citations"
+    NO_TOOL_CALLS = "no_tool_calls"
+    UNKNOWN_RESULTS = "unknown_results"
     NO_DURATION = "no_duration"
     NO_PRICE = "no_price"
     TOO_SHORT = "too_short"
