@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
-from lake.queries.answer_rows import IS_ANSWER, context_ids, usable_texts
+from lake.queries.answer_rows import IS_ANSWER, context_ids, tool_results, usable_texts
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.tool_calls import CalledTool, ToolCallsOrigin, lacks_errors, with_errors
 from lake.spec.vocabulary import OUTRANKED_BY_CHILD
@@ -92,7 +92,8 @@ def may_get_contexts(until: int) -> ds.Expression:
 def with_late_contexts(tables: DeploymentTables, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
     """Return the answers with what their own calls say, where these have come and say more: contexts, calls of tools.
 
-    Of a call of a tool its own row says whether it failed.
+    Of a call of a tool its own row says whether it failed. Results of tools follow the contexts, in each call anew: the
+    answers that are given must be as their rows are.
     """
     children, deployment = tables.children, tables.deployment
     found = children.of({answer.call: answer.requested_at for answer in some if answer.call}, deployment)
@@ -101,7 +102,8 @@ def with_late_contexts(tables: DeploymentTables, some: Sequence[LoggedAnswer]) -
     some = [replace(one, tool_calls=turns[one.turn_call]) if one.turn_call in turns else one for one in some]
     unclear = {one.own_call: one.requested_at for one in some if one.own_call and lacks_errors(one.tool_calls)}
     called = children.tools_of(unclear)
-    return [_with_errors(one, called[one.own_call]) if one.own_call in called else one for one in some]
+    some = [_with_errors(one, called[one.own_call]) if one.own_call in called else one for one in some]
+    return [_with_results(one) for one in some]
 
 
 def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAnswer:
@@ -113,6 +115,14 @@ def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAns
 
 def _with_errors(answer: LoggedAnswer, called: Sequence[CalledTool]) -> LoggedAnswer:
     return replace(answer, tool_calls=with_errors(answer.tool_calls or (), called))
+
+
+def _with_results(answer: LoggedAnswer) -> LoggedAnswer:
+    results = tool_results(answer.tool_calls)
+    if not results:
+        return answer
+    texts, ids = [*(answer.contexts or ()), *(one["text"] for one in results)], answer.context_ids or ()
+    return replace(answer, contexts=texts, context_ids=[*ids, *[None] * len(results)])
 
 
 def _moment(microseconds: int) -> pa.Scalar:

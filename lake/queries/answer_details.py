@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.queries.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trace_rows
-from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS
+from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS, add_tool_results
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.call_tables import CallTablesOfDays
 from lake.queries.child_contexts import ChildContexts, add_late_contexts, add_late_tool_calls
@@ -121,9 +121,9 @@ class AnswerDetails:
     `row` has every column of `parsed_logs`, null where an older version did not know it, with the raw request
     (`request_body`) and response (`assembled_response`, `response_body`). `contexts` and `contexts_origin` are those
     that were scored, and so are `tool_calls` of the row: also of the answer's own calls, if their lines came late.
-    `before` is the conversation before it, the oldest turn first. `scores` are by metric, the latest first, `signals`
-    by time. `calls` begin with the outermost one; with tracing off there are none, and of thousands `calls_left_out`
-    are not given.
+    Results of tools follow the chunks. `before` is the conversation before it, the oldest turn first. `scores` are by
+    metric, the latest first, `signals` by time. `calls` begin with the outermost one; with tracing off there are none,
+    and of thousands `calls_left_out` are not given.
     """
 
     row: Mapping[str, Any]
@@ -160,6 +160,7 @@ def read_answer(
         children = ChildContexts(lake, tables=tables)
         add_late_contexts(children, deployment, [row])
         add_late_tool_calls(children, deployment, [row])
+    add_tool_results([row])
     scores = _scores(lake, row)
     signals, calls = _read_signals(lake, row, logs[deployment]), answer_calls(row, trace)
     answer = PARSED_LOGS.rows([{name: row[name] for name in (*FAILURE_COLUMNS, *JOIN_COLUMNS)}])

@@ -182,6 +182,31 @@ def call_of_line(line: str) -> ToolCall:
     return {"name": name, "arguments": arguments or None}
 
 
+def readable(result: str) -> str:
+    """Return a result as text that an answer can be compared with: of JSON a line `key: value` for each value.
+
+    The keys of an object within another are joined by dots; elements of a list follow each other.
+    """
+    if result.lstrip()[:1] not in ("{", "["):
+        return result
+    try:
+        return "\n".join(_lines(orjson.loads(result), ""))
+    except (orjson.JSONDecodeError, RecursionError):
+        return result
+
+
+def _lines(value: object, key: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _lines(inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _lines(inner, key)
+    elif value is not None:
+        said = value if isinstance(value, str) else _json(value)
+        yield f"{key}: {said}" if key else said
+
+
 def lacks_errors(calls: Sequence[ToolCall] | None) -> bool:
     """Say whether it is not known of a call whether it failed."""
     return any(call["is_error"] is None for call in calls or ())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pydantic import SecretStr
 
@@ -14,9 +15,11 @@ from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from collector.redaction import RedactionSettings
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
+from evaluator.metrics import compute
 from lake.queries.answer_details import read_answer
+from lake.queries.frames import answers_frame
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.tool_calls import LONGEST_RESULT
+from lake.spec.tool_calls import LONGEST_RESULT, readable
 from lake.tables.lake import Lake
 
 FILE = Partition("file", "/logs/a.log", "a")
@@ -266,3 +269,45 @@ def test_nothing_of_a_secret_is_in_a_call(tmp_path: Path, has_state: bool) -> No
     assert json.loads(call["arguments"]).keys() == {"to"}
     assert address not in call["arguments"]
     assert "jane" not in call["result"]
+
+
+def test_results_of_tools_are_contexts(tmp_path: Path) -> None:
+    """With the tool as their title, a line a value; scores, exports and pages have the same."""
+    lake = Lake(str(tmp_path))
+    collect(lake, AGENT)
+    tables = DeploymentTables.of(lake, "shop-agent")
+    some = [answer for found in answers(tables.logs.read(ANSWER_COLUMNS)) for answer in found]
+    (scored,) = with_late_contexts(tables, some)
+    # The agent passes the chunk on that dial-rag refers to.
+    chunks = ["Packed orders ship within two working days."]
+    results = ["id: 4711\nships: 2026-11-27\nstate: packed", SHIPPING]
+    assert scored.contexts == [*chunks, *results]
+    frame = answers_frame(lake, "shop-agent")
+    assert list(frame["context"][0]) == scored.contexts
+    details = read_answer(lake, "shop-agent", scored.date, scored.event_id)
+    assert details is not None
+    assert [(one.title, one.text) for one in details.contexts][-2:] == [
+        ("orders_get_order", results[0]), ("dial_rag", results[1]),
+    ]  # fmt: skip
+
+
+def test_results_alone_are_contexts_of_their_own_origin(tmp_path: Path) -> None:
+    """A client that runs the tools, and an application that shows nothing else."""
+    lake = Lake(str(tmp_path))
+    collect(lake, LINES[19:22])
+    frame = answers_frame(lake, "gpt-4o")
+    assert [list(one) for one in frame["context"]] == [["-3.5 C, snow"]]
+    assert list(frame["contexts_origin"]) == ["tool_result"]
+    assert list(answers_frame(lake, "deep-research")["context"][0]) == ["DIAL 1.46 was released in August 2026."]
+
+
+def test_a_right_answer_is_not_judged_by_raw_json(tmp_path: Path) -> None:
+    """The specification's example: a third of the words stands in the result as it is read, none in the JSON."""
+    raw, answer = ORDER, "Your order 4711 ships on Friday."
+    assert kprecision(answer, raw) == 0.0
+    assert kprecision(answer, readable(raw)) == pytest.approx(1 / 3, abs=0.01)
+
+
+def kprecision(answer: str, context: str) -> float:
+    frame = pd.DataFrame({"answer": [answer], "contexts": [[context]]}, dtype=object)
+    return float(compute(frame, ["faithfulness_kprecision"]).loc[0, "faithfulness_kprecision"])

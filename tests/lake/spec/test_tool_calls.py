@@ -14,10 +14,13 @@ from lake.spec.tool_calls import (
     ToolCallsOrigin,
     after_person,
     bounded,
+    call_line,
+    call_of_line,
     called_tool,
     canonical,
     messages_of_turn,
     read_turn,
+    readable,
     turn_of_child,
     with_errors,
 )
@@ -166,3 +169,25 @@ def test_arguments_are_compared_whatever_their_spelling() -> None:
     assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{"a":[1,2],"b":1}')
     assert canonical(None) == canonical("") == canonical(" {} ")
     assert canonical("x y") == "x y"
+
+
+def test_a_result_of_json_is_read_line_by_line() -> None:
+    """A key and a value each, so that an answer in words can be compared with it; all else stays as it is."""
+    assert readable('{"id":"4711","ships":"2026-11-27"}') == "id: 4711\nships: 2026-11-27"
+    assert readable('[{"a": {"b": 1}}, {"a": {"b": [true, null, 2.5]}}, "x"]') == "a.b: 1\na.b: true\na.b: 2.5\nx"
+    assert readable("{broken") == "{broken"
+    assert readable("-3.5 C, snow") == "-3.5 C, snow"
+    assert readable("") == ""
+
+
+@pytest.mark.parametrize("line", ['get_order {"id": "4711"}', "now"])
+def test_a_call_is_a_line(line: str) -> None:
+    """As people read and write it."""
+    assert call_line(call_of_line(f"  {line} ")) == line
+
+
+@pytest.mark.parametrize("line", ["", "get_order [1]", "get_order 4711", '{"id": 1}', "f {", '"f" 1'])
+def test_a_line_that_is_no_call_is_refused(line: str) -> None:
+    """With what to write."""
+    with pytest.raises(ValueError, match="write the name of the tool"):
+        call_of_line(line)
