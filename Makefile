@@ -120,20 +120,20 @@ docs: $(DOCS)/.installed
 		'<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//[^"]*' site || (echo "the site loads something from elsewhere" && false)
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.parse
-	$(BIN)/python -m benchmarks.collector
-	$(BIN)/python -m benchmarks.kafka
-	$(BIN)/python -m benchmarks.lake
-	$(BIN)/python -m benchmarks.idle
+	$(BIN)/python -m benchmarks.collector.parse
+	$(BIN)/python -m benchmarks.collector.steps
+	$(BIN)/python -m benchmarks.collector.kafka
+	$(BIN)/python -m benchmarks.lake.opening
+	$(BIN)/python -m benchmarks.lake.idle
 	$(BIN)/python -m benchmarks.regression.detection
 	$(BIN)/python -m benchmarks.regression.shapes
 	$(BIN)/python -m benchmarks.regression.fleet
 	$(BIN)/python -m benchmarks.regression.year --deployments 20
-	$(BIN)/python -m benchmarks.metrics
-	$(BIN)/python -m benchmarks.models
-	$(BIN)/python -m benchmarks.judges
-	$(BIN)/python -m benchmarks.judge_costs
-	$(BIN)/python -m benchmarks.calibration
+	$(BIN)/python -m benchmarks.evaluator.metrics
+	$(BIN)/python -m benchmarks.evaluator.models
+	$(BIN)/python -m benchmarks.evaluator.judges
+	$(BIN)/python -m benchmarks.evaluator.judge_costs
+	$(BIN)/python -m benchmarks.evaluator.calibration
 
 package: $(VENV)/.installed
 	PYTHON=$(PYTHON) .ci/package

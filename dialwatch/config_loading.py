@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -21,6 +22,7 @@ from pydantic_settings import (
 
 from dialwatch.config import Settings
 from dialwatch.config_file import read_yaml, with_absolute_root
+from dialwatch.config_names import current_place, variables_with_current_names, with_current_names
 from dialwatch.config_words import words_of
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from lake.spec.vocabulary import Kind
@@ -59,6 +61,8 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
             dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - files are read with -c alone
             file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         ) -> tuple[PydanticBaseSettingsSource, ...]:
+            if isinstance(env_settings, EnvSettingsSource):
+                env_settings.env_vars = variables_with_current_names(env_settings.env_vars, PREFIX.lower())
             return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=values)
 
     try:
@@ -87,7 +91,7 @@ def _paced_for_a_store(section: _Section) -> _Section:
 
 
 def _values_of(path: Path) -> dict[str, Any]:
-    values = with_absolute_root(read_yaml(path), path)
+    values = with_current_names(with_absolute_root(read_yaml(path), path))
     return {key: _with_secrets(item, (key,)) for key, item in values.items()}
 
 
@@ -171,7 +175,7 @@ def _is_json(text: str) -> bool:
 def _variables() -> dict[str, tuple[str, ...]]:
     """Variables of the environment that are settings, with the location of each."""
     return {
-        name: tuple(name.upper().removeprefix(PREFIX).lower().split("__"))
+        name: current_place(tuple(name.upper().removeprefix(PREFIX).lower().split("__")))
         for name in sorted(os.environ)
         if name.upper().startswith(PREFIX)
     }

@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 
 from dialwatch.config import Settings
 from dialwatch.config_loading import key_in_file
+from dialwatch.config_names import RENAMED, RETIRED
 from runtime.setting import Section, setting_of
 
 _HEAD = """\
@@ -55,7 +56,7 @@ lake:
 - **Secrets** are never in the file. A key that ends in `_file` names a file that holds the secret, or the environment
   gives it (`DIALWATCH_COLLECTOR__HTTP__TOKEN`, without `_file`).
 - **Times** are in seconds. Where the default has a unit, one can be written: `30s`, `5m`, `24h`, `90d`. Those of
-  `monitor.regression` and `monitor.floors.window` can be ISO 8601 too: `PT1H`. Defaults "on a store" hold where
+  `monitor.regression` and `monitor.limits.window` can be ISO 8601 too: `PT1H`. Defaults "on a store" hold where
   `lake.root` is on one, which is paid by the request.
 """
 _ABOUT = {
@@ -100,7 +101,18 @@ def page() -> str:
     for section in Settings.model_fields:
         others = (str(row) for row in every if row.key.startswith(f"{section}.") and not row.common)
         parts += [f"### {section}\n", f"{_ABOUT[section]}\n", _TABLE, *others, ""]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_earlier_settings()])
+
+
+def _earlier_settings() -> Iterator[str]:
+    """Yield the lines about settings of earlier versions."""
+    yield "## Settings of earlier versions\n"
+    yield "They stop nothing: the log warns of each that is still set.\n"
+    yield from (
+        f"- `{'.'.join(old)}` is `{'.'.join(new)}`; the earlier name is still read." for old, new in RENAMED.items()
+    )
+    yield from (f"- `{'.'.join(place)}` is no setting: {text}." for place, text in RETIRED.items())
+    yield ""
 
 
 def _rows(model: type[Section], prefix: str, required: str, seen: set[type]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, model_validator
 from lake.spec.families import Families
 from monitor.access.settings import AccessSettings
 from monitor.alerting.controls.silences import Silence
-from monitor.detect.limits import FloorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
 from monitor.notify import WebhookSettings
 from runtime.durations import reads_seconds
@@ -60,7 +60,7 @@ class MonitorSettings(Section):
     the version at their end (`help__1.0.0`, `help__1.1.0`); `off`, none; or families by name, each with its
     deployments, the oldest first (`{help: [help-v1, help-v2]}`), beside those by their ids."""
     regression: RegressionSettings = RegressionSettings()
-    floors: FloorSettings = FloorSettings()
+    limits: LimitSettings = LimitSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
     internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
     """Hosts, as in a webhook's url, that may be at a private address and be reached by plain `http://`."""

@@ -1,4 +1,4 @@
-"""Parser of entries: reads the parts of a line in order and makes one row of them."""
+"""Parser of lines: reads the parts of a line in order and makes one row of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collector.parsing.answer.tool_errors import tool_error
 from collector.parsing.contexts import Context, read_contexts, standalone_question
 from collector.parsing.json_text.bodies import read_object
 from collector.parsing.line.call import Call, read_call
-from collector.parsing.line.entries import split_entries
+from collector.parsing.line.callers import NO_PROJECTS, ProjectOrigins, read_origin
+from collector.parsing.line.core_lines import core_lines
 from collector.parsing.line.fast_path import read_usual_call
 from collector.parsing.line.kinds import MODES, RATE
 from collector.parsing.line.line import Unreadable, read_line
 from collector.parsing.line.members import json_text
-from collector.parsing.line.origins import NO_PROJECTS, ProjectOrigins, read_origin
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.request.request import Request, read_model, read_request
@@ -34,11 +34,11 @@ _NO_CALLS: Final = ToolCalls(None, None)
 _NO_ANSWER: Final = Answer(None, None, (), None, None, {}, None, None, {})
 
 Record = LogRecord | SignalRecord | Rejection | Filtered
-"""Result of reading an entry."""
+"""Result of reading a line."""
 
 
 def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> list[Record]:
-    """Read all entries of one delivered piece; the same as `parse_entry` of each of its `split_entries`.
+    """Read all lines of one delivered piece; the same as `parse_line` of each of its `core_lines`.
 
     A piece that is one line in the usual form of Core is not searched for further lines.
     """
@@ -47,36 +47,36 @@ def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOr
     if call is not None:
         return [_guarded(raw, call, keep_raw_response, projects)]
     try:
-        entries = split_entries(raw)
+        lines = core_lines(raw)
     except Unreadable as error:
         return [Rejection(reason=error.reason, message=str(error), raw=raw)]
-    if entries == [raw]:
+    if lines == [raw]:
         return [_guarded(raw, None, keep_raw_response, projects)]
-    return [parse_entry(entry, keep_raw_response, projects) for entry in entries]
+    return [parse_line(raw, keep_raw_response, projects) for raw in lines]
 
 
-def parse_entry(entry: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> Record:
-    """Read one entry of `split_entries` as a row, a signal or a rejection. Raises nothing but MemoryError.
+def parse_line(raw: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> Record:
+    """Read one line of `core_lines` as a row, a signal or a rejection. Raises nothing but MemoryError.
 
     With `keep_raw_response` the column `response_body` has the response as Core logged it. Without, a response that
     could not be read whole stays in `extra`. `projects` has the origin of the requests of some projects.
     """
-    return _guarded(entry, read_usual_call(entry), keep_raw_response, projects)
+    return _guarded(raw, read_usual_call(raw), keep_raw_response, projects)
 
 
-def _guarded(entry: bytes, call: Call | None, keep_raw_response: bool, projects: ProjectOrigins) -> Record:
+def _guarded(raw: bytes, call: Call | None, keep_raw_response: bool, projects: ProjectOrigins) -> Record:
     try:
-        return _record(call or read_call(read_line(entry), entry), keep_raw_response, projects)
+        return _record(call or read_call(read_line(raw), raw), keep_raw_response, projects)
     except Unreadable as error:
-        return Rejection(reason=error.reason, message=str(error), raw=entry, deployment=error.deployment)
+        return Rejection(reason=error.reason, message=str(error), raw=raw, deployment=error.deployment)
     except MemoryError:
         raise
     except Exception as error:  # one odd line must never stop the stream behind it
-        return Rejection(reason=RejectionReason.PARSER_FAILURE, message=f"{type(error).__name__}: {error}", raw=entry)
+        return Rejection(reason=RejectionReason.PARSER_FAILURE, message=f"{type(error).__name__}: {error}", raw=raw)
 
 
 def _record(call: Call, keep_raw_response: bool, projects: ProjectOrigins) -> LogRecord | SignalRecord | Filtered:
-    origin = read_origin(call, projects)
+    origin = read_origin(call.project_id, call.left.get("headers"), call.user_title, projects)
     if call.kind != RATE:
         return _log_record(call, origin, keep_raw_response)
     # Whoever reads signals takes them for what people think.

@@ -1,4 +1,4 @@
-"""Records that an entry becomes: a row of `parsed_logs` or `user_signals`, a rejection, or only a count."""
+"""Records that a line becomes: a row of `parsed_logs` or `user_signals`, a rejection, or only a count."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import msgspec
 from lake.spec.service_vocabulary import RejectionReason
 
 REASONS = {
-    RejectionReason.NOT_JSON: "The entry is no JSON, or breaks before its end.",
-    RejectionReason.NOT_A_LOG_LINE: "The entry is JSON, but nothing that DIAL Core writes.",
-    RejectionReason.EMPTY_OBJECT: "The entry is `{}`.",
-    RejectionReason.TOO_DEEP: "The entry nests deeper than the lake can write.",
+    RejectionReason.NOT_JSON: "The line is no JSON, or breaks before its end.",
+    RejectionReason.NOT_A_LOG_LINE: "The line is JSON, but nothing that DIAL Core writes.",
+    RejectionReason.EMPTY_OBJECT: "The line is `{}`.",
+    RejectionReason.TOO_DEEP: "The line nests deeper than the lake can write.",
     RejectionReason.NO_TIME: "The line does not say when the request was made, so it has no date to be stored under.",
     RejectionReason.CUT: "The line is cut before its deployment or its time, as Core 0.18 does where it cannot merge a "
     "stream.",
-    RejectionReason.PARSER_FAILURE: "The parser failed on the line: a defect to report, with the entry.",
+    RejectionReason.PARSER_FAILURE: "The parser failed on the line: a defect to report, with the line.",
     RejectionReason.REDACTION_FAILED: "The redaction failed on the row, so nothing of it is kept but this note.",
     RejectionReason.BROKEN_GZIP: "The gzip stream ends early or is damaged; the lines before that are kept.",
-    RejectionReason.TOO_MANY_VALUES: "The entry holds more than 2,000,000 JSON values, or the piece more than 100,000 "
+    RejectionReason.TOO_MANY_VALUES: "The line holds more than 2,000,000 JSON values, or the piece more than 100,000 "
     "lines.",
     RejectionReason.TOO_MANY_DEPLOYMENTS: "More deployments that the lake does not have came in an hour than are taken "
     "up.",
@@ -115,7 +115,7 @@ class Filtered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An entry that cannot be read: a key of `REASONS`, what was wrong, its bytes, its deployment if known."""
+    """A line that cannot be read: a key of `REASONS`, what was wrong, its bytes, its deployment if known."""
 
     reason: str
     message: str

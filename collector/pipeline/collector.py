@@ -19,7 +19,7 @@ from collector.commit.duplicates import DuplicateWindow
 from collector.commit.position import Content, Partition, Piece
 from collector.commit.table_rows import RowPosition
 from collector.metrics.commit_stats import Meter
-from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
+from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, core_lines, parse_piece
 from collector.pipeline.cut_off_rejections import CutOffRejections
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
@@ -331,12 +331,12 @@ class Collector:
         refused = [index for index, record in enumerate(read) if not self._admits(record, is_signal)]
         if not refused:
             return read
-        entries = [piece.raw] if len(read) == 1 else split_entries(piece.raw)
+        lines = [piece.raw] if len(read) == 1 else core_lines(piece.raw)
         message = f"more new deployments came within an hour than {setting_of(is_signal)} allows"
         for index in refused:
             deployment = _deployment_of(read[index])
             read[index] = Rejection(
-                reason=RejectionReason.TOO_MANY_DEPLOYMENTS, message=message, raw=entries[index], deployment=deployment
+                reason=RejectionReason.TOO_MANY_DEPLOYMENTS, message=message, raw=lines[index], deployment=deployment
             )
         return read
 

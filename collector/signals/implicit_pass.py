@@ -32,6 +32,8 @@ from lake.tables.table import Table
 logger = logging.getLogger(__name__)
 
 FROM_LOGS = "implicit:parsed_logs"
+_WINDOW = timedelta(days=2)
+"""A request is compared with those of its chat that came at most this long before."""
 _IS_REQUEST = (
     ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS) & ds.field("chat_id").is_valid() & IS_PRODUCTION
 )
@@ -56,7 +58,6 @@ class ImplicitSignals:
     def __init__(
         self, lake: Lake, settings: SignalSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._window = timedelta(days=settings.window_days)
         self._lexicon = Lexicon.with_file(settings.lexicon)
         self._clock = clock
         self._uncommitted = UncommittedPositions()
@@ -132,7 +133,7 @@ class ImplicitSignals:
         pairs = [
             pair
             for chat in chats
-            for pair in candidates(chat, self._window)
+            for pair in candidates(chat, _WINDOW)
             if pair.earlier.event_id in ids or pair.later.event_id in ids
         ]
         asked = _texts(logs, [pair for pair in pairs if pair.signal != Signal.REGENERATE])
@@ -145,7 +146,7 @@ class ImplicitSignals:
         self, logs: Table, chat_ids: Iterable[str], since: datetime, until: datetime
     ) -> Iterator[list[ChatRequest]]:
         """Read all requests of these chats that may have to do with some between `since` and `until`."""
-        since, until = since - self._window, until + self._window
+        since, until = since - _WINDOW, until + _WINDOW
         where = _IS_REQUEST & _between(since.date(), until.date()) & ds.field("chat_id").isin(sorted(chat_ids))
         found: dict[str, dict[str, ChatRequest]] = defaultdict(dict)
         for row in logs.read(_REQUEST_COLUMNS, where).to_pylist():

@@ -18,8 +18,6 @@ class SignalSettings(Section):
     """Whether signals are found in the traffic, see [signals.md](signals.md)."""
     every: float = Field(default=60.0, gt=0)
     """Seconds between two passes that find signals in the traffic."""
-    window_days: float = Field(default=2.0, gt=0)
-    """A request is compared with those of its chat that came at most this many days before."""
     lexicon: Annotated[Path | None, Setting(default="the shipped one")] = None
     """YAML or JSON file with phrases of yours that reject an answer: `language: {phrase: confidence}`."""
     new_deployments_per_hour: int = Field(default=100, ge=0)

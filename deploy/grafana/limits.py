@@ -19,7 +19,7 @@ _NEAREST = (
     f"max by ({_BY}) (10 * dialwatch_floor_active{{{DEPLOYMENT}}} @ end() + "
     f"(clamp_max({_share(' @ end()')}, 1) or 0 * dialwatch_floor_active{{{DEPLOYMENT}}} @ end()))"
 )
-"""An order: limits that are passed, then those that are nearest to it."""
+"""An order: limits that are exceeded, then those that are nearest to it."""
 
 
 def add_limits(board: build.Dashboard) -> None:
@@ -27,17 +27,17 @@ def add_limits(board: build.Dashboard) -> None:
     board.with_row(build.Row("Limits"))
     board.with_panel(
         states(
-            "Plain limits",
-            "Errors, empty answers, refusals, failed evaluations, silence and replays; a passed one pages. Passed ones "
-            "first, then those that are nearest to it.",
+            "Limits",
+            "Errors, empty answers, refusals, failed evaluations, silence and replays; an exceeded one pages. Exceeded "
+            "ones first, then those that are nearest to it.",
             Query(first(f"dialwatch_floor_active{{{DEPLOYMENT}}}", _BY, _NEAREST), _NAME),
-            {"0": ("within", "green"), "1": ("passed", "red")},
+            {"0": ("within", "green"), "1": ("exceeded", "red")},
         )
     )
     board.with_panel(
         chart(
             "Shares of their limits",
-            "Bad requests, answers or evaluations, of the limit: at 100 % it is passed.",
+            "Bad requests, answers or evaluations, of the limit: at 100 % it is exceeded.",
             first_and_others(_share(), _BY, _NEAREST, _NAME),
             "percentunit",
             width=12,

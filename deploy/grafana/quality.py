@@ -31,7 +31,7 @@ def add_alerts(board: build.Dashboard) -> None:
     """Add the row of what fires now: how many at each tier, which, and where they are told."""
     board.with_row(build.Row("Alerts"))
     for tier, colour, text in (
-        ("page", "red", "Alerts that fire and wake somebody: regressions beyond doubt, and passed limits."),
+        ("page", "red", "Alerts that fire and wake somebody: regressions beyond doubt, and exceeded limits."),
         ("warning", "orange", "Alerts that fire and wake nobody."),
     ):
         board.with_panel(

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from dialwatch.config import Settings
 from evaluator.metrics import REGISTRY, UnknownMetricError
-from lake.spec.vocabulary import DISLIKES, Floor
+from lake.spec.vocabulary import DISLIKES, LimitKind
 from lake.tables.lake import Lake
 
 
@@ -17,8 +17,8 @@ def unknown_names(deployment: str | None, metric: str | None, settings: Settings
     if deployment and deployment not in deployments:
         yield f"the lake has no deployment {deployment!r} yet{_similar(deployment, deployments)}"
     if metric and _name_in_alerts(metric, settings) is None:
-        names = [*map(str, Floor), DISLIKES, *REGISTRY]
-        yield f"no metric or floor of the name {metric!r} is known here{_similar(metric, names)}"
+        names = [*map(str, LimitKind), DISLIKES, *REGISTRY]
+        yield f"no metric or limit of the name {metric!r} is known here{_similar(metric, names)}"
 
 
 def name_in_alerts(metric: str | None, settings: Settings) -> str | None:
@@ -27,7 +27,7 @@ def name_in_alerts(metric: str | None, settings: Settings) -> str | None:
 
 
 def _name_in_alerts(metric: str, settings: Settings) -> str | None:
-    if metric in (*Floor, DISLIKES):
+    if metric in (*LimitKind, DISLIKES):
         return metric
     try:
         return settings.evaluator.metric(metric).name

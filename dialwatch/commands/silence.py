@@ -31,7 +31,7 @@ app = typer.Typer(no_args_is_help=True, help="Hold alerts back for a while; a ru
 @app.command("add")
 def add(
     deployment: Annotated[str | None, typer.Option(help="Deployment to silence, as DIAL names it.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric or floor to silence: errors, no_data ...")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric or limit to silence: errors, no_data ...")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Silence every deployment and metric.")] = False,
     for_: Annotated[str | None, typer.Option("--for", help="How long from now: 30m, 8h, 2d.")] = None,
     until: Annotated[str | None, typer.Option(help="Until when, with a zone: 2026-12-01T08:00:00Z.")] = None,

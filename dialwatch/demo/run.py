@@ -104,7 +104,7 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
                     "tolerance": 0.05,
                 },
                 # The replays at the end ask an application that is broken on purpose.
-                "floors": {"replay": False},
+                "limits": {"replay": False},
                 "webhooks": [{"name": "demo receiver", "url": webhook, "secret": secret}],
                 "internal_hosts": ["127.0.0.1"],
                 "group_seconds": 0,

@@ -62,7 +62,7 @@ SILENCES = TableSpec(
         ("change", pa.string(), f"{one_of(SilenceEvent)}."),
         ("changed_at", TIMESTAMP, "When the command was given."),
         ("deployment", pa.string(), "Deployment that is silenced; null for every one."),
-        ("metric", pa.string(), "Metric or floor that is silenced, as in alerts; null for every one."),
+        ("metric", pa.string(), "Metric or limit that is silenced, as in alerts; null for every one."),
         ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
         ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
     ),

@@ -23,7 +23,7 @@ from lake.spec.table_spec import ATTACHMENT, CONTEXT, SOURCE, STRINGS, TIMESTAMP
 from lake.spec.tool_calls import ToolCallsOrigin
 from lake.spec.vocabulary import (
     DELIVERY_EVENTS,
-    FLOOR_VERSION,
+    LIMIT_VERSION,
     AlertEvent,
     AlertVerdict,
     AnswerKind,
@@ -31,10 +31,10 @@ from lake.spec.vocabulary import (
     Direction,
     Draw,
     FinishReason,
-    Floor,
     IncidentEvent,
     JudgeKind,
     Kind,
+    LimitKind,
     Origin,
     Signal,
     SignalOrigin,
@@ -267,9 +267,9 @@ ALERTS = TableSpec(
         (
             "metric",
             pa.string(),
-            f"Metric that got worse, or the floor: {', '.join(Floor)}.",
+            f"Metric that got worse, or the limit: {', '.join(LimitKind)}.",
         ),
-        ("metric_version", pa.string(), f"Its version; `{FLOOR_VERSION}` for a floor."),
+        ("metric_version", pa.string(), f"Its version; `{LIMIT_VERSION}` for a limit."),
         ("segment", pa.string(), "JSON object of the traffic class; null for all traffic."),
         (
             "change",
@@ -280,7 +280,7 @@ ALERTS = TableSpec(
         ("changed_at", TIMESTAMP, "When this change happened."),
         ("since", TIMESTAMP, "Since when quality is worse, as estimated."),
         ("reference_mean", pa.float64(), "Mean of the reference window."),
-        ("current_mean", pa.float64(), "Mean since `since`; of a floor the share."),
+        ("current_mean", pa.float64(), "Mean since `since`; of a limit the share."),
         ("current_lower", pa.float64(), "Lower end of its interval."),
         ("current_upper", pa.float64(), "Upper end of its interval."),
         ("log_evidence", pa.float64(), "Natural logarithm of the evidence at this change."),
@@ -326,7 +326,7 @@ INCIDENTS = TableSpec(
         (
             "verdict",
             pa.string(),
-            f"What changed, by all alerts of the incident: {one_of(AlertVerdict)}; null where only floors were passed.",
+            f"What changed, by all alerts of the incident: {one_of(AlertVerdict)}; null if only limits were exceeded.",
         ),
         ("who", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person, as in _audit."),
         ("comment", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person's words."),

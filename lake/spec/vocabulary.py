@@ -366,8 +366,8 @@ class AlertVerdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-class Floor(StrEnum):
-    """`alerts.metric` of an alert of a floor: a fixed limit that was passed."""
+class LimitKind(StrEnum):
+    """`alerts.metric` of an alert of a limit: the fixed limit that was exceeded."""
 
     ERRORS = "errors"
     EMPTY_ANSWERS = "empty_answers"
@@ -378,8 +378,8 @@ class Floor(StrEnum):
     JUDGE_DRIFT = "judge_drift"
 
 
-FLOOR_VERSION = "floor"
-"""`alerts.metric_version` of an alert of a floor."""
+LIMIT_VERSION = "floor"
+"""`alerts.metric_version` of an alert of a limit."""
 
 DISLIKES = "dislikes"
 """The metric as which people's ratings are watched (1: disliked, 0: liked); no metric of `scores` may have its name."""

@@ -1,4 +1,4 @@
-"""Metrics of detectors and floors: readings of each stream, judges, verdicts, regressions and limits."""
+"""Metrics of detectors and limits: readings of each stream, judges, verdicts, regressions and limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from prometheus_client.core import Metric
 
 from lake.spec.vocabulary import Tier
-from monitor.detect.limits import FloorReading
+from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, Status
 from monitor.exporter.metric_families import counter, gauge
 from monitor.notify.incident_text import tier_of
@@ -105,10 +105,10 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
 )
 
 
-_FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
+_LIMITS: tuple[tuple[str, str, Callable[[LimitReading], float | None]], ...] = (
     (
         "dialwatch_floor_active",
-        "1 while a plain limit is passed (errors, empty answers, refusals, unscored, no data), else 0.",
+        "1 while a fixed limit is exceeded (errors, empty answers, refusals, unscored, no data), else 0.",
         lambda reading: float(reading.active),
     ),
     (
@@ -118,25 +118,25 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
     ),
     (
         "dialwatch_floor_judged",
-        "1 while a plain limit can be passed, 0 while too little is known, as with too few requests; the page of the "
+        "1 while a fixed limit can be exceeded, 0 while too little is known, as with too few requests; the page of the "
         "deployment says why.",
         lambda reading: float(reading.unjudged is None),
     ),
     (
         "dialwatch_floor_limit",
-        "Share at which the floor fires.",
+        "Share at which the limit fires.",
         lambda reading: reading.limit,
     ),
 )
 
 
 def detector_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
-    """Yield what detectors and floors have found of each deployment."""
+    """Yield what detectors and limits have found of each deployment."""
     yield from _readings(deployments)
     yield _stopped(deployments)
     yield from _judges(deployments)
     yield from _alerts(deployments)
-    yield from _floors(deployments)
+    yield from _limits(deployments)
 
 
 def _readings(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
@@ -150,15 +150,15 @@ def _readings(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
 def _stopped(deployments: Mapping[str, DeploymentState]) -> Metric:
     return gauge(
         "dialwatch_stream_stopped",
-        "1 while nothing is found of a metric or floor, as an error has stopped it and it has not learned anew yet, by "
-        "kind: regression, judge or floor. Absent while it works.",
+        "1 while nothing is found of a metric or limit, as an error has stopped it and it has not learned anew yet, by "
+        "kind: regression, judge or floor, which is a limit. Absent while it works.",
         (
             ((name, metric, kind), 1.0)
             for name, state in deployments.items()
             for kind, stopped in (
                 ("regression", state.stopped),
                 ("judge", state.stopped_judges),
-                ("floor", state.stopped_floors),
+                ("floor", state.stopped_limits),
             )
             for metric in stopped
         ),
@@ -216,7 +216,7 @@ def _judges(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
 def _alerts(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     yield gauge(
         "dialwatch_alert_firing",
-        "An alert that fires on a metric or floor, by the tier at which receivers know it, page or warning, and the "
+        "An alert that fires on a metric or limit, by the tier at which receivers know it, page or warning, and the "
         "incident that it belongs to; the value is 1. A regression of a metric with a judge may wait as a warning "
         "while dialwatch_regression_page is 1.",
         # A set: alerts of two versions of a metric may fire at once.
@@ -241,23 +241,23 @@ def _alerts(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     )
 
 
-def _floors(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
-    floors = [
-        ((name, floor), reading)
+def _limits(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
+    limits = [
+        ((name, kind), reading)
         for name, state in deployments.items()
         # Anybody can ask for names that no deployment has: those have no limits.
         if state.requests.has_answered
-        for floor, reading in state.floors.items()
+        for kind, reading in state.limits.items()
     ]
-    for family, text, number in _FLOORS:
-        yield gauge(family, text, ((labels, number(reading)) for labels, reading in floors), "deployment", "floor")
+    for family, text, number in _LIMITS:
+        yield gauge(family, text, ((labels, number(reading)) for labels, reading in limits), "deployment", "floor")
     yield gauge(
         "dialwatch_floor_since_timestamp_seconds",
-        "Since when a plain limit is passed, in seconds since 1970; absent while it is not.",
+        "Since when a fixed limit is exceeded, in seconds since 1970; absent while it is not.",
         (
             ((name, change.key.metric), change.since.timestamp() if change.since else None)
             for name, state in deployments.items()
-            for change in state.passed
+            for change in state.exceeded
         ),
         "deployment",
         "floor",

@@ -12,7 +12,7 @@ from lake.spec.vocabulary import DISLIKES, AlertEvent, AlertVerdict, OnsetKind, 
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import told
 from monitor.detect.regression import NewClass, SegmentChange
-from monitor.notify.floor_text import floor_lines, floor_summary
+from monitor.notify.limit_text import limit_lines, limit_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
@@ -32,7 +32,7 @@ _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions
 
 def summary(change: AlertChange) -> str:
     """Say in one line what happened."""
-    return one_line(floor_summary(change) if change.is_floor else _summary(change))
+    return one_line(limit_summary(change) if change.is_limit else _summary(change))
 
 
 def _summary(change: AlertChange) -> str:
@@ -76,8 +76,8 @@ def description(change: AlertChange, external_url: str) -> str:
 
     Names and reasons come from others: each stays within its line.
     """
-    if change.is_floor:
-        lines = floor_lines(change)
+    if change.is_limit:
+        lines = limit_lines(change)
     else:
         lines = _resolved(change) if change.change == AlertEvent.RESOLVED else _firing(change)
     if external_url and change.change == AlertEvent.FIRING and change.details.worst:

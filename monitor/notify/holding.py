@@ -49,7 +49,7 @@ def held_by_cause(change: AlertChange, causes: Mapping[str, SharedCause]) -> Sil
 
     It is over, before its time, once the cause is; what fires still is sent then.
     """
-    if change.change != AlertEvent.FIRING or not change.is_floor or change.key.metric not in FAILURES:
+    if change.change != AlertEvent.FIRING or not change.is_limit or change.key.metric not in FAILURES:
         return None
     cause = cause_of(change.key.deployment, causes)
     if cause is None:

@@ -12,7 +12,7 @@ from monitor.notify.plain_text import one_line
 
 
 class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
-    """A metric or floor of an incident, and whether it still fires."""
+    """A metric or limit of an incident, and whether it still fires."""
 
     metric: str
     status: str

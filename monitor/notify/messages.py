@@ -23,7 +23,7 @@ _TOLD = (AlertEvent.DELIVERED, AlertEvent.GROUPED)
 
 @dataclass(frozen=True)
 class WebhookMessage:
-    """Changes of one incident, all `firing` or all `resolved`, of regressions or of floors; at least one."""
+    """Changes of one incident, all `firing` or all `resolved`, of regressions or of limits; at least one."""
 
     changes: tuple[AlertChange, ...]
     ready_at: datetime
@@ -61,7 +61,7 @@ def messages(changes: Sequence[AlertChange], window: timedelta) -> list[WebhookM
     groups: list[list[AlertChange]] = []
     open_groups: dict[tuple[str, str | None, str, bool], list[AlertChange]] = {}
     for change in sorted(changes, key=lambda change: (recorded_at(change), change.changed_at, change.change_id)):
-        of = (change.key.deployment, change.incident_id, change.change, change.is_floor)
+        of = (change.key.deployment, change.incident_id, change.change, change.is_limit)
         group = open_groups.get(of)
         if group is not None and _belongs(change, group[0], window):
             group.append(change)

@@ -89,10 +89,10 @@ class Routing:
         if self.is_for(change.key.deployment) or is_of_all(change):
             return True
         cause = causes.get(change.key.deployment)
-        is_failure = change.is_floor and change.key.metric in FAILURES
+        is_failure = change.is_limit and change.key.metric in FAILURES
         return is_failure and cause is not None and any(self.is_for(one) for one in cause.failing)
 
 
 def is_of_all(change: AlertChange) -> bool:
     """Whether the alert stands for all deployments: nobody hears of any."""
-    return change.details.floor is not None and change.details.floor.all_silent
+    return change.details.exceeded is not None and change.details.exceeded.all_silent

@@ -1,4 +1,4 @@
-"""News of all deployments: their regressions and the limits that they passed, from a snapshot."""
+"""News of all deployments: their regressions and the limits that they exceeded, from a snapshot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.state import state_of
-from monitor.detect.limits import FloorReading
+from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.alert_text import summary
 from monitor.service.snapshot import DeploymentState, Snapshot
@@ -67,8 +67,8 @@ class MetricNews:
     """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
     worse: tuple[WorseDeployment, ...]
-    passed: tuple[tuple[AlertChange, FloorReading | None], ...]
-    """Limits that are passed, and how they stand now."""
+    exceeded: tuple[tuple[AlertChange, LimitReading | None], ...]
+    """Limits that are exceeded, and how they stand now."""
     watching: int
     learning: int
     stopped: int
@@ -80,11 +80,11 @@ def news_of(snapshot: Snapshot) -> MetricNews:
     readings = [reading for _, state in ordered for reading in state.readings.values()]
     return MetricNews(
         worse=tuple(one for name, state in ordered for one in worse_deployments(name, state)),
-        passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
+        exceeded=tuple((c, _limit_of(c, state)) for _, state in ordered for c in state.exceeded),
         watching=sum(reading.status is Status.WATCHING for reading in readings),
         learning=sum(reading.status is Status.LEARNING for reading in readings),
         stopped=sum(
-            len(one) for _, state in ordered for one in (state.stopped, state.stopped_judges, state.stopped_floors)
+            len(one) for _, state in ordered for one in (state.stopped, state.stopped_judges, state.stopped_limits)
         ),
     )
 
@@ -114,5 +114,5 @@ def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeploy
         )
 
 
-def _floor_of(change: AlertChange, state: DeploymentState) -> FloorReading | None:
-    return next((reading for floor, reading in state.floors.items() if floor == change.key.metric), None)
+def _limit_of(change: AlertChange, state: DeploymentState) -> LimitReading | None:
+    return next((reading for kind, reading in state.limits.items() if kind == change.key.metric), None)

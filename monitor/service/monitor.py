@@ -220,10 +220,10 @@ class Monitor:
             return
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
-            self._notifier.view = replace(self._notifier.view, callers=self._ingest.floors.callers(now))
+            self._notifier.view = replace(self._notifier.view, callers=self._ingest.limits.callers(now))
         self._ingest.settle_ratings(now)
         streams = self._recorder.record_regressions(now)
-        self._recorder.record_floors(now)
+        self._recorder.record_limits(now)
         self._recorder.tell_stopped()
         self._ingest.read_alerts(deployments, now)
         self._ingest.read_incidents(deployments, now)
@@ -322,9 +322,9 @@ class Monitor:
     def _publish(
         self, streams: StreamStates, incidents: Mapping[str, tuple[Incident, ...]], now: datetime, began: float
     ) -> None:
-        judges, floors = self._recorder.judge_readings, self._recorder.floor_readings
+        judges, limits = self._recorder.judge_readings, self._recorder.limit_readings
         changes = self._alerts.changes()
-        deployments = published_deployments(self._ingest, streams, judges, floors, changes, incidents, now)
+        deployments = published_deployments(self._ingest, streams, judges, limits, changes, incidents, now)
         snapshot = Snapshot(
             taken_at=now,
             deployments=deployments,

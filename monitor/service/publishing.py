@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lake.spec.vocabulary import ALERT_STATES, Floor
+from lake.spec.vocabulary import ALERT_STATES, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
-from monitor.detect.limits import FloorReading
+from monitor.detect.limits import LimitReading
 from monitor.detect.regression import JudgeReading, StreamKey
 from monitor.service.ingest.ingest import Ingest
 from monitor.service.recorder import StreamStates
@@ -20,7 +20,7 @@ def published_deployments(
     ingest: Ingest,
     streams: StreamStates,
     judges: Mapping[StreamKey, JudgeReading],
-    floors: Mapping[str, Mapping[Floor, FloorReading]],
+    limits: Mapping[str, Mapping[LimitKind, LimitReading]],
     changes: Sequence[AlertChange],
     incidents: Mapping[str, tuple[Incident, ...]],
     now: datetime,
@@ -30,7 +30,7 @@ def published_deployments(
     for change in reversed(changes):
         if change.change in ALERT_STATES:
             of_deployment.setdefault(change.key.deployment, []).append(change)
-    replaced = ingest.floors.replaced()
+    replaced = ingest.limits.replaced()
     readings, judgements = (
         watched_streams(ingest.deployments, streams.readings, now, replaced),
         watched_streams(ingest.deployments, streams.judgements, now, replaced),
@@ -40,14 +40,14 @@ def published_deployments(
         name: replace(
             ingest.deployments[name],
             readings=readings.get(name, {}),
-            floors=floors.get(name, {}),
+            limits=limits.get(name, {}),
             changes=tuple(of_deployment.get(name, ())),
             incidents=incidents.get(name, ()),
             judges=judge_readings.get(name, {}),
             judgements=judgements.get(name, {}),
             stopped=_in_words(ingest.streams.stopped.of(name)),
             stopped_judges=_in_words(ingest.judges.stopped.of(name)),
-            stopped_floors=_in_words(ingest.floors.stopped.of(name)),
+            stopped_limits=_in_words(ingest.limits.stopped.of(name)),
             idle=_idle(ingest.deployments[name], now, is_replaced=name in replaced),
         )
         for name in sorted(ingest.deployments)

@@ -1,4 +1,4 @@
-"""Recorder of alerts: what detectors and floors found in a refresh is judged and becomes changes of alerts."""
+"""Recorder of alerts: what detectors and limits found in a refresh is judged and becomes changes of alerts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import AlertEvent, Floor, can_drift
+from lake.spec.vocabulary import AlertEvent, LimitKind, can_drift
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.explainer import Explainer
-from monitor.alerting.alerts.floor_alerts import last_changes
 from monitor.alerting.alerts.judge_wait import with_waiting_pages
 from monitor.alerting.alerts.learned_anew import kept_open
+from monitor.alerting.alerts.limit_alerts import last_changes
 from monitor.alerting.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.causes import AroundOnset
-from monitor.detect.limits import FloorChange, FloorReading, LastChanges
+from monitor.detect.limits import LastChanges, LimitChange, LimitReading
 from monitor.detect.regression import (
     MEASURED,
     UNDECIDED,
@@ -35,9 +35,9 @@ from monitor.detect.regression import (
 from monitor.service.health.failures import (
     ALERTS_RECORDED,
     CHANGES,
-    FLOORS,
     INCIDENTS_RECORDED,
     JUDGES,
+    LIMITS,
     REGRESSIONS,
     STOPPED,
     Failures,
@@ -58,7 +58,7 @@ class StreamStates:
 
 
 class AlertRecorder:
-    """Records the alerts that the detectors and floors of an `Ingest` find.
+    """Records the alerts that the detectors and limits of an `Ingest` find.
 
     A step that fails is counted in `failures`; the others go on.
     """
@@ -82,8 +82,8 @@ class AlertRecorder:
         self._ingest = ingest
         self._alerts = alerts
         self._failures = failures
-        self.floor_readings: Mapping[str, Mapping[Floor, FloorReading]] = {}
-        """By deployment, of the last time that the floors could be checked."""
+        self.limit_readings: Mapping[str, Mapping[LimitKind, LimitReading]] = {}
+        """By deployment, of the last time that the limits could be checked."""
         self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
         """What is known of judges now."""
 
@@ -102,25 +102,25 @@ class AlertRecorder:
         self._record(found, StreamStates(readings, judgements), now)
         return StreamStates(with_waiting_pages(readings, self._alerts.active()), judgements)
 
-    def record_floors(self, now: datetime) -> None:
-        """Check the floors, and record the alerts that begin or end."""
+    def record_limits(self, now: datetime) -> None:
+        """Check the limits, and record the alerts that begin or end."""
         self.judge_readings = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
         last = last_changes(self._alerts.changes())
-        looked = self._failures.attempt(FLOORS, lambda: self._ingest.floors.look(last, now))
+        looked = self._failures.attempt(LIMITS, lambda: self._ingest.limits.look(last, now))
         if looked is None:
             return
-        changes, self.floor_readings = looked
+        changes, self.limit_readings = looked
         latest = {name: state.replays for name, state in self._ingest.deployments.items()}
         changes = [
             *changes,
-            *self._ingest.floors.look_at_replays(latest, last),
+            *self._ingest.limits.look_at_replays(latest, last),
             *self._of_judges(last, now),
         ]
-        found: dict[str, list[FloorChange]] = {}
+        found: dict[str, list[LimitChange]] = {}
         for change in changes:
             found.setdefault(change.deployment, []).append(change)
         for deployment, mine in found.items():
-            record = partial(self._alerts.record_floors, deployment, mine, now)
+            record = partial(self._alerts.record_limits, deployment, mine, now)
             self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
 
     def tell_stopped(self) -> None:
@@ -158,7 +158,7 @@ class AlertRecorder:
             partial(alerts.update_verdicts, judgements, readings, now),
             partial(alerts.raise_overdue, judgements, now),
             partial(alerts.refire, known, judgements, self._ingest.streams.is_worse_since, now),
-            partial(alerts.close_obsolete, readings, newest, complete, now, self._ingest.floors.replaced()),
+            partial(alerts.close_obsolete, readings, newest, complete, now, self._ingest.limits.replaced()),
         )
         for stage in stages:
             self._failures.attempt(ALERTS_RECORDED, stage)
@@ -182,14 +182,14 @@ class AlertRecorder:
             for metric, scores in self._ingest.deployments[name].watched.items()
         }
 
-    def _of_judges(self, last: LastChanges, now: datetime) -> list[FloorChange]:
-        found, stopped = self._ingest.floors.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
+    def _of_judges(self, last: LastChanges, now: datetime) -> list[LimitChange]:
+        found, stopped = self._ingest.limits.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
         # Whether a judge that an error has stopped is as before nobody knows.
         return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Return what is known of judges, of deployments of which nothing is missing: else an alert would end."""
-        replaced = self._ingest.floors.replaced()
+        replaced = self._ingest.limits.replaced()
         known = watched_streams(self._ingest.deployments, self.judge_readings, now, replaced)
         return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.queries.answer_rows import IS_PRODUCTION
-from lake.spec.vocabulary import AlertEvent, Floor
+from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence, SilencedSpan
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.causes.daily import SettingChanges
-from monitor.detect.limits import FloorReading
+from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Judgement, JudgeReading, Reading, Release, StreamKey
 from monitor.detect.stats.client_traffic import ClientTraffic
 from monitor.detect.stats.collector_stats import CollectorStats
@@ -40,7 +40,7 @@ class DeploymentState:
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
     error in words, or in `idle` with when its last score was made, `IDLE` ago or longer; `stopped_judges` and
-    `stopped_floors` have the errors of judges and floors. `ratings` are people's likes and dislikes as scores.
+    `stopped_limits` have the errors of judges and limits. `ratings` are people's likes and dislikes as scores.
     `changes` are those of its alerts that fired or are over, newest first, and `incidents` are what these alerts belong
     to, newest first. `judge_costs` include those of anchors. `setting_changes` are what the application asked otherwise
     of its models, whether anything got worse or not.
@@ -56,13 +56,13 @@ class DeploymentState:
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     stopped: Mapping[str, str] = field(default_factory=dict)
     stopped_judges: Mapping[str, str] = field(default_factory=dict)
-    stopped_floors: Mapping[str, str] = field(default_factory=dict)
+    stopped_limits: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: ScoreStats = field(default_factory=ScoreStats)
     client_traffic: ClientTraffic = field(default_factory=ClientTraffic)
     setting_changes: SettingChanges = field(default_factory=SettingChanges)
     replays: ReplayStats = field(default_factory=ReplayStats)
-    floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
+    limits: Mapping[LimitKind, LimitReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
     incidents: tuple[Incident, ...] = ()
 
@@ -119,9 +119,9 @@ class DeploymentState:
         return tuple(change for change in fires if newest[change.key] is change)
 
     @property
-    def passed(self) -> tuple[AlertChange, ...]:
-        """The floors that fire, latest first, but for judges that changed: `judges` says that of each metric."""
-        return tuple(change for change in self.firing if change.is_floor and not change.is_judge_drift)
+    def exceeded(self) -> tuple[AlertChange, ...]:
+        """The limits that fire, latest first, but for judges that changed: `judges` says that of each metric."""
+        return tuple(change for change in self.firing if change.is_limit and not change.is_judge_drift)
 
 
 @dataclass(frozen=True)

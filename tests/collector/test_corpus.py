@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.write_dial_logs import digest
+from benchmarks.collector.write_dial_logs import digest
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.tables.lake import Lake
@@ -51,7 +51,9 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("corpus")
     logs, root = folder / "logs", folder / "lake"
     arguments = ["--out", str(logs), "--bytes", request.param, "--files", "8"]
-    subprocess.run([sys.executable, "-m", "benchmarks.write_dial_logs", *arguments], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.collector.write_dial_logs", *arguments], check=True, capture_output=True
+    )
     command = [sys.executable, "-c", MEASURED, "collect", "files", f"{logs}/*.log", "--lake", str(root)]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     output, _, peak = ended.stdout.rpartition(PEAK)

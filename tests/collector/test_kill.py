@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from benchmarks.gen_dial_logs import lines
+from benchmarks.collector.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, FileSource
 from collector.commit import table_rows
 from lake.delta_log import writing

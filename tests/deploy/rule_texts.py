@@ -70,8 +70,8 @@ TEXTS = {
             f"dialwatch_floor_limit{ERRORS}": "0.3",
             f"dialwatch_floor_since_timestamp_seconds{ERRORS}": AT,
         },
-        "a b has passed a plain limit: errors",
-        f"a b has passed a plain limit: errors 52%, limit 30%, since {IN_WORDS}",
+        "a b has exceeded a fixed limit: errors",
+        f"a b has exceeded a fixed limit: errors 52%, limit 30%, since {IN_WORDS}",
     ),
     "DialwatchNearFloor": Text(
         "warning",

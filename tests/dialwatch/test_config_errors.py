@@ -36,11 +36,11 @@ def test_a_key_that_stands_twice_is_refused_with_both_lines(config: Path, text: 
 def test_a_key_that_is_merged_in_may_be_given_anew(config: Path) -> None:
     """`<<` takes over what an anchor has, and a key beside it wins, also where that mapping is merged itself."""
     config.write_text(
-        "lake: {root: x}\nmonitor:\n  floors:\n    deployments:\n"
+        "lake: {root: x}\nmonitor:\n  limits:\n    deployments:\n"
         "      a: &a {errors: 0.1, refusals: 0.2}\n      b: &b {<<: *a, errors: 0.3}\n      c: {<<: *b, errors: 0.4}\n"
     )
-    floors = load_settings(config).monitor.floors.deployments
-    assert [floors[name].errors for name in "abc"] == [0.1, 0.3, 0.4]
+    limits = load_settings(config).monitor.limits.deployments
+    assert [limits[name].errors for name in "abc"] == [0.1, 0.3, 0.4]
 
 
 def test_a_relative_root_is_below_the_folder_of_the_file(
@@ -117,8 +117,8 @@ def test_an_error_of_a_variable_names_it(
         ("evaluator: {judges: [a]}", "a list is not a mapping: write one such as {strict: {base_url:"),
         ("monitor: {listen: 9464}", '9464 is not a text: write one such as "127.0.0.1:9464"'),
         ("monitor: {webhooks: {url: x}}", "a mapping is not a list: write one such as [{name: team, url:"),
-        ("monitor: {floors: {window: never}}", "a text is not a time: write one such as 900s"),
-        ("monitor: {floors: {errors: 2}}", "2 must be less than or equal to 1"),
+        ("monitor: {limits: {window: never}}", "a text is not a time: write one such as 900s"),
+        ("monitor: {limits: {errors: 2}}", "2 must be less than or equal to 1"),
         ("monitor: {silences: [{until: soon}]}", "a text is not a time with a zone"),
         ("log: {format: xml}", "must be one of 'text', 'json'; a text is none of them"),
         ("collector: {silent_after: 5}", "5 must be greater than or equal to 60; it is in seconds, and 30s"),

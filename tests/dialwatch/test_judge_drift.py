@@ -18,7 +18,7 @@ from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.scores import Score, score_rows
 from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS
-from lake.spec.vocabulary import Floor
+from lake.spec.vocabulary import LimitKind
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.store import AlertStore
@@ -172,7 +172,7 @@ def test_a_judge_that_changed_alone_wakes_nobody(story: Story) -> None:
     story.alerts()
     changes = AlertStore(story.lake).changes()
     assert [change.key.metric for change in changes if change.pages] == []
-    (warning,) = story.rows(Floor.JUDGE_DRIFT)
+    (warning,) = story.rows(LimitKind.JUDGE_DRIFT)
     assert {warning["incident_id"]} == {row["incident_id"] for row in story.rows("judged")}
 
 

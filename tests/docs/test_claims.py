@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 
 from dialwatch.config_loading import load_settings
 from evaluator.metrics import metric_named
-from lake.spec.vocabulary import Floor
+from lake.spec.vocabulary import LimitKind
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.pages.overview.query import Column
@@ -107,10 +107,10 @@ def test_a_message_of_the_docs_has_the_version_of_its_metric(page: Path) -> None
         assert metric_named(name).version == version
 
 
-def test_the_floors_are_those_of_the_page() -> None:
-    """The table names each floor, and no other."""
-    table = text_of("alerts.md").partition("\n## Floors\n")[2].partition("\n\nA share")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(Floor)
+def test_the_limits_are_those_of_the_page() -> None:
+    """The table names each limit, and no other."""
+    table = text_of("alerts.md").partition("\n## Limits\n")[2].partition("\n\nA share")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(LimitKind)
 
 
 def test_the_states_and_orders_of_the_overview_are_those_of_the_page() -> None:

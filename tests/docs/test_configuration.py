@@ -14,7 +14,7 @@ from dialwatch.documentation import page, rows
 from runtime.setting import setting_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
-KEYS_OF_OTHERS = ("evaluator.deployments.<name>.sampling", "monitor.floors.deployments.<name>")
+KEYS_OF_OTHERS = ("evaluator.deployments.<name>.sampling", "monitor.limits.deployments.<name>")
 """Sections with the keys of another section, for one deployment; each is one row."""
 
 

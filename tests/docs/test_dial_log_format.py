@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.parsing import LogRecord, SignalRecord, parse_entry
+from collector.parsing import LogRecord, SignalRecord, parse_line
 from collector.parsing.records import REASONS
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def entry(example: str) -> bytes:
 def test_each_example_line_becomes_what_the_page_says(number: int, expected: dict[str, object]) -> None:
     """The lines of section 1.4 are rows with the kind, the ids and the texts that stand above them."""
     assert len(EXAMPLES) == 6
-    record = parse_entry(entry(EXAMPLES[number]))
+    record = parse_line(entry(EXAMPLES[number]))
     assert isinstance(record, LogRecord)
     assert {name: getattr(record, name) for name in expected} == expected
     assert (number == 2) == ("Connection lost" in (record.error or ""))
@@ -41,7 +41,7 @@ def test_each_example_line_becomes_what_the_page_says(number: int, expected: dic
 
 def test_the_example_of_a_rating_becomes_a_signal() -> None:
     """The dislike of section 1.4 is a row of user_signals with its comment."""
-    record = parse_entry(entry(EXAMPLES[3]))
+    record = parse_line(entry(EXAMPLES[3]))
     assert isinstance(record, SignalRecord)
     assert (record.signal, record.value, record.response_id) == ("dislike", -1.0, "r-1")
     assert json.loads(record.details or "{}")["comment"] == "It is 26 days"

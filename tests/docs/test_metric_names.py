@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from evaluator.metrics.registry import REGISTRY
 from lake.spec.metric_names import metric_name, metric_names
-from lake.spec.vocabulary import DISLIKES, Floor
+from lake.spec.vocabulary import DISLIKES, LimitKind
 from lake.tables.lake import Lake
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
@@ -16,7 +16,7 @@ from monitor.settings import MonitorSettings
 
 def test_every_metric_and_limit_has_a_name_and_three_sentences() -> None:
     """And no name is left of a metric that is gone."""
-    assert set(metric_names()) == {*(metric.partition("@")[0] for metric in REGISTRY), *Floor, DISLIKES}
+    assert set(metric_names()) == {*(metric.partition("@")[0] for metric in REGISTRY), *LimitKind, DISLIKES}
     for metric, known in metric_names().items():
         assert known.name[0].islower() or known.name.split()[0].isupper(), metric
         assert all(said.endswith(".") and said[0].isupper() for said in (known.says, known.fall, known.look)), metric

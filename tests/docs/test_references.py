@@ -14,6 +14,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from dialwatch.cli import app
+from dialwatch.config_names import RENAMED, RETIRED
 from lake.spec.schemas import TABLES
 from tests.docs.test_configuration import FIELDS
 
@@ -139,10 +140,11 @@ def is_in_python(name: str) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_setting_and_python_name_in_the_text_exists(page: Path) -> None:
-    """`monitor.floors.window` is a setting, `lake.answers_frame` a name of the package, `scores.cost` a column."""
+    """`monitor.limits.window` is a setting, `lake.answers_frame` a name of the package, `scores.cost` a column."""
     text = page.read_text(encoding="utf-8")
     names = set(re.findall(r"`((?:lake|collector|evaluator|monitor)(?:\.\w+)+)`", text))
-    assert {name for name in names if not is_setting(name) and not is_in_python(name)} == set()
+    earlier = {".".join(place) for place in (*RENAMED, *RETIRED)}
+    assert {name for name in names - earlier if not is_setting(name) and not is_in_python(name)} == set()
     columns = set(re.findall(rf"`((?:{'|'.join(TABLES)})\.\w+)`", text))
     assert columns <= {f"{table}.{column}" for table, spec in TABLES.items() for column in spec.schema.names}
     variables = {name.lower().replace("__", ".") for name in re.findall(r"DIALWATCH_((?:[A-Z]+_)+_[A-Z_]+)", text)}
@@ -160,7 +162,7 @@ def test_the_references_of_the_docs_are_seen() -> None:
     """The tests above look at something: these stand in the docs."""
     seen = {" ".join(words[:2]) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
     assert {"silence add", "lake compact", "judge calibrate", "score answers.parquet"} <= seen
-    assert is_setting("monitor.floors.window")
+    assert is_setting("monitor.limits.window")
     assert is_in_python("evaluator.metrics.compute")
-    assert not is_setting("monitor.floors.widow")
+    assert not is_setting("monitor.limits.widow")
     assert not is_in_python("evaluator.metrics.computer")

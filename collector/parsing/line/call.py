@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from collector.parsing.line.callers import is_made_by_person
 from collector.parsing.line.kinds import read_target
 from collector.parsing.line.line import Line, Unreadable
 from collector.parsing.line.members import Members
@@ -84,8 +85,8 @@ class Call(msgspec.Struct, gc=False):
         return self.request_body.strip("\ufffd") if self.request_body and self.repairs else self.request_body
 
 
-def read_call(line: Line, entry: bytes) -> Call:
-    """Read what all kinds of lines share; `entry` is hashed where the line has no ids of its own.
+def read_call(line: Line, raw: bytes) -> Call:
+    """Read what all kinds of lines share; `raw` is hashed where the line has no ids of its own.
 
     Raises Unreadable: `no_time` if `request.time` is not a time, `cut` if a cut line has lost its time or
     its deployment.
@@ -97,7 +98,7 @@ def read_call(line: Line, entry: bytes) -> Call:
     requested_at = _requested_at(line, members, target.deployment)
     parent_deployment = members.text("parent_deployment")
     trace_id, span_id = _id(members, TRACE, "trace_id"), _id(members, SPAN, "core_span_id")
-    by_person = target.is_made_by_person(parent_deployment, bool(members.peek("trace", "core_parent_span_id")))
+    by_person = is_made_by_person(target, parent_deployment, bool(members.peek("trace", "core_parent_span_id")))
     secured = not line.cut and _is_secured(line.members)
     thought, cached = read_details(
         members.peek("token_usage", "completion_tokens_details"),
@@ -115,7 +116,7 @@ def read_call(line: Line, entry: bytes) -> Call:
     call = Call(
         left={},
         repairs=line.repairs,
-        event_id=event_id(trace_id, span_id, entry),
+        event_id=event_id(trace_id, span_id, raw),
         kind=target.kind,
         deployment=target.deployment,
         parent_deployment=None if by_person else parent_deployment,
@@ -187,9 +188,9 @@ def _id(members: Members, pattern: re.Pattern[str], name: str) -> str | None:
     return value if value is not None and value.strip("0") else None
 
 
-def event_id(trace_id: str | None, span_id: str | None, entry: bytes) -> str:
+def event_id(trace_id: str | None, span_id: str | None, raw: bytes) -> str:
     """Id of a request: a hash of its trace and span, or of the line where these are missing."""
-    identity = entry if trace_id is None or span_id is None else f"{trace_id}/{span_id}".lower().encode()
+    identity = raw if trace_id is None or span_id is None else f"{trace_id}/{span_id}".lower().encode()
     return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
 

@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from collector.parsing.json_text.value_limit import holds_more_values
 from collector.parsing.line.call import SPAN, TRACE, Call, Usage, decoded, event_id, read_details, read_time
+from collector.parsing.line.callers import is_made_by_person
 from collector.parsing.line.kinds import Target, read_target
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -94,14 +95,14 @@ _NO_USAGE, _NO_TRACE, _NO_RESPONSE = _TokenUsage(), _Trace(), _Response()
 _NOTHING: Final[tuple[object, ...]] = (UNSET, {})
 
 
-def read_usual_call(entry: bytes) -> Call | None:
+def read_usual_call(raw: bytes) -> Call | None:
     """Return the call of a line in the usual form of Core; None if the tolerant reader must read it."""
     # What a log shipper wraps around a line begins with another member; it is not decoded only to be left out.
-    if _BEGINNING.match(entry) is None or holds_more_values(entry):
+    if _BEGINNING.match(raw) is None or holds_more_values(raw):
         return None
     try:
         # orjson decodes long texts faster than msgspec, which then only checks the types.
-        return _call(msgspec.convert(orjson.loads(entry), _Line), entry)
+        return _call(msgspec.convert(orjson.loads(raw), _Line), raw)
     except (orjson.JSONDecodeError, msgspec.ValidationError, _Unusual, RecursionError):
         return None
 
@@ -110,7 +111,7 @@ class _Unusual(ValueError):  # noqa: N818 - it says what the value is
     """An id is none of OpenTelemetry."""
 
 
-def _call(line: _Line, entry: bytes) -> Call | None:
+def _call(line: _Line, raw: bytes) -> Call | None:
     request, response, trace = line.request, line.response or _NO_RESPONSE, line.trace or _NO_TRACE
     usage, user = line.token_usage or _NO_USAGE, line.user or _NO_USER
     time = read_time(request.time)
@@ -121,11 +122,11 @@ def _call(line: _Line, entry: bytes) -> Call | None:
     parent_span_id = _id(SPAN, trace.core_parent_span_id)
     target = _target(request.uri or None, line.deployment or None, line.execution_path)
     parent_deployment = line.parent_deployment or None
-    by_person = target.is_made_by_person(parent_deployment, bool(trace.core_parent_span_id))
+    by_person = is_made_by_person(target, parent_deployment, bool(trace.core_parent_span_id))
     return Call(
         left=_left(line, response, usage),
         repairs=(),
-        event_id=event_id(trace_id, span_id, entry),
+        event_id=event_id(trace_id, span_id, raw),
         kind=target.kind,
         deployment=target.deployment,
         parent_deployment=None if by_person else parent_deployment,

@@ -43,15 +43,6 @@ class Target:
     deployment: str | None
     is_intercepted: bool = False
 
-    def is_made_by_person(self, parent_deployment: str | None, has_parent_span: bool) -> bool:
-        """Whether a person made the call, and not another deployment.
-
-        Core gives a parent span to each call that a deployment makes, and to those that reach their deployment through
-        interceptors, whoever made them. A person's call has no parent; Core 0.18 names the called deployment itself as
-        the parent of one that came through interceptors.
-        """
-        return parent_deployment in (None, self.deployment) and (self.is_intercepted or not has_parent_span)
-
 
 def read_target(uri: str | None, deployment: str | None, execution_path: list[str] | None) -> Target:
     """Return the kind and the deployment that a request called.

@@ -39,7 +39,7 @@ class Line:
 
 
 class Unreadable(ValueError):  # noqa: N818 - it says what the input is, not that a program failed
-    """An entry that cannot become a row: `reason` is one of `records.REASONS`."""
+    """A line that cannot become a row: `reason` is one of `records.REASONS`."""
 
     def __init__(self, reason: RejectionReason, message: str, deployment: str | None = None) -> None:
         super().__init__(message)
@@ -47,34 +47,34 @@ class Unreadable(ValueError):  # noqa: N818 - it says what the input is, not tha
         self.deployment = deployment
 
 
-def read_line(entry: bytes) -> Line:
-    """Read the JSON object of one entry.
+def read_line(raw: bytes) -> Line:
+    """Read the JSON object of one line.
 
     Errors of strict JSON are repaired and named in `repairs`: bytes that are not UTF-8, raw control
     characters and lone surrogates become U+FFFD, and a cut line keeps the members before the cut. Raises
     Unreadable (`not_json`, `not_a_log_line`, `empty_object`, `cut`, `too_deep`, `too_many_values`) with a
     message. A line with an error in its middle is unreadable, since a row would lose the text after it.
     """
-    if holds_more_values(entry):
+    if holds_more_values(raw):
         raise Unreadable(
-            RejectionReason.TOO_MANY_VALUES, f"the line holds more than {MOST_VALUES} JSON values: {_excerpt(entry)}"
+            RejectionReason.TOO_MANY_VALUES, f"the line holds more than {MOST_VALUES} JSON values: {_excerpt(raw)}"
         )
     try:
-        line = Line(orjson.loads(entry))
+        line = Line(orjson.loads(raw))
     except orjson.JSONDecodeError:
-        line = _repair(entry)
-    _require_log_line(line, entry)
+        line = _repair(raw)
+    _require_log_line(line, raw)
     return line
 
 
-def _require_log_line(line: Line, entry: bytes) -> None:
+def _require_log_line(line: Line, raw: bytes) -> None:
     if not isinstance(line.members, dict):
-        raise Unreadable(RejectionReason.NOT_A_LOG_LINE, f"a line of Core is a JSON object, this is {_excerpt(entry)}")
+        raise Unreadable(RejectionReason.NOT_A_LOG_LINE, f"a line of Core is a JSON object, this is {_excerpt(raw)}")
     if isinstance(line.members.get("request"), dict):
         return
     if line.cut:
-        message = f"the line is cut after {len(entry)} bytes, before it tells when the request was made"
-        if entry.rstrip().endswith(_FAILED_MERGE):
+        message = f"the line is cut after {len(raw)} bytes, before it tells when the request was made"
+        if raw.rstrip().endswith(_FAILED_MERGE):
             message += ": DIAL Core 0.18 ends a line so, for good, where it cannot merge the stream of an answer"
         deployment = line.members.get("deployment")
         raise Unreadable(RejectionReason.CUT, message, deployment if isinstance(deployment, str) else None)
@@ -87,46 +87,46 @@ def _require_log_line(line: Line, entry: bytes) -> None:
     )
 
 
-def _repair(entry: bytes) -> Line:
-    text, repairs = _valid_text(entry)
+def _repair(raw: bytes) -> Line:
+    text, repairs = _valid_text(raw)
     text = text.strip(_BLANKS)
     decoder = json.JSONDecoder(strict=False, parse_int=_integer, parse_float=_float, parse_constant=str)
     try:
         try:
             members, end = decoder.raw_decode(text)
         except json.JSONDecodeError as error:
-            return Line(_cut_members(text, entry, error, decoder), (*repairs, _cut_message(entry)), cut=True)
+            return Line(_cut_members(text, raw, error, decoder), (*repairs, _cut_message(raw)), cut=True)
     except RecursionError:
         raise Unreadable(
-            RejectionReason.TOO_DEEP, f"the line nests more than {DEEPEST} levels deep: {_excerpt(entry)}"
+            RejectionReason.TOO_DEEP, f"the line nests more than {DEEPEST} levels deep: {_excerpt(raw)}"
         ) from None
     if end < len(text):
         raise Unreadable(
-            RejectionReason.NOT_JSON, f"text follows the JSON value that ends at character {end}: {_excerpt(entry)}"
+            RejectionReason.NOT_JSON, f"text follows the JSON value that ends at character {end}: {_excerpt(raw)}"
         )
     return Line(members, tuple(repairs))
 
 
-def _cut_message(entry: bytes) -> str:
-    return f"the line is cut after {len(entry)} bytes"
+def _cut_message(raw: bytes) -> str:
+    return f"the line is cut after {len(raw)} bytes"
 
 
-def _cut_members(text: str, entry: bytes, error: json.JSONDecodeError, decoder: json.JSONDecoder) -> dict[str, Any]:
+def _cut_members(text: str, raw: bytes, error: json.JSONDecodeError, decoder: json.JSONDecoder) -> dict[str, Any]:
     try:
         return read_cut(text, decoder, _TEXTS)
     except BrokenText:
-        raise Unreadable(RejectionReason.NOT_JSON, f"{error.msg} at character {error.pos}: {_excerpt(entry)}") from None
+        raise Unreadable(RejectionReason.NOT_JSON, f"{error.msg} at character {error.pos}: {_excerpt(raw)}") from None
 
 
-def _valid_text(entry: bytes) -> tuple[str, list[str]]:
-    """The entry as text that every column of the lake accepts, and the replacements that were made."""
+def _valid_text(raw: bytes) -> tuple[str, list[str]]:
+    """The line as text that every column of the lake accepts, and the replacements that were made."""
     repairs = []
     try:
-        text = entry.decode()
+        text = raw.decode()
     except UnicodeDecodeError as error:
-        text = entry.decode("utf-8", "replace")
+        text = raw.decode("utf-8", "replace")
         repairs.append(f"invalid UTF-8 was replaced, first at byte {error.start}")
-    if len(entry.translate(None, _CONTROLS)) != len(entry):
+    if len(raw.translate(None, _CONTROLS)) != len(raw):
         text, count = _CONTROL.subn("\ufffd", text)
         repairs.append(f"{count} raw control character{'s were' if count > 1 else ' was'} replaced")
     whole = _SURROGATE.sub(lambda match: r"\ufffd" if match[1] else match[0], text) if _HALF.search(text) else text
@@ -144,5 +144,5 @@ def _float(text: str) -> float | str:
     return value if math.isfinite(value) else text
 
 
-def _excerpt(entry: bytes) -> str:
-    return repr(entry[:60])[1:] + (f" ... ({len(entry)} bytes)" if len(entry) > 60 else "")
+def _excerpt(raw: bytes) -> str:
+    return repr(raw[:60])[1:] + (f" ... ({len(raw)} bytes)" if len(raw) > 60 else "")

@@ -24,6 +24,10 @@ from lake.spec.vocabulary import SourceKind
 
 logger = logging.getLogger(__name__)
 
+RECEIVE_SECONDS = 300.0
+"""A body that takes longer to arrive gets 408."""
+ANSWER_SECONDS = 60.0
+"""A request that waited this long for the lake gets 503."""
 _RETRY_SECONDS = "5"
 _JSON_TYPES = frozenset({"application/json", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 
@@ -55,7 +59,7 @@ def create_app(
         collector,
         max_bytes=settings.max_waiting_bytes,
         commit_seconds=settings.commit_seconds,
-        answer_seconds=settings.answer_seconds,
+        answer_seconds=ANSWER_SECONDS,
     )
 
     @asynccontextmanager
@@ -136,7 +140,7 @@ async def _take(
 
 async def _body(request: Request, settings: HttpSettings, deliveries: Deliveries, held: Held) -> bytes:
     body = io.BytesIO()
-    async for piece in read_body(request, settings.max_body_bytes, settings.receive_seconds):
+    async for piece in read_body(request, settings.max_body_bytes, RECEIVE_SECONDS):
         deliveries.grow(held, len(piece))
         body.write(piece)
     return body.getvalue()  # not a copy, as long as nothing more is written

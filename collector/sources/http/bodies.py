@@ -10,7 +10,7 @@ from fastapi import HTTPException, Request
 from isal import igzip_lib
 
 from collector.parsing.json_text.value_limit import hold_more_values
-from collector.parsing.line.entries import BOM
+from collector.parsing.line.core_lines import BOM
 from collector.parsing.line.envelopes import read_cri
 from collector.sources.lines import GZIP_MAGIC, SourceLine, join_parts
 

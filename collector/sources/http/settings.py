@@ -25,10 +25,6 @@ class HttpSettings(Section):
     values (64 bytes each) would take more."""
     max_waiting_bytes: int = Field(default=256 << 20, gt=0)
     """Bytes of all bodies that wait for the lake; more bodies get 503."""
-    receive_seconds: float = Field(default=300.0, gt=0)
-    """Seconds: a body that takes longer to arrive, or pauses for 20 s, gets 408."""
     commit_seconds: float = Field(default=0.5, ge=0)
     """Least seconds between two commits; the requests in between share one. A sender waits for the commit; on a store,
     where each is paid, take 5 or more."""
-    answer_seconds: float = Field(default=60.0, gt=0)
-    """Seconds: a request that waited this long for the lake gets 503."""

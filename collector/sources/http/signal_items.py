@@ -13,7 +13,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from collector.parsing import SignalRecord
-from collector.parsing.line.entries import BOM
+from collector.parsing.line.core_lines import BOM
 from collector.parsing.line.line import DEEPEST
 from collector.sources.http.bodies import is_json, lines_of, require_few_items, require_few_values
 from collector.sources.http.deliveries import DeliveredItem

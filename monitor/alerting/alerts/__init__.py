@@ -1,1 +1,1 @@
-"""Alerts of regressions and floors; their changes are rows of the table `alerts`."""
+"""Alerts of regressions and limits; their changes are rows of the table `alerts`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lake.spec.vocabulary import DELIVERY_EVENTS, FLOOR_VERSION, AlertEvent, AlertVerdict
+from lake.spec.vocabulary import DELIVERY_EVENTS, LIMIT_VERSION, AlertEvent, AlertVerdict
 
 ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 
@@ -16,7 +16,7 @@ ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 class AlertStats:
     """Totals since the first row.
 
-    `regressions` counts alerts that fired, without those of floors, by (metric, verdict): one whose verdict changes
+    `regressions` counts alerts that fired, without those of limits, by (metric, verdict): one whose verdict changes
     counts again by the new one. `deliveries` counts webhooks by how they ended.
     """
 
@@ -30,7 +30,7 @@ class AlertStats:
         regressions, deliveries, fired = dict(self.regressions), dict(self.deliveries), set(self.fired)
         for row in rows.to_pylist():
             verdict = row["verdict"] or AlertVerdict.UNDECIDED
-            is_news = row["metric_version"] != FLOOR_VERSION and (row["alert_id"], verdict) not in fired
+            is_news = row["metric_version"] != LIMIT_VERSION and (row["alert_id"], verdict) not in fired
             if row["change"] == AlertEvent.FIRING and is_news:
                 fired.add((row["alert_id"], verdict))
                 key = (row["metric"] or "unknown", verdict)

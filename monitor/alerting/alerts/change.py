@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, OnsetKind, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
 from monitor.detect.causes import AroundOnset
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 
 logger = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
     around_onset: AroundOnset | None = None
     """What else changed around the onset, by the log; None where that was not looked for."""
-    floor: FloorDetails | None = None
-    """For a floor: the numbers behind it."""
+    exceeded: LimitDetails | None = msgspec.field(default=None, name="floor")
+    """For a limit: the numbers behind it."""
     idle_since: datetime | None = None
     """For an end because no scores come: when the last score was made, or the alert recorded, whichever is later."""
     receiver: str | None = None
@@ -119,19 +119,19 @@ class AlertChange:
         return self.details.fired_at or self.changed_at
 
     @property
-    def is_floor(self) -> bool:
-        """Whether it is of a floor, not of a regression."""
-        return self.key.metric_version == FLOOR_VERSION
+    def is_limit(self) -> bool:
+        """Whether it is of a limit, not of a regression."""
+        return self.key.metric_version == LIMIT_VERSION
 
     @property
     def is_judge_drift(self) -> bool:
         """Whether it says that a judge changed, whatever its metrics do."""
-        return self.is_floor and self.key.metric == Floor.JUDGE_DRIFT
+        return self.is_limit and self.key.metric == LimitKind.JUDGE_DRIFT
 
     @property
     def ended_without_recovery(self) -> bool:
         """Whether it ended for another reason than that quality is back; `reason` says which."""
-        return self.change == AlertEvent.RESOLVED and not self.is_floor and self.current_mean is None
+        return self.change == AlertEvent.RESOLVED and not self.is_limit and self.current_mean is None
 
     @property
     def tier(self) -> Tier:

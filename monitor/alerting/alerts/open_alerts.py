@@ -32,7 +32,7 @@ def with_open_alerts(
     found = dict(readings)
     for alert in alerts:
         reading = readings.get(alert.key)
-        if reading is None or reading.status is Status.REGRESSED or alert.is_floor:
+        if reading is None or reading.status is Status.REGRESSED or alert.is_limit:
             continue
         kept = _not_read_yet(alert, reading) or _still_worse(alert, streams) or kept_without_history(alert, reading)
         if kept is not None:

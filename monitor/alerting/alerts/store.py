@@ -15,8 +15,8 @@ from lake.store.store_errors import in_one_line
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.deployment_alerts import DeploymentAlerts
-from monitor.alerting.alerts.floor_alerts import changes_of_floors
 from monitor.alerting.alerts.judge_wait import overdue
+from monitor.alerting.alerts.limit_alerts import changes_of_limits
 from monitor.alerting.alerts.new_changes import (
     change_of,
     changes_of_transitions,
@@ -26,7 +26,7 @@ from monitor.alerting.alerts.new_changes import (
 )
 from monitor.alerting.alerts.obsolete import IsWorse, end_of_obsolete, refired
 from monitor.alerting.alerts.pending import ended_in_silence, pending
-from monitor.detect.limits import FloorChange
+from monitor.detect.limits import LimitChange
 from monitor.detect.regression import Judgement, Reading, StreamKey, Transition
 
 logger = logging.getLogger(__name__)
@@ -74,13 +74,13 @@ class AlertStore:
                     self._unrecorded = [t for t in self._unrecorded if t.key.deployment != deployment]
             return recorded
 
-    def record_floors(self, deployment: str, found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
-        """Record what is new of what floors of a deployment found; returns it.
+    def record_limits(self, deployment: str, found: Sequence[LimitChange], now: datetime) -> list[AlertChange]:
+        """Record what is new of what limits of a deployment found; returns it.
 
-        If the lake fails its error is raised; floors find it again, as they look at what is recorded.
+        If the lake fails its error is raised; limits find it again, as they look at what is recorded.
         """
         with self._lock:
-            return self._of(deployment).append(partial(changes_of_floors, found=found, now=now))
+            return self._of(deployment).append(partial(changes_of_limits, found=found, now=now))
 
     def close_obsolete(
         self,
@@ -99,7 +99,7 @@ class AlertStore:
         return self._follow_active(
             lambda alert: (
                 None
-                if alert.is_floor or alert.key.deployment not in deployments
+                if alert.is_limit or alert.key.deployment not in deployments
                 else end_of_obsolete(
                     alert, readings.get(alert.key), newest, now, (replaced or {}).get(alert.key.deployment)
                 )

@@ -33,7 +33,7 @@ class Silence(Section):
     deployment: Annotated[str | None, Setting(default="every one")] = None
     """Deployment that is silenced."""
     metric: Annotated[str | None, Setting(default="every one")] = None
-    """Metric or floor that is silenced: `errors`, `no_data` ..."""
+    """Metric or limit that is silenced: `errors`, `no_data` ..."""
     until: AwareDatetime
     """When the silence ends, with a zone: `2026-12-01T08:00:00Z`."""
     comment: str = ""

@@ -24,9 +24,9 @@ VERDICTS: Mapping[AlertVerdict | None, str] = {
     AlertVerdict.JUDGE: "the judge changed, not the application",
     AlertVerdict.BOTH: "the judge changed, and the application, its documents or the questions",
     AlertVerdict.UNDECIDED: "whether the judge or anything else changed is undecided",
-    None: "a limit was passed",
+    None: "a limit was exceeded",
 }
-"""A verdict in words; None is that of floors, which are not judged."""
+"""A verdict in words; None is that of limits, which are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Incident:
     tier: Tier
     """`page` if one of its alerts is a page."""
     verdict: AlertVerdict | None
-    """What has changed; None where only floors were passed."""
+    """What has changed; None where only limits were exceeded."""
     alerts: tuple[AlertChange, ...]
     """The newest change of each alert, in the order in which they joined."""
     changes: tuple[IncidentChange, ...]

@@ -12,7 +12,7 @@ from monitor.detect.regression import Reading, StreamKey
 
 
 def with_recovery(incidents: Iterable[Incident], readings: Mapping[StreamKey, Reading]) -> tuple[Incident, ...]:
-    """Say of each incident since when all that still fires recovers; floors do not recover, they are over or not."""
+    """Say of each incident since when all that still fires recovers; limits do not recover, they are over or not."""
     return tuple(replace(one, recovering_since=_recovering_since(one, readings)) for one in incidents)
 
 

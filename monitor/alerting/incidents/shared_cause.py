@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent, Floor
+from lake.spec.vocabulary import ALERT_STATES, AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
 
-FAILURES = frozenset((Floor.ERRORS, Floor.EMPTY_ANSWERS))
-"""Floors that a failing deployment passes, and whoever calls it."""
+FAILURES = frozenset((LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS))
+"""Limits that a failing deployment exceeds, and whoever calls it."""
 _AHEAD = timedelta(minutes=30)
 """A caller with more traffic may be found so much earlier."""
 _BEHIND = timedelta(minutes=30)
@@ -58,26 +58,26 @@ def cause_of(deployment: str, causes: Mapping[str, SharedCause]) -> SharedCause 
 def with_failing_callers(
     change: AlertChange, causes: Mapping[str, SharedCause], is_named: Callable[[str], bool]
 ) -> AlertChange:
-    """Return the change of a failing deployment's floor with how many of those that call it fail too.
+    """Return the change of a failing deployment's limit with how many of those that call it fail too.
 
     Only those that `is_named` lets through are given by name.
     """
-    cause, floor = causes.get(change.key.deployment), change.details.floor
-    if cause is None or floor is None or change.change != AlertEvent.FIRING or change.key.metric not in FAILURES:
+    cause, exceeded = causes.get(change.key.deployment), change.details.exceeded
+    if cause is None or exceeded is None or change.change != AlertEvent.FIRING or change.key.metric not in FAILURES:
         return change
     named = tuple(sorted(filter(is_named, cause.failing)))
     told = msgspec.structs.replace(
-        floor,
+        exceeded,
         callers=len(cause.callers),
         failing_callers=named,
         unnamed_failing_callers=len(cause.failing) - len(named),
     )
-    return replace(change, details=msgspec.structs.replace(change.details, floor=told))
+    return replace(change, details=msgspec.structs.replace(change.details, exceeded=told))
 
 
 def _failing(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, datetime]:
     """Return since when deployments fail, or failed until lately, by the times of the requests."""
-    newest = {c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_floor and c.key.metric in FAILURES}
+    newest = {c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_limit and c.key.metric in FAILURES}
     found: dict[str, datetime] = {}
     for change in newest.values():
         if change.change == AlertEvent.FIRING or now - recorded_at(change) < _BEHIND:

@@ -44,12 +44,12 @@ class IncidentState:
 
     @property
     def verdict(self) -> AlertVerdict | None:
-        """What has changed, by all alerts; None where only floors were passed, which are not judged, but for a judge's.
+        """What has changed, by all alerts; None if only limits were exceeded, which are not judged, but for a judge's.
 
         That only the judge changed is said where it is so of each alert.
         """
         verdicts = {
-            c.verdict or AlertVerdict.UNDECIDED for c in self.fired.values() if not c.is_floor or c.is_judge_drift
+            c.verdict or AlertVerdict.UNDECIDED for c in self.fired.values() if not c.is_limit or c.is_judge_drift
         }
         if not verdicts:
             return None

@@ -1,4 +1,4 @@
-"""Floors at any volume: evidence, minute by minute, that the share of bad events has risen above the usual one.
+"""Limits at any volume: evidence, minute by minute, that the share of bad events has risen above the usual one.
 
 A share of a window needs a minimum of events. A bot of 20 requests a day has too few for hours, although eight bad ones
 in a row are no chance. So the minutes with events, each with its share of bad ones, are bet on as scores are

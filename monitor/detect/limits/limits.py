@@ -1,4 +1,4 @@
-"""Checks of all floors of all deployments: new rows in, alerts that begin or end out."""
+"""Checks of all limits of all deployments: new rows in, alerts that begin or end out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.families import Families
-from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, Floor, UnscoredReason, asks_llm
+from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, LimitKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
 from monitor.detect.limits.no_data import (
@@ -23,10 +23,10 @@ from monitor.detect.limits.no_data import (
     replaced_versions,
     with_history_of_families,
 )
-from monitor.detect.limits.results import FloorChange, FloorReading
-from monitor.detect.limits.settings import FloorSettings
-from monitor.detect.limits.shares import ShareFloor
-from monitor.detect.limits.verdict_floors import changes_of_judges, changes_of_replays
+from monitor.detect.limits.results import LimitChange, LimitReading
+from monitor.detect.limits.settings import LimitSettings
+from monitor.detect.limits.shares import ShareLimit
+from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_replays
 from monitor.detect.regression import JudgeReading, StoppedStreams
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import failed, failure_reasons, production
@@ -39,22 +39,22 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT))
+_SHARES = tuple(kind for kind in LimitKind if kind not in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT))
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
-_ALL: Set[str] = frozenset(Floor)
+_ALL: Set[str] = frozenset(LimitKind)
 _STOPPED = "an error has stopped it"
-LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
-"""Of each floor that has had an alert: whether it is open, and when its last change happened, in event time."""
-Readings = Mapping[str, Mapping[Floor, FloorReading]]
-"""How each floor of each deployment stands."""
+LastChanges = Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+"""Of each limit that has had an alert: whether it is open, and when its last change happened, in event time."""
+Readings = Mapping[str, Mapping[LimitKind, LimitReading]]
+"""How each limit of each deployment stands."""
 
 
 @dataclass
 class Counts:
     """Counts of one deployment."""
 
-    minutes: dict[Floor, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
+    minutes: dict[LimitKind, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
     request_times: RequestTimes = field(default_factory=RequestTimes)
     callers: Callers = field(default_factory=Callers)
     answered_since: datetime | None = None
@@ -66,24 +66,24 @@ class Counts:
         self.answered_since = min(filter(None, (self.answered_since, answered)), default=None)
         self.request_times.add(rows["requested_at"], now)
 
-    def drop(self, floor: Floor) -> None:
-        """Forget what is counted for one floor alone."""
-        self.minutes.pop(floor, None)
-        if floor == Floor.NO_DATA:
+    def drop(self, kind: LimitKind) -> None:
+        """Forget what is counted for one limit alone."""
+        self.minutes.pop(kind, None)
+        if kind == LimitKind.NO_DATA:
             self.request_times, self.answered_since = RequestTimes(), None
 
 
-class Floors:
-    """Counts of requests, answers and evaluations by minute of event time, checked against the floors.
+class Limits:
+    """Counts of requests, answers and evaluations by minute of event time, checked against the limits.
 
     The result depends only on the rows of the last days, the last recorded change of each alert, and the clock. So it
     does not matter in which portions rows come, how late they come, or how often the process is restarted.
 
-    A floor of a deployment in which an error arises stops, and the others go on: what is counted for it is dropped, and
+    A limit of a deployment in which an error arises stops, and the others go on: what is counted for it is dropped, and
     its rows are left out until all of them come again. An alert that is open stays so.
     """
 
-    def __init__(self, settings: FloorSettings, families: Families | None = None) -> None:
+    def __init__(self, settings: LimitSettings, families: Families | None = None) -> None:
         self._settings = settings
         self._families = families or Families()
         self._counts: dict[str, Counts] = defaultdict(Counts)
@@ -99,10 +99,10 @@ class Floors:
         self._counts.pop(deployment, None)
         self.stopped.forget(deployment)
 
-    def forget_floors(self, deployment: str, floors: Set[str]) -> None:
-        """Forget what is counted for some floors of a deployment."""
-        for floor in floors:
-            self._counts[deployment].drop(Floor(floor))
+    def forget_limits(self, deployment: str, limits: Set[str]) -> None:
+        """Forget what is counted for some limits of a deployment."""
+        for kind in limits:
+            self._counts[deployment].drop(LimitKind(kind))
 
     def restore(self, deployment: str, counts: Counts) -> None:
         """Go on with counts that were kept."""
@@ -113,7 +113,7 @@ class Floors:
     ) -> None:
         """Count rows of `parsed_logs` (columns of `monitor.detect.stats.requests.LOG_COLUMNS`).
 
-        `only` and `without` name floors here and in the others.
+        `only` and `without` name limits here and in the others.
         """
         rows = production(rows)
         rows = rows.filter(pc.is_valid(rows["requested_at"]))
@@ -121,9 +121,11 @@ class Floors:
             return
 
         def errors(counts: Counts) -> None:
-            counts.minutes[Floor.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
+            counts.minutes[LimitKind.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
 
-        self._count(deployment, only - without, {Floor.ERRORS: errors, Floor.NO_DATA: lambda one: one.hear(rows, now)})
+        self._count(
+            deployment, only - without, {LimitKind.ERRORS: errors, LimitKind.NO_DATA: lambda one: one.hear(rows, now)}
+        )
 
     def add_answers(
         self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
@@ -142,9 +144,9 @@ class Floors:
             is_empty = np.array([kind == AnswerKind.EMPTY for kind in kinds], np.bool_)[seen]
             answers = answers.filter(pa.array(seen))
             why = pc.binary_join_element_wise("finish_reason", answers["finish_reason"], " ")
-            counts.minutes[Floor.EMPTY_ANSWERS].add(answers["requested_at"], is_empty, why, now)
+            counts.minutes[LimitKind.EMPTY_ANSWERS].add(answers["requested_at"], is_empty, why, now)
 
-        self._count(deployment, only - without, {Floor.EMPTY_ANSWERS: empty_answers})
+        self._count(deployment, only - without, {LimitKind.EMPTY_ANSWERS: empty_answers})
 
     def add_scores(
         self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
@@ -157,7 +159,9 @@ class Floors:
         def refusals(counts: Counts) -> None:
             valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
             found = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], REFUSAL), False), valid))
-            counts.minutes[Floor.REFUSALS].add(found["requested_at"], floats(found["value"]) > 0, found["reason"], now)
+            counts.minutes[LimitKind.REFUSALS].add(
+                found["requested_at"], floats(found["value"]) > 0, found["reason"], now
+            )
 
         def unscored(counts: Counts) -> None:
             judges = filter(asks_llm, rows["judge"].unique().to_pylist())
@@ -165,79 +169,77 @@ class Floors:
             judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
             of_judge = pc.and_(pc.starts_with(judged["reason"], "judge_"), pc.not_equal(judged["reason"], _BUDGET))
             bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))
-            counts.minutes[Floor.UNSCORED].add(judged["scored_at"], bad, judged["reason"], now)
+            counts.minutes[LimitKind.UNSCORED].add(judged["scored_at"], bad, judged["reason"], now)
 
-        self._count(deployment, only - without, {Floor.REFUSALS: refusals, Floor.UNSCORED: unscored})
+        self._count(deployment, only - without, {LimitKind.REFUSALS: refusals, LimitKind.UNSCORED: unscored})
 
-    def _count(self, deployment: str, chosen: Set[str], steps: Mapping[Floor, Callable[[Counts], None]]) -> None:
-        """Do the steps of the floors that are chosen and work; an error stops its floor alone."""
-        for floor, step in steps.items():
-            if floor in chosen and self.stopped.takes_rows((deployment, floor)):
+    def _count(self, deployment: str, chosen: Set[str], steps: Mapping[LimitKind, Callable[[Counts], None]]) -> None:
+        """Do the steps of the limits that are chosen and work; an error stops its limit alone."""
+        for kind, step in steps.items():
+            if kind in chosen and self.stopped.takes_rows((deployment, kind)):
                 try:
                     step(self._counts[deployment])
                 except Exception as error:
-                    self._stop(deployment, floor, error)
+                    self._stop(deployment, kind, error)
 
-    def _stop(self, deployment: str, floor: Floor, error: Exception) -> None:
-        self._counts[deployment].drop(floor)
-        self.stopped.stop((deployment, floor), error)
+    def _stop(self, deployment: str, kind: LimitKind, error: Exception) -> None:
+        self._counts[deployment].drop(kind)
+        self.stopped.stop((deployment, kind), error)
 
-    def look(self, last: LastChanges, now: datetime) -> tuple[list[FloorChange], Readings]:
-        """Return what began or ended since the last changes, and how each floor of each deployment stands."""
-        readings: dict[str, dict[Floor, FloorReading]] = {name: {} for name in self._counts}
+    def look(self, last: LastChanges, now: datetime) -> tuple[list[LimitChange], Readings]:
+        """Return what began or ended since the last changes, and how each limit of each deployment stands."""
+        readings: dict[str, dict[LimitKind, LimitReading]] = {name: {} for name in self._counts}
         changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
-            for floor in _SHARES:
-                limit = getattr(self._settings.of(name), floor)
+            for kind in _SHARES:
+                limit = getattr(self._settings.of(name), kind)
                 if limit is not None:
-                    check = ShareFloor(name, floor, limit, self._settings)
+                    check = ShareLimit(name, kind, limit, self._settings)
                     try:
-                        found, readings[name][floor] = _look_at_share(
-                            check, counts, floor, last.get((name, floor)), now
-                        )
+                        found, readings[name][kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
                         changes += found
                     except Exception as error:
-                        self._stop(name, floor, error)
+                        self._stop(name, kind, error)
         times = with_history_of_families(self._answered(), self._families)
         silences = self._look_for_silences(times, last, now)
         for name, reading in self._silence_readings(times, last, silences).items():
-            readings[name][Floor.NO_DATA] = reading
+            readings[name][LimitKind.NO_DATA] = reading
         for (name, stopped), why in self.stopped.errors.items():
             if not self.stopped.takes_rows((name, stopped)):
-                is_open = last.get((name, Floor(stopped)), (False, None))[0]
-                readings[name][Floor(stopped)] = FloorReading(is_open, stopped=repr(why), unjudged=_STOPPED)
+                is_open = last.get((name, LimitKind(stopped)), (False, None))[0]
+                readings[name][LimitKind(stopped)] = LimitReading(is_open, stopped=repr(why), unjudged=_STOPPED)
         return [*changes, *silences], readings
 
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
         """Return by deployment the applications that called it in the last day."""
         return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
 
-    def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[FloorChange]:
+    def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[LimitChange]:
         """Return the alerts that begin or end with the latest runs that asked accepted cases again."""
         watched = {name: run for name, run in latest.items() if self._settings.of(name).replay}
         return list(changes_of_replays(watched, last))
 
     def look_at_judges(
         self, readings: Mapping[str, Mapping[str, JudgeReading]], last: LastChanges
-    ) -> list[FloorChange]:
+    ) -> list[LimitChange]:
         """Return the alerts that begin or end with what is known of judges, by deployment and metric."""
         watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
         return list(changes_of_judges(watched, last))
 
-    def _switched_off(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+    def _switched_off(self, last: LastChanges, now: datetime) -> list[LimitChange]:
         return [
-            FloorChange(name, floor, AlertEvent.RESOLVED, now, "this floor is switched off")
-            for (name, floor), (is_open, _) in last.items()
-            if is_open and getattr(self._settings.of(name), floor) in (None, False)
+            LimitChange(name, kind, AlertEvent.RESOLVED, now, "this limit is switched off")
+            for (name, kind), (is_open, _) in last.items()
+            if is_open and getattr(self._settings.of(name), kind) in (None, False)
         ]
 
     def _look_for_silences(
         self, times: Mapping[str, RequestTimes], last: LastChanges, now: datetime
-    ) -> list[FloorChange]:
-        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
+    ) -> list[LimitChange]:
+        opened = {name: at for (name, kind), (is_open, at) in last.items() if kind == LimitKind.NO_DATA and is_open}
         found = self._no_data.look(times, lambda name: self._settings.of(name).no_data, opened, now, self.replaced())
         for name, error in self._no_data.errors.items():
-            self._stop(name, Floor.NO_DATA, error)
+            self._stop(name, LimitKind.NO_DATA, error)
         return found
 
     def replaced(self) -> Mapping[str, str]:
@@ -249,12 +251,12 @@ class Floors:
         return {name: one.request_times for name, one in counts if one.answered_since is not None}
 
     def _silence_readings(
-        self, times: Mapping[str, RequestTimes], last: LastChanges, found: Sequence[FloorChange]
-    ) -> Mapping[str, FloorReading]:
+        self, times: Mapping[str, RequestTimes], last: LastChanges, found: Sequence[LimitChange]
+    ) -> Mapping[str, LimitReading]:
         changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
         return {
             name: _silence_reading(
-                times.get(name), changed.get(name, last.get((name, Floor.NO_DATA), (False, None))[0])
+                times.get(name), changed.get(name, last.get((name, LimitKind.NO_DATA), (False, None))[0])
             )
             for name in self._counts
             if self._settings.of(name).no_data is not None
@@ -268,9 +270,9 @@ def _answer_kinds(rows: pa.Table) -> list[AnswerKind | None]:
 
 
 def _look_at_share(
-    check: ShareFloor, counts: Counts, floor: Floor, last: tuple[bool, datetime] | None, now: datetime
-) -> tuple[list[FloorChange], FloorReading]:
-    minutes = counts.minutes.get(floor)
+    check: ShareLimit, counts: Counts, kind: LimitKind, last: tuple[bool, datetime] | None, now: datetime
+) -> tuple[list[LimitChange], LimitReading]:
+    minutes = counts.minutes.get(kind)
     changes, reading = check.look(minutes or MinuteCounts(), last, now)
     if minutes:
         return changes, reading
@@ -278,11 +280,11 @@ def _look_at_share(
     return [], replace(reading, active=last is not None and last[0])
 
 
-def _silence_reading(times: RequestTimes | None, is_open: bool) -> FloorReading:
+def _silence_reading(times: RequestTimes | None, is_open: bool) -> LimitReading:
     """Return the reading of a deployment with these request times; None of one that has answered no request yet."""
     if is_open or (times is not None and times.is_known):
-        return FloorReading(is_open)
+        return LimitReading(is_open)
     if times is None:
-        return FloorReading(False, unjudged="no request has been answered yet")
+        return LimitReading(False, unjudged="no request has been answered yet")
     days, needed = times.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
-    return FloorReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")
+    return LimitReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")

@@ -53,7 +53,7 @@ class Usual:
 
 @dataclass(slots=True, init=False, eq=False)
 class MinuteCounts:
-    """Counts by minute of one deployment and floor; they do not depend on the order of the rows."""
+    """Counts by minute of one deployment and limit; they do not depend on the order of the rows."""
 
     _minutes: Numbers
     _totals: Numbers

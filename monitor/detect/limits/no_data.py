@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from lake.spec.families import Families
-from lake.spec.vocabulary import AlertEvent, Floor
+from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.detect.limits.minute_counts import Numbers
-from monitor.detect.limits.results import FloorChange, FloorDetails
+from monitor.detect.limits.results import LimitChange, LimitDetails
 
 SHORTEST = timedelta(hours=1)
 """A shorter silence is none, however busy the deployment is."""
@@ -106,7 +106,7 @@ class NoDataDetector:
         opened: Mapping[str, datetime],
         now: datetime,
         replaced: Mapping[str, str] | None = None,
-    ) -> list[FloorChange]:
+    ) -> list[LimitChange]:
         """Return what begins or ends; `opened` says when the open alerts fired, `replaced` by which version."""
         others = replaced or {}
         self.errors = {}
@@ -160,7 +160,7 @@ def with_history_of_families(
 
 def _due(
     name: str, times: RequestTimes, factor: float | None, last: datetime, newest: datetime, now: datetime
-) -> FloorChange | None:
+) -> LimitChange | None:
     """Return the alert of a deployment that is silent for too long; None where it is not."""
     if factor is None or now - last < SHORTEST:
         return None
@@ -173,8 +173,8 @@ def _due(
 
 
 def _one_for_all_silent(
-    due: Mapping[str, FloorChange], opened: Mapping[str, datetime], newest: datetime
-) -> dict[str, FloorChange]:
+    due: Mapping[str, LimitChange], opened: Mapping[str, datetime], newest: datetime
+) -> dict[str, LimitChange]:
     """Return those that were silent while another one was not, and the first one of the others if none is open."""
     firing = {name: change for name, change in due.items() if change.at <= newest}
     together = sorted((change.at, name) for name, change in due.items() if change.at > newest)
@@ -184,23 +184,23 @@ def _one_for_all_silent(
     return firing
 
 
-def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newest: datetime) -> FloorChange:
-    details = FloorDetails(
+def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newest: datetime) -> LimitChange:
+    details = LimitDetails(
         limit_seconds=limit.total_seconds(), usual_seconds=usual.total_seconds(), all_silent=last + limit > newest
     )
     reason = "the silence is longer than any that is usual"
-    return FloorChange(name, Floor.NO_DATA, AlertEvent.FIRING, last + limit, reason, since=last, details=details)
+    return LimitChange(name, LimitKind.NO_DATA, AlertEvent.FIRING, last + limit, reason, since=last, details=details)
 
 
-def _over(name: str, fired: datetime, last: datetime | None, now: datetime, other: str | None) -> FloorChange | None:
+def _over(name: str, fired: datetime, last: datetime | None, now: datetime, other: str | None) -> LimitChange | None:
     if last is not None and last > fired:
-        return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again")
+        return LimitChange(name, LimitKind.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again")
     if other is not None:
         reason = f"requests go to {other}, another version"
-        return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, now, reason)
+        return LimitChange(name, LimitKind.NO_DATA, AlertEvent.RESOLVED, now, reason)
     if now - fired > HISTORY:
-        return FloorChange(
-            name, Floor.NO_DATA, AlertEvent.RESOLVED, fired + HISTORY, "no request for four weeks: none is expected"
+        return LimitChange(
+            name, LimitKind.NO_DATA, AlertEvent.RESOLVED, fired + HISTORY, "no request for four weeks: none is expected"
         )
     return None
 

@@ -1,4 +1,4 @@
-"""Types of what floors find: the change of an alert, the numbers behind it, and the present reading."""
+"""Types of what limits find: the change of an alert, the numbers behind it, and the present reading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from lake.spec.vocabulary import AlertEvent, Floor
+from lake.spec.vocabulary import AlertEvent, LimitKind
 
 
 class ChangedJudge(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class ChangedJudge(msgspec.Struct, frozen=True):
     answers: int
 
 
-class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The numbers behind a change: of a share the first ones, of silence and of judges only theirs."""
 
     share: float | None = None
@@ -55,21 +55,21 @@ class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True)
-class FloorChange:
-    """An alert of a floor begins or is over; `at` and `since` are event times."""
+class LimitChange:
+    """An alert of a limit begins or is over; `at` and `since` are event times."""
 
     deployment: str
-    floor: Floor
+    kind: LimitKind
     change: AlertEvent
     at: datetime
     reason: str
     since: datetime | None = None
-    details: FloorDetails | None = None
+    details: LimitDetails | None = None
 
 
 @dataclass(frozen=True)
-class FloorReading:
-    """How a floor stands: the share now and its limit; None for silence, the share where there are too few."""
+class LimitReading:
+    """How a limit stands: the share now and its limit; None for silence, the share where there are too few."""
 
     active: bool
     share: float | None = None

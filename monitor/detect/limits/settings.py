@@ -1,4 +1,4 @@
-"""Settings of floors: the limits, for all deployments and for single ones."""
+"""Settings of limits: the limits, for all deployments and for single ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from runtime.setting import Section
 Share = Annotated[float, Gt(0), Le(1)]
 
 
-class FloorLimits(Section):
-    """The limit of each floor; None switches it off."""
+class DeploymentLimits(Section):
+    """The limit of each limit; None switches it off."""
 
     errors: Share | None = 0.3
     """Share of requests with a status of 400 or more, or without a whole answer."""
@@ -27,7 +27,7 @@ class FloorLimits(Section):
     unscored: Share | None = 0.5
     """Share of a judge's evaluations that failed at the judge, other than for lack of budget."""
     no_data: Annotated[float, Ge(1)] | None = 3.0
-    """Silence, in multiples of the longest usual pause, see [alerts.md](alerts.md#floors)."""
+    """Silence, in multiples of the longest usual pause, see [alerts.md](alerts.md#limits)."""
     replay: bool = True
     """Whether it is an alert that accepted cases, [asked again](ground-truth.md#replay), are answered worse."""
     judge_drift: bool = True
@@ -35,7 +35,7 @@ class FloorLimits(Section):
     ([anchors](anchors.md))."""
 
 
-class FloorSettings(FloorLimits):
+class LimitSettings(DeploymentLimits):
     """Limits of all deployments, the window of a share, and the limits of single deployments."""
 
     window: Annotated[
@@ -44,11 +44,11 @@ class FloorSettings(FloorLimits):
     """Time whose requests a share is computed from, from 1m to 12h; longer if they are fewer than
     `minimum_requests`."""
     minimum_requests: Annotated[int, Ge(1)] = 50
-    """Least number of requests that a share is computed from. With fewer in a day a floor fires where bad ones follow
+    """Least number of requests that a share is computed from. With fewer in a day a limit fires where bad ones follow
     each other beyond chance."""
-    deployments: Mapping[str, FloorLimits] = Field(default_factory=dict)
+    deployments: Mapping[str, DeploymentLimits] = Field(default_factory=dict)
     """The limits of one deployment, where they are others than those of all: `{faq-bot: {errors: 0.1, refusals:
-    null}}`; null switches a floor off."""
+    null}}`; null switches a limit off."""
 
     def of(self, deployment: str) -> Self:
         """Return the settings of one deployment: its own limits where it has some, else those of all."""

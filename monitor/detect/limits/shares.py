@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from lake.spec.vocabulary import AlertEvent, Floor
+from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
 from monitor.detect.limits.minute_counts import KEPT, LONGEST, MinuteCounts, Windows, minute_of, time_of
-from monitor.detect.limits.results import FloorChange, FloorDetails, FloorReading
-from monitor.detect.limits.settings import FloorSettings
+from monitor.detect.limits.results import LimitChange, LimitDetails, LimitReading
+from monitor.detect.limits.settings import LimitSettings
 
 _OVER = 0.5
 """An alert is over at this part of the limit, so that a share near the limit does not come and go."""
@@ -25,8 +25,8 @@ _REASONS = {
 """By whether it begins, and whether there are enough for a share."""
 
 
-class ShareFloor:
-    """One floor of one deployment.
+class ShareLimit:
+    """One limit of one deployment.
 
     It fires with the first minute whose window has at least `minimum_requests` and a share of bad ones of at least
     the limit, or, at any number, with the first minute until which the share has risen beyond chance (`has_risen`). It
@@ -35,15 +35,15 @@ class ShareFloor:
     judged, by the clock, and nothing up to the last recorded change.
     """
 
-    def __init__(self, deployment: str, floor: Floor, limit: float, settings: FloorSettings) -> None:
-        self._deployment, self._floor, self._limit, self._settings = deployment, floor, limit, settings
+    def __init__(self, deployment: str, kind: LimitKind, limit: float, settings: LimitSettings) -> None:
+        self._deployment, self._kind, self._limit, self._settings = deployment, kind, limit, settings
 
     def look(
         self,
         minutes: MinuteCounts,
         last_change: tuple[bool, datetime] | None,
         now: datetime,
-    ) -> tuple[list[FloorChange], FloorReading]:
+    ) -> tuple[list[LimitChange], LimitReading]:
         """Return what began or ended after the last change, if any, and how things are now.
 
         The last change says whether an alert is open, and since when. No good past is needed: a deployment that has
@@ -56,7 +56,7 @@ class ShareFloor:
         begins = by_share | (self._risen(minutes, windows, since) & (windows.bad >= self._limit * windows.totals))
         ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
         judged = windows.ends > minute_of(max(since, now - LONGEST))
-        changes: list[FloorChange] = []
+        changes: list[LimitChange] = []
         place = 0
         while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
             place += int(found[0])
@@ -67,10 +67,10 @@ class ShareFloor:
         if is_open and (last is None or now - last > LONGEST):
             is_open = False
             at = max(since + _MINUTE, last + LONGEST) if last else now
-            changes.append(FloorChange(self._deployment, self._floor, AlertEvent.RESOLVED, at, "no request for a day"))
+            changes.append(LimitChange(self._deployment, self._kind, AlertEvent.RESOLVED, at, "no request for a day"))
         share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
         unjudged = None if is_open else self._unjudged(windows, now)
-        return changes, FloorReading(is_open, share, self._limit, unjudged)
+        return changes, LimitReading(is_open, share, self._limit, unjudged)
 
     def _risen(self, minutes: MinuteCounts, windows: Windows, since: datetime) -> NDArray[np.bool_]:
         """Say of each minute whether the share has risen since the last change."""
@@ -93,11 +93,11 @@ class ShareFloor:
 
     def _change(
         self, minutes: MinuteCounts, windows: Windows, place: int, begins: bool, has_share: bool
-    ) -> FloorChange:
+    ) -> LimitChange:
         first, last = int(windows.firsts[place]), int(windows.ends[place])
         total, bad = int(windows.totals[place]), int(windows.bad[place])
         mostly = max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]
-        details = FloorDetails(
+        details = LimitDetails(
             share=bad / total,
             limit=self._limit,
             ends_at=_OVER * self._limit,
@@ -108,9 +108,9 @@ class ShareFloor:
             window_seconds=max(self._settings.window, (last - first + 1) * _MINUTE).total_seconds(),
             mostly=mostly,
         )
-        return FloorChange(
+        return LimitChange(
             self._deployment,
-            self._floor,
+            self._kind,
             AlertEvent.FIRING if begins else AlertEvent.RESOLVED,
             time_of(last),
             _REASONS[begins, has_share],

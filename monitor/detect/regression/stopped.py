@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 StreamName = tuple[str, str]
-"""Deployment, and metric or floor."""
+"""Deployment, and metric or limit."""
 logger = logging.getLogger(__name__)
 
 
@@ -31,7 +31,7 @@ class StoppedStreams:
         return dict(self._errors)
 
     def of(self, deployment: str) -> Mapping[str, Exception]:
-        """Give the errors of a deployment's streams, by metric or floor."""
+        """Give the errors of a deployment's streams, by metric or limit."""
         return {name: error for (mine, name), error in self._errors.items() if mine == deployment}
 
     def takes_rows(self, stream: StreamName) -> bool:

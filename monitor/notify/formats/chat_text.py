@@ -21,7 +21,7 @@ def title(changes: Sequence[AlertChange]) -> str:
         first = next((change for change in changes if change.pages), changes[0])
         return f"{summary(first)}. {_more(changes)}"
     name = one_line(changes[0].key.deployment)
-    if changes[0].is_floor:
+    if changes[0].is_limit:
         return f"{name}: {len(changes)} limits are kept again"
     return f"{name}: {_ended(changes)}"
 
@@ -46,9 +46,9 @@ def cut(text: str, length: int) -> str:
 
 def _more(changes: Sequence[AlertChange]) -> str:
     others, by_judge = len(changes) - 1, sum(change.verdict == AlertVerdict.JUDGE for change in changes)
-    one, many = ("limit is passed", "limits are passed") if changes[0].is_floor else ("metric", "metrics")
+    one, many = ("limit is exceeded", "limits are exceeded") if changes[0].is_limit else ("metric", "metrics")
     more = f"{others} more {one if others == 1 else many}"
-    if not changes[0].is_floor:
+    if not changes[0].is_limit:
         more += " got worse"
     return more + (f", {by_judge} of all by a changed judge alone" if by_judge else "")
 

@@ -10,7 +10,7 @@ import msgspec
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import AlertEvent, AlertVerdict, OnsetKind
 from monitor.alerting.alerts.change import AlertChange, WorstAnswer
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange
 from monitor.notify.alert_text import WORST, description, summary, worst_links
 from monitor.notify.incident_text import IncidentNote, tier_of
@@ -18,7 +18,7 @@ from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 from runtime.labelled_registry import INSTALLATION
 
-ALERT_NAME, FLOOR_ALERT_NAME, SUMMARY_NAME = "DialwatchRegression", "DialwatchFloor", "DialwatchSummary"
+ALERT_NAME, LIMIT_ALERT_NAME, SUMMARY_NAME = "DialwatchRegression", "DialwatchFloor", "DialwatchSummary"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -69,13 +69,13 @@ class WebhookData(msgspec.Struct, frozen=True):
     mix: float | None
     segments: tuple[SegmentChange, ...]
     verdict: str | None
-    """What has changed; null for a floor, which is counted and not judged."""
+    """What has changed; null for a limit, which is counted and not judged."""
     judge_shift: MeanScore | None
     worst: tuple[WorstAnswer, ...]
     link: str | None
     """Where the deployment's page is."""
-    floor: FloorDetails | None
-    """Of an alert of a floor: its numbers."""
+    exceeded: LimitDetails | None = msgspec.field(name="floor")
+    """Of an alert of a limit: its numbers."""
     failed_parts: dict[FailedPart, int]
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
     worst_links: tuple[str, ...]
@@ -192,7 +192,7 @@ def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:
 
 
 def _name(change: AlertChange) -> str:
-    return FLOOR_ALERT_NAME if change.is_floor else ALERT_NAME
+    return LIMIT_ALERT_NAME if change.is_limit else ALERT_NAME
 
 
 def _data(change: AlertChange, external_url: str) -> WebhookData:
@@ -218,11 +218,11 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         within=details.within,
         mix=details.mix,
         segments=details.segments,
-        verdict=None if change.is_floor else change.verdict or AlertVerdict.UNDECIDED,
+        verdict=None if change.is_limit else change.verdict or AlertVerdict.UNDECIDED,
         judge_shift=None if shift is None else MeanScore(shift, details.judge_shift_lower, details.judge_shift_upper),
         worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,
-        floor=details.floor,
+        exceeded=details.exceeded,
         failed_parts=details.failed_parts,
         worst_links=worst_links(change, external_url),
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import AlertEvent, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import FloorReading
+from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.detect.stats.client_traffic import Burst
 from monitor.detect.stats.unjoined_signals import UnjoinedCounts
@@ -154,7 +154,7 @@ class DeploymentData:
     failures: Sequence[FailureKind]
     failed_percent: Sequence[PointData]
     judges: JudgesData
-    limits: Mapping[str, FloorReading]
+    limits: Mapping[str, LimitReading]
     signals_since_the_lake_began: Mapping[str, int]
     unjoined_signals: UnjoinedCounts | None
     silences: Sequence[SilenceData]
@@ -177,7 +177,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         failures=view.failures.kinds,
         failed_percent=_points(view.failures.drawing),
         judges=_judges(view.judges),
-        limits={floor.value: reading for floor, reading in state.floors.items()},
+        limits={kind.value: reading for kind, reading in state.limits.items()},
         signals_since_the_lake_began=state.requests.signals,
         unjoined_signals=view.unjoined,
         silences=[SilenceData(one.deployment, one.metric, one.until, one.comment) for one in view.silences],

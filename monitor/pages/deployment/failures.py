@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lake.spec.vocabulary import REFUSAL, Floor
+from lake.spec.vocabulary import REFUSAL, LimitKind
 from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
-from monitor.pages.deployment.marks import floor_marks_of
+from monitor.pages.deployment.marks import limit_marks_of
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
@@ -86,9 +86,9 @@ def _chart(name: str, snapshot: Snapshot, period: PagePeriod) -> TimeChart:
     bad = [0] * len(every)
     for sums in state.requests.failed_by_time.values():
         bad = [old + int(row[0]) for old, row in zip(bad, sums.by_slot(*slots).tolist(), strict=True)]
-    floor = state.floors.get(Floor.ERRORS)
-    limit = 100 * floor.limit if floor and floor.limit is not None else None
-    has_passed = limit is not None and any(e and 100 * b / e >= limit for e, b in zip(every, bad, strict=True))
+    reading = state.limits.get(LimitKind.ERRORS)
+    limit = 100 * reading.limit if reading and reading.limit is not None else None
+    is_exceeded = limit is not None and any(e and 100 * b / e >= limit for e, b in zip(every, bad, strict=True))
     return TimeChart(
         key="failed",
         name="Failed requests",
@@ -98,12 +98,12 @@ def _chart(name: str, snapshot: Snapshot, period: PagePeriod) -> TimeChart:
         quantity="share that failed",
         unit=" %",
         counted="requests",
-        reference=limit if has_passed else None,
+        reference=limit if is_exceeded else None,
         reference_name="limit of a window",
         least_span=1.0,
         bounds=(0.0, 100.0),
         begins_at_zero=True,
-        marks=floor_marks_of(name, Floor.ERRORS, snapshot, period),
-        is_bad=bool(floor and floor.active),
+        marks=limit_marks_of(name, LimitKind.ERRORS, snapshot, period),
+        is_bad=bool(reading and reading.active),
         decimals=1,
     )

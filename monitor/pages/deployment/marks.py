@@ -16,7 +16,7 @@ from monitor.service.snapshot import DeploymentState, Snapshot
 def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
     """Return what happened to a metric in the period."""
     found = [
-        *_alerts(snapshot.deployments[name], lambda change: not change.is_floor and change.key.metric == metric),
+        *_alerts(snapshot.deployments[name], lambda change: not change.is_limit and change.key.metric == metric),
         *_releases(name, metric, snapshot),
         *_settings(snapshot.deployments[name]),
         *_silences(name, metric, snapshot, period),
@@ -24,9 +24,9 @@ def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> 
     return tuple(mark for mark in found if (mark.until or mark.at) >= period.begin)
 
 
-def floor_marks_of(name: str, floor: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
-    """Return the alerts of a floor in the period."""
-    found = _alerts(snapshot.deployments[name], lambda change: change.is_floor and change.key.metric == floor)
+def limit_marks_of(name: str, kind: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
+    """Return the alerts of a limit in the period."""
+    found = _alerts(snapshot.deployments[name], lambda change: change.is_limit and change.key.metric == kind)
     return tuple(mark for mark in found if mark.at >= period.begin)
 
 

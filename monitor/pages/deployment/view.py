@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from lake.queries.signals_by_answer import UnjoinedReason
-from lake.spec.vocabulary import REFUSAL, AlertEvent, Floor, Signal, asks_llm
+from lake.spec.vocabulary import REFUSAL, AlertEvent, LimitKind, Signal, asks_llm
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.regression import StreamKey
@@ -97,14 +97,14 @@ class DeploymentView:
         return [one for one in newest.values() if one.change == AlertEvent.FIRING and one.details.worst]
 
     @property
-    def not_measured(self) -> Mapping[Floor, str]:
+    def not_measured(self) -> Mapping[LimitKind, str]:
         """Limits of what nothing measures, and why."""
         metrics = self.state.scores.metrics
-        found: dict[Floor, str] = {}
+        found: dict[LimitKind, str] = {}
         if REFUSAL not in metrics:
-            found[Floor.REFUSALS] = f"no score of the metric {REFUSAL}"
+            found[LimitKind.REFUSALS] = f"no score of the metric {REFUSAL}"
         if not any(asks_llm(scores.judge) for scores in metrics.values()):
-            found[Floor.UNSCORED] = "no score of a judge"
+            found[LimitKind.UNSCORED] = "no score of a judge"
         return found
 
     @property

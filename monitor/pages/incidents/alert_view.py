@@ -33,7 +33,7 @@ class AlertView:
 
     @property
     def metric(self) -> str:
-        """The metric, or the floor."""
+        """The metric, or the limit."""
         return self.fired.key.metric
 
     @property
@@ -49,12 +49,12 @@ class AlertView:
 
     @property
     def sureness(self) -> str:
-        """How sure it is, from the evidence and its threshold; empty for a floor, which is counted."""
+        """How sure it is, from the evidence and its threshold; empty for a limit, which is counted."""
         change, reading = self.fired, self.reading
         evidence, threshold = change.log_evidence, change.log_threshold
         if not self.ended and reading is not None and reading.status is Status.REGRESSED:
             evidence, threshold = reading.log_evidence, reading.log_threshold
-        if change.is_floor or evidence is None or threshold is None or not 0 <= evidence - threshold < math.inf:
+        if change.is_limit or evidence is None or threshold is None or not 0 <= evidence - threshold < math.inf:
             return ""
         # Evidence of A comes up by chance once in A batches at the most.
         every = self.batch.total_seconds() * math.exp(min(_LARGEST, evidence))
@@ -94,7 +94,7 @@ _LINKS = ("Look at: ", "Worst answers since then", "The worst of them: ")
 
 
 def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
-    """Return the alerts of an incident: first those that fire, pages before warnings, regressions before floors."""
+    """Return the alerts of an incident: first those that fire, pages before warnings, regressions before limits."""
     views = []
     for newest in found.incident.alerts:
         is_over = newest.change == AlertEvent.RESOLVED
@@ -104,7 +104,7 @@ def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
             newest,
         )
         views.append(AlertView(fired, newest if is_over else None, _reading(found, newest), batch))
-    return tuple(sorted(views, key=lambda one: (one.ended is not None, not one.fired.pages, one.fired.is_floor)))
+    return tuple(sorted(views, key=lambda one: (one.ended is not None, not one.fired.pages, one.fired.is_limit)))
 
 
 def _reading(found: FoundIncident, change: AlertChange) -> Reading | None:

@@ -85,12 +85,12 @@ class OnsetEvidence:
 def read_evidence(
     lake: Lake, alert: AlertView, found: FoundIncident, older_version: str | None, *, with_texts: bool
 ) -> OnsetEvidence | None:
-    """Read it; None for a floor, and for people's ratings, which are no scores of answers.
+    """Read it; None for a limit, and for people's ratings, which are no scores of answers.
 
     What was before the onset is read of the `older_version` where one is given.
     """
     onset, stats = alert.onset, found.state.watched.get(alert.metric)
-    if alert.fired.is_floor or onset is None or alert.metric == DISLIKES:
+    if alert.fired.is_limit or onset is None or alert.metric == DISLIKES:
         return None
     earliest = alert.fired.details.since_earliest or onset
     ended = alert.ended.changed_at if alert.ended else None

@@ -50,7 +50,7 @@ class FoundIncident:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics and floors of its alerts: those that still fire first, then in the order in which they joined."""
+        """Metrics and limits of its alerts: those that still fire first, then in the order in which they joined."""
         alerts = sorted(self.incident.alerts, key=lambda one: one.change != AlertEvent.FIRING)
         return tuple(dict.fromkeys(one.key.metric for one in alerts))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lake.spec.vocabulary import AlertEvent, Floor
+from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
@@ -36,9 +36,9 @@ class MetricChart:
 
 
 def chart_of(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
-    """Draw the metric of an alert, or the failed requests for the floor of errors."""
-    if alert.fired.is_floor:
-        return _chart_of_floor(alert, found, key)
+    """Draw the metric of an alert, or the failed requests for the limit of errors."""
+    if alert.fired.is_limit:
+        return _chart_of_limit(alert, found, key)
     stats = found.state.watched.get(alert.metric)
     if stats is None or stats.version != alert.fired.key.metric_version:
         remark = "Its version of the metric is not scored any more, so that nothing is drawn."
@@ -157,13 +157,13 @@ def _alert_marks(changes: Iterable[AlertChange]) -> Iterator[Mark]:
             yield Mark(MarkKind.PAGE if change.pages else MarkKind.WARNING, change.changed_at, text=summary(change))
 
 
-def _chart_of_floor(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
-    if alert.metric not in (Floor.ERRORS, Floor.NO_DATA):
+def _chart_of_limit(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
+    if alert.metric not in (LimitKind.ERRORS, LimitKind.NO_DATA):
         return MetricChart(alert.metric, None, "A limit: its share is counted over the last minutes, and not drawn.")
     requests = found.state.requests
     period = _period(alert, found, requests.by_time)
     totals = [sums[0] if sums else 0.0 for sums in period.slots_of(requests.by_time)]
-    if alert.metric == Floor.NO_DATA:
+    if alert.metric == LimitKind.NO_DATA:
         points, quantity, unit = [Point(total) for total in totals], "requests", ""
     else:
         failed = [0.0] * len(totals)

@@ -83,7 +83,7 @@ class IncidentView:
     @property
     def can_learn(self) -> bool:
         """Whether one of its metrics has a reference, which a release would make it learn anew."""
-        return any(not one.fired.is_floor for one in self.alerts)
+        return any(not one.fired.is_limit for one in self.alerts)
 
 
 def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
@@ -122,8 +122,8 @@ def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
 def _period(chosen: AlertView, found: FoundIncident) -> tuple[datetime, datetime]:
     """Return since and until when people are counted and comments are read: of a long incident its last 7 days."""
     until, opened = found.incident.ended_at or found.now, found.incident.opened_at
-    # A limit is passed by what came before its alert.
-    began = min(opened - BEFORE_LIMIT if chosen.fired.is_floor else chosen.onset or opened, until)
+    # A limit is exceeded by what came before its alert.
+    began = min(opened - BEFORE_LIMIT if chosen.fired.is_limit else chosen.onset or opened, until)
     return max(began, until - DAYS), until
 
 
@@ -151,7 +151,7 @@ def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | No
         told=received,
         moments=moments_of(found, chosen, received),
         commands=commands_of(
-            found.incident.incident_id, found.name, chosen.metric, None if chosen.fired.is_floor else chosen.onset
+            found.incident.incident_id, found.name, chosen.metric, None if chosen.fired.is_limit else chosen.onset
         ),
         read=read,
     )
@@ -199,7 +199,7 @@ def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]
 
 def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
-    if not fired.is_floor and chosen.onset is not None:
+    if not fired.is_limit and chosen.onset is not None:
         yield IncidentMoment(chosen.onset, "quality most likely began to fall, by", chosen.metric)
     opened = found.incident.opened_at
     yield IncidentMoment(opened, "first alert fired: the incident began")

@@ -246,23 +246,23 @@ def _moved(metric: str, reading: Reading, times: Times) -> str:
 
 def _pages(deployment: DeploymentState, times: Times) -> Iterator[str]:
     yield from _regressed(deployment, times, paging=True)
-    yield from (_limit(change.key.metric) for change in deployment.passed if change.pages)
+    yield from (_limit(change.key.metric) for change in deployment.exceeded if change.pages)
 
 
 def _warnings(deployment: DeploymentState, times: Times) -> Iterator[str]:
     yield from _regressed(deployment, times, paging=False)
-    yield from (_limit(change.key.metric) for change in deployment.passed if not change.pages)
+    yield from (_limit(change.key.metric) for change in deployment.exceeded if not change.pages)
     yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
 
 
 def _stopped(deployment: DeploymentState) -> Iterator[str]:
     yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
     yield from (f"the judge of {metric} stopped by an error" for metric in deployment.stopped_judges)
-    yield from (f"limit {floor.replace('_', ' ')} stopped by an error" for floor in deployment.stopped_floors)
+    yield from (f"limit {kind.replace('_', ' ')} stopped by an error" for kind in deployment.stopped_limits)
 
 
-def _limit(floor: str) -> str:
-    return f"limit passed: {floor.replace('_', ' ')}"
+def _limit(kind: str) -> str:
+    return f"limit exceeded: {kind.replace('_', ' ')}"
 
 
 def _worst_of(deployment: DeploymentState, period: PagePeriod) -> WorstMetric | None:

@@ -15,7 +15,7 @@ from lake.delta_log.change import LostRaceError, TableReplacedError
 from lake.store.store_errors import in_one_line, is_store_error, outage_of
 from runtime.backoff import Backoff
 
-FLOORS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
+LIMITS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
 INCIDENTS_RECORDED, CHANGES, UNJOINED = "record_incidents", "find_changes", "count_unjoined_signals"
 RESTORED, SAVED, STOPPED = "restore_state", "save_state", "stopped_streams"
 """Reasons; that a table could not be read is `read_` and its name."""

@@ -18,13 +18,13 @@ from lake.spec.case_tables import REPLAYS
 from lake.spec.root_tables import BATCHES, REJECTED, RELEASES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, UNASSIGNED, USER_SIGNALS
 from lake.spec.table_spec import TableSpec
-from lake.spec.vocabulary import DISLIKES, Floor
+from lake.spec.vocabulary import DISLIKES, LimitKind
 from lake.tables.open_tables import TableSource
 from monitor.alerting.alerts.alert_stats import ALERT_COLUMNS
 from monitor.alerting.controls.silences import SILENCE_COLUMNS, Silences
 from monitor.alerting.incidents.change import INCIDENT_COLUMNS
 from monitor.alerting.incidents.log import IncidentLog
-from monitor.detect.limits import ANSWER_COLUMNS, KEPT, Floors
+from monitor.detect.limits import ANSWER_COLUMNS, KEPT, Limits
 from monitor.detect.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
 from monitor.detect.stats.client_traffic import CLIENT_COLUMNS
 from monitor.detect.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS, CollectorStats
@@ -33,7 +33,7 @@ from monitor.detect.stats.ratings import RATING_COLUMNS, Ratings
 from monitor.detect.stats.replays import REPLAY_COLUMNS
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS, ScoreStats
-from monitor.service.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
+from monitor.service.health.failures import JUDGES, LIMITS, REGRESSIONS, Failures
 from monitor.service.ingest.new_rows import MOST_ROWS, Columns, NewRows, RowHandler, portions
 from monitor.service.ingest.relearning import Relearning, RelearningKind
 from monitor.service.snapshot import DeploymentState
@@ -67,11 +67,11 @@ class Ingest:
         self._has_scores = False
         self._relearning = Relearning("relearn_streams")
         self._relearning_judges = Relearning("relearn_judges")
-        self._relearning_floors = Relearning("relearn_floors")
+        self._relearning_limits = Relearning("relearn_floors")
         self.relearned_at: dict[tuple[str, str], datetime] = {}
         """When the streams of a deployment's metric, alone, last began to learn anew after an error."""
         self.streams = self._new_streams()
-        self.floors = Floors(settings.floors, settings.families)
+        self.limits = Limits(settings.limits, settings.families)
         self.judges = JudgeDriftDetectors(settings.regression.tolerance)
         self.silences = Silences(settings.silences)
         self.incidents = IncidentLog(lake)
@@ -141,7 +141,7 @@ class Ingest:
         return {
             "streams": RelearningKind(self.streams.stopped, self._relearning, self._relearn_streams),
             "judges": RelearningKind(self.judges.stopped, self._relearning_judges, self._relearn_judges),
-            "floors": RelearningKind(self.floors.stopped, self._relearning_floors, self._relearn_floors),
+            "limits": RelearningKind(self.limits.stopped, self._relearning_limits, self._relearn_limits),
         }
 
     def _relearn_streams(self, deployment: str, metrics: Set[str], now: datetime) -> None:
@@ -152,14 +152,14 @@ class Ingest:
         self.judges.forget_metrics(deployment, self._relearning_judges.begin(deployment, metrics))
         self.new_rows.begin_late(ANCHORS, deployment, self._relearning_judges.handler, now)
 
-    def _relearn_floors(self, deployment: str, floors: Set[str], now: datetime) -> None:
-        every, handler = self._relearning_floors.begin(deployment, floors), self._relearning_floors.handler
-        self.floors.forget_floors(deployment, every)
-        if every & {Floor.ERRORS, Floor.NO_DATA}:
+    def _relearn_limits(self, deployment: str, limits: Set[str], now: datetime) -> None:
+        every, handler = self._relearning_limits.begin(deployment, limits), self._relearning_limits.handler
+        self.limits.forget_limits(deployment, every)
+        if every & {LimitKind.ERRORS, LimitKind.NO_DATA}:
             self.new_rows.begin_late(PARSED_LOGS, deployment, handler, now)
-        if Floor.EMPTY_ANSWERS in every:
+        if LimitKind.EMPTY_ANSWERS in every:
             self.new_answers.begin_late(PARSED_LOGS, deployment, handler, now, self._kept_since)
-        if every & {Floor.REFUSALS, Floor.UNSCORED}:
+        if every & {LimitKind.REFUSALS, LimitKind.UNSCORED}:
             self.new_rows.begin_late(SCORES, deployment, handler, now)
 
     def relearn_all(self, deployment: str, now: datetime) -> None:
@@ -171,10 +171,10 @@ class Ingest:
         """Forget all of a deployment but its alerts' rows in the lake; it can then be read or restored as a new one."""
         name = UNASSIGNED if deployment is None else deployment
         self.deployments.pop(name, None)
-        for relearning in (self._relearning, self._relearning_judges, self._relearning_floors):
+        for relearning in (self._relearning, self._relearning_judges, self._relearning_limits):
             relearning.end(name)
         self.relearned_at = {stream: at for stream, at in self.relearned_at.items() if stream[0] != name}
-        for part in (self.streams, self.floors, self.judges, self.ratings):
+        for part in (self.streams, self.limits, self.judges, self.ratings):
             part.forget(name)
         for reader in (self.new_rows, self.new_answers):
             reader.forget(deployment)
@@ -222,7 +222,7 @@ class Ingest:
         logs = self._stats(PARSED_LOGS, name, DeploymentState.with_logs)
         if deployment is not None:
             logs |= self._by_relearning(
-                self._relearning_floors, name, FLOORS, partial(self.floors.add_logs, name, now=now)
+                self._relearning_limits, name, LIMITS, partial(self.limits.add_logs, name, now=now)
             )
         self._read(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now, until=until)
         if deployment is not None and until is None:
@@ -241,8 +241,8 @@ class Ingest:
 
     def _read_scores(self, deployment: str | None, name: str, now: datetime, until: date | None) -> None:
         scores = self._stats(SCORES, name, DeploymentState.with_scores)
-        floors, streams = partial(self.floors.add_scores, name, now=now), partial(self.streams.add, now=now)
-        scores |= self._by_relearning(self._relearning_floors, name, FLOORS, floors)
+        limits, streams = partial(self.limits.add_scores, name, now=now), partial(self.streams.add, now=now)
+        scores |= self._by_relearning(self._relearning_limits, name, LIMITS, limits)
         scores |= self._by_relearning(self._relearning, name, REGRESSIONS, streams)
         self._read(SCORES, deployment, SCORE_COLUMNS, scores, now, until=until)
 
@@ -257,7 +257,7 @@ class Ingest:
     def _end_relearning(self, deployment: str | None, name: str) -> None:
         """Have the other handlers take all rows again where that of what learns anew has as many."""
         tables = (self.new_rows, (PARSED_LOGS, SCORES, ANCHORS)), (self.new_answers, (PARSED_LOGS,))
-        for relearning in (self._relearning, self._relearning_judges, self._relearning_floors):
+        for relearning in (self._relearning, self._relearning_judges, self._relearning_limits):
             if not any(rows.is_late(spec, deployment, relearning.handler) for rows, specs in tables for spec in specs):
                 relearning.end(name)
 
@@ -315,8 +315,8 @@ class Ingest:
     def _read_answers(self, deployment: str, now: datetime) -> None:
         # What the first read of the table has just found unchanged needs no second one.
         if not self.new_answers.is_as_far_as(self.new_rows, PARSED_LOGS, deployment):
-            answers = partial(self.floors.add_answers, deployment, now=now)
-            handlers = self._by_relearning(self._relearning_floors, deployment, FLOORS, answers)
+            answers = partial(self.limits.add_answers, deployment, now=now)
+            handlers = self._by_relearning(self._relearning_limits, deployment, LIMITS, answers)
             handlers |= self._stats(PARSED_LOGS, deployment, DeploymentState.with_clients)
             self._read(PARSED_LOGS, deployment, _RECENT_COLUMNS, handlers, now, self.new_answers)
 

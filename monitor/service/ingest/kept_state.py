@@ -16,7 +16,7 @@ class KeptState:
     """All that is known of one deployment but its alerts, which are read anew.
 
     `learned_at` is when, by the clock, its streams were last learned from the rows without a checkpoint, and
-    `relearned_at` when those of a metric began to, after an error. `stopped` names, by kind, the metrics and floors of
+    `relearned_at` when those of a metric began to, after an error. `stopped` names, by kind, the metrics and limits of
     which nothing is known, as an error has stopped them.
     """
 

@@ -1,4 +1,4 @@
-"""Relearning: which streams, judges and floors read all of their rows again, by handlers of their own, and when."""
+"""Relearning: which streams, judges and limits read all of their rows again, by handlers of their own, and when."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Relearning:
 
 @dataclass(frozen=True)
 class RelearningKind:
-    """What an error may stop: streams, judges or floors. `begin` has some of a deployment learn anew."""
+    """What an error may stop: streams, judges or limits. `begin` has some of a deployment learn anew."""
 
     stopped: StoppedStreams
     relearning: Relearning

@@ -31,7 +31,7 @@ from runtime.clocks import SKEW
 _OF_DEPLOYMENT = (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, REPLAYS)
 _OF_ROOT = (BATCHES, REJECTED)
 _ANSWERS = "answers"
-"""Name of the position up to which answers are read for the floors: another one than that of `parsed_logs`."""
+"""Name of the position up to which answers are read for the limits: another one than that of `parsed_logs`."""
 _SECONDS_A_REFRESH = 2.0
 """For which states are saved; the others are at the next refresh."""
 _SECONDS_AFTER_FAILURE = 300.0
@@ -160,7 +160,7 @@ class StateKeeper:
         name = UNASSIGNED if deployment is None else deployment
         ingest.deployments[name] = state.stats
         if state.counts is not None:
-            ingest.floors.restore(name, state.counts)
+            ingest.limits.restore(name, state.counts)
         ingest.judges.restore(state.judges)
         if state.learned_at is not None:
             self.learned_at[name] = state.learned_at
@@ -268,7 +268,7 @@ class StateKeeper:
         ingest, name = self._ingest, UNASSIGNED if deployment is None else deployment
         return KeptState(
             stats=replace(ingest.deployments.get(name, DeploymentState()), alerts=AlertStats()),
-            counts=ingest.floors.counts_of(name),
+            counts=ingest.limits.counts_of(name),
             streams=ingest.streams.state_of(name),
             ratings=ingest.ratings.held_of(name),
             judges=ingest.judges.judges_of(name),

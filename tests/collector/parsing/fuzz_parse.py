@@ -10,7 +10,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["collector.parsing"]):
-    from collector.parsing import Rejection, parse_entry, parse_piece, split_entries
+    from collector.parsing import Rejection, core_lines, parse_line, parse_piece
 
 
 def one_input(data: bytes) -> None:
@@ -19,14 +19,14 @@ def one_input(data: bytes) -> None:
     entries = _split(data)
     if len(records) != len(entries):
         raise AssertionError(f"{len(entries)} entries became {len(records)} records")
-    for record in [*records, *(parse_entry(entry, keep_raw_response=True) for entry in entries)]:
+    for record in [*records, *(parse_line(entry, keep_raw_response=True) for entry in entries)]:
         if isinstance(record, Rejection) and record.reason == "parser_failure":
             raise AssertionError(record.message)
 
 
 def _split(data: bytes) -> list[bytes]:
     """Split from as deep in the stack as `parse_piece` does: Python's decoder gives up where that is full."""
-    return split_entries(data)
+    return core_lines(data)
 
 
 if __name__ == "__main__":

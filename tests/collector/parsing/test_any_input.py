@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.parsing import REASONS, LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from collector.parsing import REASONS, LogRecord, Rejection, SignalRecord, core_lines, parse_line
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from tests.collector.parsing.core_lines import REMOVED, core_line, envelope, rating_line
 
@@ -31,8 +31,8 @@ PATHS += ["assembled_response", "trace", "trace.trace_id", "request.uri", "reque
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=100).map(str.encode)))
 def test_any_bytes_give_rows_or_rejections(raw: bytes) -> None:
     """Whatever is delivered never raises, and every rejection has a documented reason that is no defect."""
-    for entry in split_entries(raw):
-        record = parse_entry(entry)
+    for entry in core_lines(raw):
+        record = parse_line(entry)
         assert isinstance(record, Rejection)
         assert record.reason in REASONS.keys() - {"parser_failure"}
         assert record.raw == entry
@@ -60,8 +60,8 @@ def test_any_damage_to_a_line_gives_rows_or_rejections(line: bytes, damages: lis
             "flip": data + line[at + len(data) :],
         }
         line = line[:at] + tail[how]
-    for entry in split_entries(line):
-        record = parse_entry(entry)
+    for entry in core_lines(line):
+        record = parse_line(entry)
         if isinstance(record, Rejection):
             assert record.reason in REASONS.keys() - {"parser_failure"}
             assert record.raw == entry
@@ -75,7 +75,7 @@ def test_any_damage_to_a_line_gives_rows_or_rejections(line: bytes, damages: lis
 def test_any_json_in_the_place_of_a_member_gives_a_row(changes: dict[str, Any]) -> None:
     """A member may be of any type: the row is there, and Arrow takes it."""
     ordered = dict(sorted(changes.items(), key=lambda item: -item[0].count(".")))
-    record = parse_entry(core_line(ordered))
+    record = parse_line(core_line(ordered))
     assert isinstance(record, (LogRecord, SignalRecord))
     spec = PARSED_LOGS if isinstance(record, LogRecord) else USER_SIGNALS
     assert spec.rows([msgspec.structs.asdict(record)]).num_rows == 1

@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry
+from collector.parsing import LogRecord, Rejection, SignalRecord, parse_line
 from collector.parsing.answer.merge import ChunkMerge
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, core_line, rating_line
 
 
 def row(changes: dict[str, Any] | None = None) -> LogRecord:
-    record = parse_entry(core_line(changes))
+    record = parse_line(core_line(changes))
     assert isinstance(record, LogRecord)
     return record
 
@@ -81,7 +81,7 @@ def test_secured_keys() -> None:
     hidden = {"assembled_response": REMOVED, "request.body": REMOVED, "response.body": REMOVED}
     record = row(hidden)
     assert (record.total_tokens, record.question, record.answer, record.error) == (421, None, None, None)
-    rating = parse_entry(rating_line(REMOVED))
+    rating = parse_line(rating_line(REMOVED))
     assert isinstance(rating, SignalRecord)
     assert (rating.signal, rating.value) == ("unreadable", None)
 
@@ -230,7 +230,7 @@ def test_ratings() -> None:
     """Log format 3.1: a rating of a custom application is a signal with its comment; false is a dislike."""
     body = {"rate": False, "responseId": "r-1", "comment": "wrong", "conversationReference": "5f0e"}
     uri = "/v1/applications/b/my%20app/rate"
-    rating = parse_entry(rating_line(body, {"request.uri": uri, "deployment": REMOVED}))
+    rating = parse_line(rating_line(body, {"request.uri": uri, "deployment": REMOVED}))
     assert isinstance(rating, SignalRecord)
     assert (rating.signal, rating.value, rating.deployment) == ("dislike", -1.0, "applications/b/my%20app")
     assert json.loads(rating.details or "")["comment"] == "wrong"
@@ -246,8 +246,8 @@ def test_all_ids_of_an_answer_are_known() -> None:
 def test_a_rating_again() -> None:
     """Log format 3.3: false is a dislike; a second rating is a second signal, and the times show the latest."""
     changes = {"request.time": "2026-08-05T09:00:00", "trace.core_span_id": "a00000000000000b"}
-    liked = parse_entry(rating_line({"rate": True, "responseId": "r-1"}))
-    disliked = parse_entry(rating_line({"rate": False, "responseId": "r-1"}, changes))
+    liked = parse_line(rating_line({"rate": True, "responseId": "r-1"}))
+    disliked = parse_line(rating_line({"rate": False, "responseId": "r-1"}, changes))
     assert isinstance(liked, SignalRecord)
     assert isinstance(disliked, SignalRecord)
     assert [(one.signal, one.value) for one in (liked, disliked)] == [("like", 1.0), ("dislike", -1.0)]
@@ -261,7 +261,7 @@ def test_a_rating_before_its_answer() -> None:
     """Log format 3.3: a rating that arrives first carries what joins it to the answer; a secured call has no id."""
     line = core_line({"assembled_response": "{}", "response.body": stream(*HELLO[:2], HELLO[2] | {"id": "r-9"})})
     secured = core_line({"assembled_response": REMOVED, "request.body": REMOVED, "response.body": REMOVED})
-    rating, answer, hidden = map(parse_entry, (rating_line({"rate": True, "responseId": "r-1"}), line, secured))
+    rating, answer, hidden = map(parse_line, (rating_line({"rate": True, "responseId": "r-1"}), line, secured))
     assert isinstance(rating, SignalRecord)
     assert isinstance(answer, LogRecord)
     assert isinstance(hidden, LogRecord)
@@ -298,7 +298,7 @@ def test_requests() -> None:
 def test_a_cut_line() -> None:
     """Log format 1.2: of a line cut by its logger all that is left is a row; cut before its time it is rejected."""
     line = core_line()
-    assert isinstance(parse_entry(line[:200] + b">>"), Rejection)
-    record = parse_entry(line[:-40] + b">>")
+    assert isinstance(parse_line(line[:200] + b">>"), Rejection)
+    record = parse_line(line[:-40] + b">>")
     assert isinstance(record, LogRecord)
     assert (record.repairs, record.error) == ([f"the line is cut after {len(line) - 38} bytes"], None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.parsing import LogRecord, SignalRecord, parse_entry, split_entries
+from collector.parsing import LogRecord, SignalRecord, core_lines, parse_line
 
 LINES = (Path(__file__).parent / "core_examples.jsonl").read_bytes().splitlines()
 EXPECTED: list[dict[str, Any]] = [
@@ -32,8 +32,8 @@ NAMES = ["plain", "stream", "embeddings", "rate", "route", "upstream-400", "mid-
 @pytest.mark.parametrize(("raw", "expected"), list(zip(LINES, EXPECTED, strict=True)), ids=NAMES)
 def test_each_shape_gives_its_row(raw: bytes, expected: dict[str, Any]) -> None:
     """The row of each shape says what the line says."""
-    (entry,) = split_entries(raw)
-    record = parse_entry(entry)
+    (entry,) = core_lines(raw)
+    record = parse_line(entry)
     assert isinstance(record, LogRecord | SignalRecord)
     assert {name: getattr(record, name) for name in expected} == expected
 
@@ -41,7 +41,7 @@ def test_each_shape_gives_its_row(raw: bytes, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("number", "says"), [(5, "filtered"), (6, "Error during processing the request")])
 def test_a_failed_call_says_why(number: int, says: str) -> None:
     """The upstream's message is the error, also where it stands in the stream of a call with status 200."""
-    (entry,) = split_entries(LINES[number])
-    record = parse_entry(entry)
+    (entry,) = core_lines(LINES[number])
+    record = parse_line(entry)
     assert isinstance(record, LogRecord)
     assert says in (record.error or "")

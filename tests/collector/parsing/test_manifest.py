@@ -3,8 +3,8 @@ import itertools
 
 import pytest
 
-from benchmarks.gen_dial_logs import Meta, lines
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from benchmarks.collector.gen_dial_logs import Meta, lines
+from collector.parsing import LogRecord, Rejection, SignalRecord, core_lines, parse_line
 from collector.parsing.line.call import read_time
 
 COUNT = 2_000
@@ -17,7 +17,7 @@ Found = list[LogRecord | SignalRecord | Rejection]
 def corpus() -> list[tuple[bytes, Meta, Found]]:
     """Generated lines with what their manifest says and what the parser made of them."""
     generated = itertools.islice(lines(seed=7, malformed=0.1), COUNT)
-    return [(raw, meta, [parse_entry(entry) for entry in split_entries(raw)]) for raw, meta in generated]
+    return [(raw, meta, [parse_line(entry) for entry in core_lines(raw)]) for raw, meta in generated]
 
 
 def assert_matches(record: LogRecord | SignalRecord | Rejection, meta: Meta) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from collector.parsing import LogRecord, Rejection, SignalRecord, core_lines, parse_line
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, core_line, envelope, rating_line
 
 BEFORE = core_line({"trace.core_span_id": "b000000000000001"})
@@ -199,8 +199,8 @@ ODD_LINES = {
 def test_an_odd_line_costs_at_most_itself(name: str) -> None:
     """An odd line becomes the rows and rejections that the rules say; the lines around it are as ever."""
     piece, expected = ODD_LINES[name]
-    before, *found, after = [parse_entry(entry) for raw in (BEFORE, piece, AFTER) for entry in split_entries(raw)]
-    assert (before, after) == (parse_entry(BEFORE), parse_entry(AFTER))
+    before, *found, after = [parse_line(entry) for raw in (BEFORE, piece, AFTER) for entry in core_lines(raw)]
+    assert (before, after) == (parse_line(BEFORE), parse_line(AFTER))
     assert len(found) == len(expected)
     for record, wanted in zip(found, expected, strict=True):
         if isinstance(wanted, Row):
@@ -230,9 +230,7 @@ def test_an_odd_line_in_an_envelope_is_the_same(name: str) -> None:
         text = piece.decode("utf-8", "replace")  # as a shipper does that writes JSON
         piece = text.encode()
     wrapped = json.dumps({"message": text}).encode()
-    assert [parse_entry(entry) for entry in split_entries(wrapped)] == [
-        parse_entry(entry) for entry in split_entries(piece)
-    ]
+    assert [parse_line(entry) for entry in core_lines(wrapped)] == [parse_line(entry) for entry in core_lines(piece)]
 
 
 def test_enough_kinds_of_odd_lines_are_tried() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from collector.parsing import LogRecord, Rejection, SignalRecord, core_lines, parse_line
 from collector.parsing.line.call import LONGEST_ENCODED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, SPAN, TRACE, core_line, envelope, rating_line
@@ -14,7 +14,7 @@ SECURED = {"assembled_response": REMOVED, "request.body": REMOVED, "response.bod
 
 
 def row_of(changes: dict[str, Any] | None = None) -> LogRecord:
-    record = parse_entry(core_line(changes))
+    record = parse_line(core_line(changes))
     assert isinstance(record, LogRecord)
     return record
 
@@ -34,7 +34,7 @@ def test_records_have_the_columns_of_their_table(record: type[msgspec.Struct], s
 @pytest.mark.parametrize("entry", [core_line(), core_line(SECURED), rating_line({"rate": True})])
 def test_records_become_arrow_rows(entry: bytes) -> None:
     """Every field is of a type that Arrow takes for its column."""
-    record = parse_entry(entry)
+    record = parse_line(entry)
     spec = PARSED_LOGS if isinstance(record, LogRecord) else USER_SIGNALS
     assert isinstance(record, msgspec.Struct)
     row = msgspec.structs.asdict(record)
@@ -159,7 +159,7 @@ def test_a_value_that_does_not_fit_its_column_is_null_and_kept(
 )
 def test_numbers_that_json_has_not_cost_only_themselves(number: bytes, kept: str) -> None:
     """What no column can hold is null, and text in `extra`."""
-    row = parse_entry(core_line().replace(b'"price":0.0031', b'"price":' + number))
+    row = parse_line(core_line().replace(b'"price":0.0031', b'"price":' + number))
     assert isinstance(row, LogRecord)
     assert (row.price, row.prompt_tokens, row.answer) == (None, 412, "30 days [1].")
     assert json.loads(row.extra or "")["token_usage"] == {"price": kept}
@@ -191,7 +191,7 @@ def test_times_are_utc(written: str, seconds: int, microseconds: int) -> None:
 )
 def test_a_line_without_a_time_is_refused(written: Any) -> None:
     """Without its time a row has no date to be stored under."""
-    record = parse_entry(core_line({"request.time": written}))
+    record = parse_line(core_line({"request.time": written}))
     assert isinstance(record, Rejection)
     assert (record.reason, record.deployment, record.raw) == (
         "no_time",
@@ -250,8 +250,8 @@ def test_one_span_is_one_event_however_it_is_shipped() -> None:
 def test_without_tracing_the_line_itself_is_the_event(trace: Any) -> None:
     """Where an id is zeros or missing the hash is of Core's line, whatever envelope it came in."""
     entry = core_line({"trace": trace})
-    (unwrapped,) = split_entries(envelope(entry))
-    bare, wrapped, other = parse_entry(entry), parse_entry(unwrapped), row_of({"trace": trace, "chat.id": "c2"})
+    (unwrapped,) = core_lines(envelope(entry))
+    bare, wrapped, other = parse_line(entry), parse_line(unwrapped), row_of({"trace": trace, "chat.id": "c2"})
     assert isinstance(bare, LogRecord)
     assert isinstance(wrapped, LogRecord)
     assert bare.event_id == wrapped.event_id != other.event_id
@@ -271,7 +271,7 @@ def test_a_secured_key_gives_a_row_without_texts() -> None:
 def test_a_cut_line_keeps_what_is_left_and_says_so() -> None:
     """A line cut in its last body is a row with its whole answer, for Core had merged it before: no error."""
     entry = core_line()[:-40] + b">>"
-    row = parse_entry(entry)
+    row = parse_line(entry)
     assert isinstance(row, LogRecord)
     assert (row.error, row.repairs) == (None, [f"the line is cut after {len(entry)} bytes"])
     assert (row.question, row.answer, row.status) == ("What is the refund window?", "30 days [1].", 200)
@@ -279,7 +279,7 @@ def test_a_cut_line_keeps_what_is_left_and_says_so() -> None:
 
 def test_half_a_status_is_no_status() -> None:
     """Of a line that is cut in its status the status is null."""
-    record = parse_entry(core_line()[: core_line().index(b'"status":"20') + 12] + b">>")
+    record = parse_line(core_line()[: core_line().index(b'"status":"20') + 12] + b">>")
     assert isinstance(record, LogRecord)
     assert record.status is None
 
@@ -288,7 +288,7 @@ def test_half_a_status_is_no_status() -> None:
 def test_a_cut_line_without_its_time_is_refused(last: bytes) -> None:
     """What is cut before its time is whole, or before its deployment, cannot be stored; its bytes are kept."""
     entry = core_line()[: core_line().index(last) + len(last)] + b">>"
-    record = parse_entry(entry)
+    record = parse_line(entry)
     assert isinstance(record, Rejection)
     assert (record.reason, record.raw) == ("cut", entry)
 

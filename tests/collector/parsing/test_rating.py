@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from collector.parsing import SignalRecord, parse_entry
+from collector.parsing import SignalRecord, parse_line
 from tests.collector.parsing.core_lines import REMOVED, SPAN, TRACE, rating_line
 
 LIKE = {"rate": True, "responseId": "r-101"}
 
 
 def signal_of(entry: bytes) -> SignalRecord:
-    record = parse_entry(entry)
+    record = parse_line(entry)
     assert isinstance(record, SignalRecord)
     return record
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing import LogRecord, parse_entry
+from collector.parsing import LogRecord, parse_line
 from lake.spec.vocabulary import NO_ERROR
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, core_line
 from tests.collector.parsing.test_odd_lines import ODD_LINES
@@ -32,7 +32,7 @@ STREAM = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in CHUNKS)
 
 
 def row_of(entry: bytes) -> LogRecord:
-    record = parse_entry(entry)
+    record = parse_line(entry)
     assert isinstance(record, LogRecord)
     return record
 
@@ -115,7 +115,7 @@ def test_a_request_that_cannot_be_read_is_no_error_of_the_answer() -> None:
 def test_repairs_are_distinguished_from_errors_also_in_rows_of_earlier_versions(name: str) -> None:
     """All that `repairs` says, joined as earlier versions wrote it into `error`, is no error; every error is."""
     piece, _ = ODD_LINES[name]
-    record = parse_entry(piece)
+    record = parse_line(piece)
     if not isinstance(record, LogRecord):
         return
     for message, is_error in (("; ".join(record.repairs or ()), False), (record.error, True)):

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from collector.parsing import LogRecord, parse_entry
+from collector.parsing import LogRecord, parse_line
 from collector.redaction import PresidioSettings, RedactionSettings, Redactor
 from tests.collector.lines import chat_line
 
@@ -41,7 +41,7 @@ def test_names_are_found_in_texts_and_in_json(model: str, monkeypatch: pytest.Mo
     redactor = Redactor(RedactionSettings(patterns=["email"], presidio=presidio, key=KEY))
     body = json.dumps({"messages": [{"role": "user", "content": "Who was\nAda Lovelace? ada@example.org"}]})
     line = chat_line(1, request=json.loads(chat_line(1))["request"] | {"body": body})
-    record = redactor.redact(parse_entry(line))
+    record = redactor.redact(parse_line(line))
     assert isinstance(record, LogRecord)
     assert record.question == "Who was\n[PERSON]? [EMAIL]"
     assert json.loads(record.request_body or "")["messages"][0]["content"] == record.question

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry
+from collector.parsing import LogRecord, Rejection, SignalRecord, parse_line
 from collector.redaction import PATTERN_NAMES, RedactionSettings, Redactor
 from collector.redaction.scrubber import Scrubber
 from tests.collector.lines import chat_line, rating_line
@@ -21,7 +21,7 @@ def redactor() -> Redactor:
 
 
 def log_record(redactor: Redactor, **changes: Any) -> LogRecord:
-    record = redactor.redact(parse_entry(chat_line(1, **changes)))
+    record = redactor.redact(parse_line(chat_line(1, **changes)))
     assert isinstance(record, LogRecord)
     return record
 
@@ -33,7 +33,7 @@ def asked(redactor: Redactor, **body: Any) -> LogRecord:
 
 def test_a_record_without_a_find_is_the_very_same(redactor: Redactor) -> None:
     """Nothing is copied, and no body is written anew."""
-    record = parse_entry(chat_line(1))
+    record = parse_line(chat_line(1))
     assert redactor.redact(record) is record
 
 
@@ -55,7 +55,7 @@ def test_a_rating_still_finds_its_answer(redactor: Redactor) -> None:
     """An id that holds a secret is the same pseudonym in the answer's row and in the rating's."""
     answer = json.loads(json.loads(chat_line(1))["assembled_response"]) | {"id": "r-ann@example.org"}
     row = log_record(redactor, assembled_response=json.dumps(answer))
-    signal = redactor.redact(parse_entry(rating_line(2, "r-ann@example.org")))
+    signal = redactor.redact(parse_line(rating_line(2, "r-ann@example.org")))
     assert isinstance(signal, SignalRecord)
     assert row.response_id == signal.response_id
     assert "ann" not in str(row.response_id)
@@ -176,7 +176,7 @@ def test_a_redaction_that_fails_withholds_the_line(
         raise RuntimeError("about ann@example.org")
 
     monkeypatch.setattr(Scrubber, "find", fail)
-    record = redactor.redact(parse_entry(chat_line(1)))
+    record = redactor.redact(parse_line(chat_line(1)))
     assert isinstance(record, Rejection)
     assert record.reason == "redaction_failed"
     assert record.deployment == "rag-app"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
-from collector.parsing import parse_entry, split_entries
+from collector.parsing import core_lines, parse_line
 from collector.redaction import PATTERN_NAMES, RedactionSettings, Redactor
 from lake.tables.lake import Lake
 from tests.collector.redaction.planting import OWN, planted_lines
@@ -62,8 +62,8 @@ def _bytes_of(table: pa.Table) -> list[bytes]:
 def test_no_planted_secret_is_left_in_a_record(planted: tuple[str, bytes]) -> None:
     """Whatever the kind, the place, the escapes and the damage: no record that a line becomes holds the secret."""
     secret, line = planted
-    for entry in split_entries(line):
-        record = REDACTOR.redact(parse_entry(entry))
+    for entry in core_lines(line):
+        record = REDACTOR.redact(parse_line(entry))
         for name in record.__struct_fields__:
             value = getattr(record, name)
             text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
@@ -112,5 +112,5 @@ def test_the_search_for_survivors_finds_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", PATTERN_NAMES)
 def test_nothing_is_taken_out_by_default(pattern: str) -> None:
     """Redaction is off unless patterns are named: the very same record comes back."""
-    record = parse_entry(json.dumps({"note": f"john@example.org {pattern}"}).encode())
+    record = parse_line(json.dumps({"note": f"john@example.org {pattern}"}).encode())
     assert Redactor(RedactionSettings()).redact(record) is record

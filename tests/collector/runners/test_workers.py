@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from deltalake.exceptions import DeltaError
 
-from benchmarks.gen_dial_logs import lines
+from benchmarks.collector.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.runners.file_worker import CollectedFiles

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from collector.parsing import LogRecord, parse_entry
+from collector.parsing import LogRecord, parse_line
 from collector.signals import ImplicitResult, ImplicitSignals, SignalSettings
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
@@ -32,7 +32,7 @@ def turn(number: int, *messages: str) -> dict[str, Any]:
             "trace.core_span_id": f"{number + 1:016x}",
         }
     )
-    record = parse_entry(line)
+    record = parse_line(line)
     assert isinstance(record, LogRecord)
     return msgspec.structs.asdict(record)
 

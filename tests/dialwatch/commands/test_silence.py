@@ -347,7 +347,7 @@ def test_names_that_nothing_has_are_taken_with_a_note(lake: Lake, silence: Calla
     done = silence("add", "--deployment", "rga", "--metric", "no_dat", "--for", "8h")
     assert done.returncode == 0
     assert "the lake has no deployment 'rga' yet" in done.stdout
-    assert "no metric or floor of the name 'no_dat' is known here; did you mean 'no_data'?" in done.stdout
+    assert "no metric or limit of the name 'no_dat' is known here; did you mean 'no_data'?" in done.stdout
     assert [(s.deployment, s.metric) for s in read_silences(lake).values()] == [("rga", "no_dat")]
 
 

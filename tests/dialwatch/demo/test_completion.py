@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing import LogRecord, parse_entry
+from collector.parsing import LogRecord, parse_line
 from dialwatch.demo.completion import StreamedCompletion, assembled, broken_off
 from dialwatch.demo.core_line import CoreCall, core_line
 from dialwatch.demo.rag_answer import text_deltas
@@ -26,7 +26,7 @@ def parsed(response_body: str, assembled_response: str) -> LogRecord:
         response_body=response_body,
         assembled_response=assembled_response,
     )
-    record = parse_entry(core_line(call))
+    record = parse_line(core_line(call))
     assert isinstance(record, LogRecord)
     return record
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from collector.parsing import LogRecord, Rejection, SignalRecord, core_lines, parse_line
 from dialwatch.demo.questions import load_questions, sentences
 from dialwatch.demo.rag.extraction import PASSAGES_READ, REFUSAL
 from dialwatch.demo.rag.retrieval import RETRIEVED
@@ -33,7 +33,7 @@ def lines() -> list[TrafficLine]:
 
 @pytest.fixture(scope="module")
 def parsed(lines: list[TrafficLine]) -> list[tuple[TrafficLine, list[Parsed]]]:
-    return [(line, [parse_entry(entry) for entry in split_entries(line.raw)]) for line in lines]
+    return [(line, [parse_line(entry) for entry in core_lines(line.raw)]) for line in lines]
 
 
 def answers(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> list[tuple[TrafficLine, LogRecord]]:

@@ -14,7 +14,7 @@ import boto3
 import httpx
 import pytest
 
-from benchmarks.store_requests import line_of
+from benchmarks.lake.store_requests import line_of
 from dialwatch.config import Settings
 from dialwatch.services import running
 from lake.spec.service_vocabulary import StoreUser
@@ -30,7 +30,7 @@ def test_the_metric_is_what_the_store_counts(tmp_path: Path) -> None:
     """While lines come to tables that are there, each kind is counted as the store does, within a few percent."""
     port, pages, own = free_port(), free_port(), free_port()
     store = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen([sys.executable, "-m", "benchmarks.counting_store", str(port)], env=dict(os.environ))
+    server = subprocess.Popen([sys.executable, "-m", "benchmarks.lake.counting_store", str(port)], env=dict(os.environ))
     try:
         wait_for_url(f"{store}/moto-api/", server)
         boto3.client("s3", endpoint_url=store, region_name="us-east-1", aws_access_key_id="key",

@@ -27,7 +27,8 @@ HEAD = b"POST /data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/jso
 def url(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
     monkeypatch.setattr(bodies, "_IDLE_SECONDS", 0.5)
-    settings = HttpSettings(max_body_bytes=100_000, receive_seconds=2, commit_seconds=0)
+    monkeypatch.setattr("collector.sources.http.app.RECEIVE_SECONDS", 2.0)
+    settings = HttpSettings(max_body_bytes=100_000, commit_seconds=0)
     app = create_app(Collector(Lake(str(tmp_path)), CollectorSettings()), settings)
     with BackgroundServer(app, "127.0.0.1:0") as server:
         yield server.url

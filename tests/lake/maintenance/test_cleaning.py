@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from benchmarks.lake import build
+from benchmarks.lake.opening import build
 from lake.maintenance.cleaning import clean_log, remove_history, vacuum
 from lake.maintenance.compaction import compact
 from lake.spec.case_tables import GROUND_TRUTH

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import monitor.notify.delivery as delivery_module
-from lake.spec.vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, Floor
+from lake.spec.vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, LimitKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import incidents_of
-from monitor.detect.limits import FloorChange
+from monitor.detect.limits import LimitChange
 from monitor.detect.regression import Transition
 from monitor.notify import Attempt, DeliveryOutcome, NotificationView, Notifier, WebhookSettings
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
@@ -78,13 +78,13 @@ def test_metrics_that_join_are_no_message_and_stand_in_the_next_one(
     assert sorted(settled(alerts)) == ["delivered"] * 3 + ["grouped"] * 4
 
 
-def test_the_first_regression_that_joins_a_floor_and_says_what_changed_is_a_message(
+def test_the_first_regression_that_joins_a_limit_and_says_what_changed_is_a_message(
     alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     receiver = start_receiver()
     sender = notifier(receiver.settings(), alerts)
-    errors = FloorChange(KEY.deployment, Floor.ERRORS, AlertEvent.FIRING, NOW, "errors", NOW)
-    alerts.record_floors(KEY.deployment, [errors], NOW)
+    errors = LimitChange(KEY.deployment, LimitKind.ERRORS, AlertEvent.FIRING, NOW, "errors", NOW)
+    alerts.record_limits(KEY.deployment, [errors], NOW)
     sender.run_due(NOW)
     play(alerts, sender, page(1), page(2, ONE))
     verdicts = [body["incident"]["verdict"] for body in bodies(receiver)]

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from lake.spec.vocabulary import Floor
+from lake.spec.vocabulary import LimitKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import incidents_of
-from monitor.detect.limits import FloorChange, FloorDetails
+from monitor.detect.limits import LimitChange, LimitDetails
 from monitor.notify import NotificationView, Notifier, Routing, WebhookSettings
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_notifier import HOUR, START, transition
@@ -107,13 +107,15 @@ def test_silence_of_all_goes_to_every_receiver(alerts: AlertStore, start_receive
     ours, others = start_receiver(), start_receiver()
     sender = notifier(alerts, settings_of(ours, "ours", "a"), settings_of(others, "others", "b"))
     for name, of_all in (("a", False), ("a-2", False), ("a-3", True)):
-        details = FloorDetails(limit_seconds=3600, usual_seconds=900, all_silent=of_all)
-        found = FloorChange(name, Floor.NO_DATA, "firing", NOW, "silent", since=START, details=details)
-        alerts.record_floors(name, [found], NOW)
+        details = LimitDetails(limit_seconds=3600, usual_seconds=900, all_silent=of_all)
+        found = LimitChange(name, LimitKind.NO_DATA, "firing", NOW, "silent", since=START, details=details)
+        alerts.record_limits(name, [found], NOW)
     sender.run_due(NOW)
     assert told(ours) == [("firing", "a"), ("firing", "a-3")]
     assert told(others) == [("firing", "a-3")]
-    alerts.record_floors("a-3", [FloorChange("a-3", Floor.NO_DATA, "resolved", NOW + HOUR, "heard again")], NOW + HOUR)
+    alerts.record_limits(
+        "a-3", [LimitChange("a-3", LimitKind.NO_DATA, "resolved", NOW + HOUR, "heard again")], NOW + HOUR
+    )
     sender.run_due(NOW + HOUR)
     assert told(others)[1:] == [("resolved", "a-3")]
 

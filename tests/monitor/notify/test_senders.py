@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, Floor, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.alerting.incidents.shared_cause import SharedCause
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey
 from monitor.notify import NotificationView, Notifier, WebhookSettings, connections
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
@@ -58,10 +58,12 @@ def told(of: AlertChange, at: datetime = NOW, event: Any = "delivered", receiver
     )  # fmt: skip
 
 
-def failure(deployment: str = "model", floor: Floor = Floor.ERRORS, event: Any = "firing", **more: Any) -> AlertChange:
+def failure(
+    deployment: str = "model", kind: LimitKind = LimitKind.ERRORS, event: Any = "firing", **more: Any
+) -> AlertChange:
     one = change(deployment, event, deployment=deployment)
-    details = structs.replace(one.details, floor=FloorDetails(**more))
-    return replace(one, key=StreamKey(deployment, floor, FLOOR_VERSION), details=details)
+    details = structs.replace(one.details, exceeded=LimitDetails(**more))
+    return replace(one, key=StreamKey(deployment, kind, LIMIT_VERSION), details=details)
 
 
 CAUSES = {"model": SharedCause("model", frozenset({"app", "x"}), frozenset({"app"}))}
@@ -75,8 +77,8 @@ def routing(*globs: str) -> Routing:
 def test_a_receiver_gets_its_own_and_the_failures_that_cause_them() -> None:
     """No other alert of what they call, no failure of what only others call, and the one that stands for all."""
     other = replace(change("latency", deployment="model"), change_id="l")
-    silent, all_silent = failure("hr", Floor.NO_DATA), failure("pay", Floor.NO_DATA, all_silent=True)
-    refused = replace(failure(floor=Floor.REFUSALS), alert_id="refused")
+    silent, all_silent = failure("hr", LimitKind.NO_DATA), failure("pay", LimitKind.NO_DATA, all_silent=True)
+    refused = replace(failure(kind=LimitKind.REFUSALS), alert_id="refused")
     every = [change("mine", deployment="app"), failure(), other, refused, silent, all_silent]
     assert routing("app").alerts(every, CAUSES).own == {"mine", "model", "pay"}
     assert routing("x").alerts(every, CAUSES).own == {"pay"}
@@ -110,7 +112,7 @@ def test_what_its_cause_tells_is_held_back_for_thirty_days_of_its_beginning() ->
         deployment="app", metric="errors", until=NOW + 30 * DAY,
         comment="told by the incident of model, which it calls and which fails",
     )  # fmt: skip
-    for other in (failure("model"), failure("x"), failure("app", event="resolved"), failure("app", Floor.REFUSALS)):
+    for other in (failure("model"), failure("x"), failure("app", event="resolved"), failure("app", LimitKind.REFUSALS)):
         assert held_by_cause(other, CAUSES) is None
     assert held_by_cause(change("errors", deployment="app"), CAUSES) is None
 
@@ -297,7 +299,7 @@ def test_a_notifier_speaks_for_all_its_receivers(alerts: AlertStore, secret: str
     assert one.without_receiver(["ours", "theirs"]) == {"theirs"}
     assert Notifier([], alerts).without_receiver(["theirs"]) == frozenset()
     theirs, ours = change("m", deployment="theirs"), change("m", deployment="ours")
-    of_all = failure("theirs", Floor.NO_DATA, all_silent=True)
+    of_all = failure("theirs", LimitKind.NO_DATA, all_silent=True)
     for firing in ([theirs, ours, of_all], [theirs, ours], [ours], [theirs]):
         assert one.unsent(firing) == [alert for alert in firing if alert is theirs]
     said = "No receiver gets the alert on m of 'theirs': add it to the deployments of one in monitor.webhooks"

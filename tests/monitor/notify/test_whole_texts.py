@@ -11,10 +11,10 @@ import pytest
 from msgspec import structs
 
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, OnsetKind, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.alerting.incidents.state import state_of
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.regression import NewClass, StreamKey
 from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
@@ -32,10 +32,10 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 URL = "https://watch.example/"
 
 
-def floor(name: str, change: Any = "firing", **details: Any) -> AlertChange:
+def kind(name: str, change: Any = "firing", **details: Any) -> AlertChange:
     return AlertChange(
-        f"{name} {change}", "alert", StreamKey("rag", name, FLOOR_VERSION), change, AT,
-        AlertDetails(fired_at=AT, tier=Tier.PAGE, recorded_at=AT, floor=FloorDetails(**details)),
+        f"{name} {change}", "alert", StreamKey("rag", name, LIMIT_VERSION), change, AT,
+        AlertDetails(fired_at=AT, tier=Tier.PAGE, recorded_at=AT, exceeded=LimitDetails(**details)),
         "the share fell", AT - 9 * MINUTE,
     )  # fmt: skip
 
@@ -48,66 +48,66 @@ def share(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (floor("errors", **share(in_a_row=4)), "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %"),
+        (kind("errors", **share(in_a_row=4)), "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %"),
         (
-            floor("errors", **share(in_a_row=5)),
+            kind("errors", **share(in_a_row=5)),
             "71 % of 240 requests of rag in the last 15 minutes failed, the last 5 of them in a row; limit 30 %",
         ),
-        (floor("errors", **share(requests=5, in_a_row=5)), "the last 5 requests of rag in a row failed; limit 30 %"),
+        (kind("errors", **share(requests=5, in_a_row=5)), "the last 5 requests of rag in a row failed; limit 30 %"),
         (
-            floor("errors", **share(in_a_row=8, usual=0.1, mostly="503")),
+            kind("errors", **share(in_a_row=8, usual=0.1, mostly="503")),
             "the last 8 requests of rag in a row failed, mostly 503; usual are 10 % or less",
         ),
         (
-            floor("errors", **share(in_a_row=4, usual=0.1)),
+            kind("errors", **share(in_a_row=4, usual=0.1)),
             "71 % of 240 requests of rag in the last 15 minutes failed; usual are 10 % or less",
         ),
         (
-            floor("errors", **share(callers=7, failing_callers=("a",), unnamed_failing_callers=0)),
+            kind("errors", **share(callers=7, failing_callers=("a",), unnamed_failing_callers=0)),
             "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %; 1 of 7 deployments that call it "
             "fails too",
         ),
         (
-            floor("errors", **share(callers=7, unnamed_failing_callers=2)),
+            kind("errors", **share(callers=7, unnamed_failing_callers=2)),
             "71 % of 240 requests of rag in the last 15 minutes failed; limit 30 %; 2 of 7 deployments that call it "
             "fail too",
         ),
         (
-            floor("errors", "resolved", **share(share=0.1, in_a_row=9)),
+            kind("errors", "resolved", **share(share=0.1, in_a_row=9)),
             "errors of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
         ),
         (
-            floor("replay", requests=12, bad=5, mostly="retrieval"),
+            kind("replay", requests=12, bad=5, mostly="retrieval"),
             "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
             "with their case, mostly by retrieval",
         ),
         (
-            floor("replay", requests=12, bad=5),
+            kind("replay", requests=12, bad=5),
             "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
             "with their case",
         ),
-        (floor("replay", "resolved", requests=12, bad=0), "replay of rag: alert is over, the share fell"),
+        (kind("replay", "resolved", requests=12, bad=0), "replay of rag: alert is over, the share fell"),
         (
-            floor("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
+            kind("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
             "the judge of rag changed: that of m scores the same 9 answers by -0.30 otherwise than at first (95 % "
             "interval -0.40 to -0.20); that of n scores the same 8 answers by +0.10 otherwise than at first (95 % "
             "interval +0.00 to +0.20)",
         ),
-        (floor("judge_drift"), "the judge of rag changed: it scores the same answers otherwise than at first"),
-        (floor("judge_drift", "resolved"), "judge of rag: alert is over, the share fell"),
-        (floor("no_data", "resolved"), "rag: the share fell"),
+        (kind("judge_drift"), "the judge of rag changed: it scores the same answers otherwise than at first"),
+        (kind("judge_drift", "resolved"), "judge of rag: alert is over, the share fell"),
+        (kind("no_data", "resolved"), "rag: the share fell"),
     ],
 )
-def test_a_floor_in_one_line(change: AlertChange, expected: str) -> None:
+def test_a_limit_in_one_line(change: AlertChange, expected: str) -> None:
     assert summary(change) == expected
 
 
 def without_details(name: str, change: Any = "firing") -> AlertChange:
-    alert = floor(name, change)
-    return replace(alert, details=structs.replace(alert.details, floor=None))
+    alert = kind(name, change)
+    return replace(alert, details=structs.replace(alert.details, exceeded=None))
 
 
-def test_a_floor_of_an_earlier_version_has_no_numbers() -> None:
+def test_a_limit_of_an_earlier_version_has_no_numbers() -> None:
     """What is not known is said so, and nothing fails."""
     assert summary(without_details("errors")) == "errors of rag: alert is over, the share fell"
     assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
@@ -119,7 +119,7 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
     """With those that the receiver is not for."""
     names = tuple(f"app-{number:02}" for number in range(12))
     told = share(callers=20, failing_callers=names, unnamed_failing_callers=3, usual=0.1, in_a_row=8)
-    assert description(floor("errors", **told), URL).splitlines()[1:] == [
+    assert description(kind("errors", **told), URL).splitlines()[1:] == [
         "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
         "Also fail, with no message of their own while this lasts: " + ", ".join(names[:10]) + " and 5 more.",
         "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
@@ -128,7 +128,7 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
         "and 403 are keys.",
         "Look at: https://watch.example/deployment?name=rag",
     ]
-    few = description(floor("errors", **share(failing_callers=names[:2])), URL)
+    few = description(kind("errors", **share(failing_callers=names[:2])), URL)
     assert "while this lasts: app-00, app-01.\n" in few
 
 
@@ -159,9 +159,9 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
         ),
     ],
 )
-def test_what_to_do_about_a_floor(name: str, expected: list[str]) -> None:
+def test_what_to_do_about_a_limit(name: str, expected: list[str]) -> None:
     """Nothing more, and how sure it is."""
-    assert description(floor(name, requests=9, bad=3), "").splitlines()[2:-1] == expected
+    assert description(kind(name, requests=9, bad=3), "").splitlines()[2:-1] == expected
 
 
 def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:

@@ -154,7 +154,7 @@ def test_a_broken_table_leaves_the_others_alone(monitor: Monitor, lake: Lake, ro
     assert monitor.health().problems == ()
 
 
-def test_a_detector_that_fails_stops_neither_floors_nor_figures(
+def test_a_detector_that_fails_stops_neither_limits_nor_figures(
     monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch
 ):
     """What it cannot say is counted and said by health; traffic and limits are published all the same."""
@@ -168,7 +168,7 @@ def test_a_detector_that_fails_stops_neither_floors_nor_figures(
     monitor.refresh()
     assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["rag"].requests.failed == 50
-    assert monitor.snapshot.deployments["rag"].floors["errors"].share == 0.5
+    assert monitor.snapshot.deployments["rag"].limits["errors"].share == 0.5
     assert dict(monitor.failures) == {"find_regressions": 1, "judge_regressions": 1}
     assert any("a number that cannot be" in problem for problem in monitor.health().problems)
 
@@ -313,7 +313,7 @@ def test_a_table_without_news_is_looked_at_once(monitor: Monitor, rows: Any, mon
     monitor.refresh()
     assert looks.count("parsed_logs") == 3
     assert monitor.snapshot is not None
-    assert monitor.snapshot.deployments["a"].floors["empty_answers"].share == 60 / 61
+    assert monitor.snapshot.deployments["a"].limits["empty_answers"].share == 60 / 61
 
 
 def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):

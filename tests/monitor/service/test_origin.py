@@ -97,5 +97,5 @@ def test_rows_of_an_earlier_version_are_people_s(monitor: Monitor, lake: Lake, c
     assert monitor.snapshot is not None
     state = monitor.snapshot.deployments["old"]
     assert (state.requests.total, state.requests.entry_cost, dict(state.other_requests)) == (60, 30.0, {})
-    assert state.floors["errors"].share == 0.0
+    assert state.limits["errors"].share == 0.0
     assert monitor.health().problems == ()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.parsing import LogRecord, parse_entry
+from collector.parsing import LogRecord, parse_line
 from collector.parsing.answer.answer import Answer, read_answer
 from collector.parsing.answer.errors import error_of
 from tests.collector.parsing.core_lines import core_line
@@ -342,7 +342,7 @@ def test_an_error_in_an_array() -> None:
 
 
 def row_of(core: str, body: str, uri: str = "/openai/deployments/rag-app/chat/completions") -> LogRecord:
-    record = parse_entry(core_line({"assembled_response": core, "response.body": body, "request.uri": uri}))
+    record = parse_line(core_line({"assembled_response": core, "response.body": body, "request.uri": uri}))
     assert isinstance(record, LogRecord)
     return record
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing import LogRecord, Rejection, parse_piece, split_entries
+from collector.parsing import LogRecord, Rejection, core_lines, parse_piece
 from collector.parsing.json_text import value_limit
 from collector.parsing.json_text.value_limit import MOST_VALUES, hold_more_values, holds_more_values
 from collector.parsing.line.line import Unreadable
@@ -74,9 +74,9 @@ def test_what_would_become_too_much_is_kept_as_it_came(piece: bytes) -> None:
 @pytest.mark.slow
 def test_more_lines_than_one_piece_may_carry_are_not_split() -> None:
     """The limit itself is taken, one more is not, and the error says what to do."""
-    assert len(split_entries(json.dumps([{"message": "x"}] * 100_000).encode())) == 100_000
+    assert len(core_lines(json.dumps([{"message": "x"}] * 100_000).encode())) == 100_000
     with pytest.raises(Unreadable, match="more than 100000 lines came as one; send fewer at once"):
-        split_entries(json.dumps([{"message": "x"}] * 100_001).encode())
+        core_lines(json.dumps([{"message": "x"}] * 100_001).encode())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from collector.parsing import LogRecord, parse, parse_entry
+from collector.parsing import LogRecord, parse, parse_line
 from collector.parsing.line.fast_path import read_usual_call
 from tests.collector.parsing.core_lines import REMOVED, core_line
 
@@ -21,9 +21,9 @@ SPAN = "b000000000000001"
 def read_both_ways(line: bytes) -> LogRecord:
     """What the reader by type makes of a line; the tolerant one must make the same."""
     assert read_usual_call(line) is not None
-    fast = parse_entry(line)
+    fast = parse_line(line)
     with patch.object(parse, "read_usual_call", return_value=None):
-        slow = parse_entry(line)
+        slow = parse_line(line)
     assert isinstance(fast, LogRecord)
     assert isinstance(slow, LogRecord)
     assert (fast.is_entry, fast.parent_deployment) == (slow.is_entry, slow.parent_deployment)
@@ -74,7 +74,7 @@ def test_an_entry_has_no_other_parent_and_came_without_one_or_through_intercepto
 
 def test_a_call_with_a_parent_span_that_is_no_span_was_made_by_another_call() -> None:
     """The tolerant reader, which alone reads odd ids, goes by the same rule."""
-    row = parse_entry(called("gpt-4o", span="of another form", path=["pii-in", "gpt-4o"]))
+    row = parse_line(called("gpt-4o", span="of another form", path=["pii-in", "gpt-4o"]))
     assert isinstance(row, LogRecord)
     assert (row.is_entry, row.parent_deployment, row.parent_span_id) == (False, None, None)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing import split_entries
+from collector.parsing import core_lines
 from tests.collector.parsing.core_lines import core_line
 
 LINE = core_line({"user.title": 'Zoë  \\ "analyst"'})
@@ -63,8 +63,8 @@ def test_a_wrapped_line_is_the_line(shape: str) -> None:
     """A line in the envelope of a container runtime or a shipper is given as the bytes that Core wrote."""
     written = WRAPPED[shape]
     wrapped = written if isinstance(written, bytes) else json.dumps(written).encode()
-    assert split_entries(wrapped) == [LINE]
-    assert split_entries(wrapped + b"\n" + LINE) == [LINE, LINE]
+    assert core_lines(wrapped) == [LINE]
+    assert core_lines(wrapped + b"\n" + LINE) == [LINE, LINE]
 
 
 @pytest.mark.parametrize("wrap", [docker, cri, fluent_bit])
@@ -73,20 +73,20 @@ def test_parts_of_a_line_are_joined(wrap: Callable[..., bytes], places: list[int
     """Wherever a runtime cuts a line into parts, the line comes out whole, and the line after it too."""
     parts = cut(LINE, places)
     wrapped = [wrap(part, last=False) for part in parts[:-1]] + [wrap(parts[-1])]
-    assert split_entries(b"\n".join([*wrapped, wrap(OTHER)])) == [LINE, OTHER]
+    assert core_lines(b"\n".join([*wrapped, wrap(OTHER)])) == [LINE, OTHER]
 
 
 def test_parts_of_two_streams_do_not_mix() -> None:
     """containerd writes standard output and errors into one file, part by part."""
     a, b = cut(LINE, [300])
     piece = b"\n".join([cri(a, last=False), cri(b"a warning", stream="stderr"), cri(b)])
-    assert split_entries(piece) == [b"a warning", LINE]
+    assert core_lines(piece) == [b"a warning", LINE]
 
 
 def test_a_line_that_lost_its_last_part_costs_only_itself() -> None:
     """A part without its end is an entry of its own, and the line that begins behind it is whole."""
-    assert split_entries(cri(LINE[:300], last=False) + b"\n" + cri(OTHER)) == [LINE[:300], OTHER]
-    assert split_entries(docker(LINE[:300], last=False) + b"\n" + docker(OTHER)) == [LINE[:300], OTHER]
+    assert core_lines(cri(LINE[:300], last=False) + b"\n" + cri(OTHER)) == [LINE[:300], OTHER]
+    assert core_lines(docker(LINE[:300], last=False) + b"\n" + docker(OTHER)) == [LINE[:300], OTHER]
 
 
 def test_parts_that_a_shipper_wrapped_once_more_are_joined() -> None:
@@ -94,16 +94,16 @@ def test_parts_that_a_shipper_wrapped_once_more_are_joined() -> None:
     for wrap in (docker, cri):
         a, b = cut(LINE, [300])
         records = [{"date": 1.5, "log": line.decode()} for line in (wrap(a, last=False), wrap(b), wrap(OTHER))]
-        assert split_entries(json.dumps(records).encode()) == [LINE, OTHER]
+        assert core_lines(json.dumps(records).encode()) == [LINE, OTHER]
 
 
 def test_prefixes_without_end_are_unwrapped_once() -> None:
     """A line of nothing but prefixes takes no more than a moment, and is one entry."""
-    assert len(split_entries(cri(b"") * 20_000 + LINE)) == 2
+    assert len(core_lines(cri(b"") * 20_000 + LINE)) == 2
 
 
 @pytest.mark.parametrize("member", ["log", "message", "MESSAGE"])
 def test_a_member_of_this_name_in_a_line_of_core_is_no_envelope(member: str) -> None:
     """An object with a `request` is a line of Core."""
     line = core_line({member: "shipped"})
-    assert split_entries(line) == [line]
+    assert core_lines(line) == [line]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.parsing import parse, parse_entry, parse_piece, split_entries
+from collector.parsing import core_lines, parse, parse_line, parse_piece
 from collector.parsing.line.fast_path import read_usual_call
 from tests.collector.parsing.core_lines import ANSWER, core_line, rating_line
 from tests.collector.parsing.test_any_input import JSON, PATHS
@@ -57,7 +57,7 @@ def readable(record: Any) -> dict[str, Any]:
 
 def tolerantly(entry: bytes, keep: bool) -> dict[str, Any]:
     with patch.object(parse, "read_usual_call", return_value=None):
-        return readable(parse_entry(entry, keep))
+        return readable(parse_line(entry, keep))
 
 
 @pytest.mark.parametrize("seed", range(len(SEEDS)))
@@ -65,7 +65,7 @@ def test_usual_lines_are_read_by_type(seed: int) -> None:
     """No line that Core writes falls back to the tolerant reader, and both read it alike."""
     assert read_usual_call(SEEDS[seed]) is not None
     for keep in (False, True):
-        assert readable(parse_entry(SEEDS[seed], keep)) == tolerantly(SEEDS[seed], keep)
+        assert readable(parse_line(SEEDS[seed], keep)) == tolerantly(SEEDS[seed], keep)
 
 
 @settings(max_examples=300, deadline=None)
@@ -79,8 +79,8 @@ def test_damaged_lines_are_read_alike(line: bytes, damages: list[tuple[float, in
     for where, dropped, put in damages:
         at = int(where * len(line))
         line = line[:at] + put + line[at + dropped :]
-    assert readable(parse_entry(line, keep)) == tolerantly(line, keep)
-    apart = [readable(parse_entry(entry, keep)) for entry in split_entries(line)]
+    assert readable(parse_line(line, keep)) == tolerantly(line, keep)
+    apart = [readable(parse_line(entry, keep)) for entry in core_lines(line)]
     assert [readable(record) for record in parse_piece(line, keep)] == apart
 
 
@@ -93,14 +93,14 @@ def test_damaged_lines_are_read_alike(line: bytes, damages: list[tuple[float, in
 def test_any_member_is_read_alike(changes: dict[str, Any]) -> None:
     """A member of any type gives the same row either way."""
     line = core_line(dict(sorted(changes.items(), key=lambda item: -item[0].count("."))))
-    assert readable(parse_entry(line)) == tolerantly(line, keep=False)
+    assert readable(parse_line(line)) == tolerantly(line, keep=False)
 
 
 @pytest.mark.parametrize(("body", "finished"), [(STREAM, True), (STREAM.replace('"r-100"', "null", 1), True)])
 def test_the_raw_response_is_kept_only_on_demand(body: str, finished: bool) -> None:
     """A stream's text is in response_body when it is wanted, and nowhere when its answer was read whole."""
     line = core_line({"response.body": body})
-    without, kept = parse_entry(line), parse_entry(line, keep_raw_response=True)
+    without, kept = parse_line(line), parse_line(line, keep_raw_response=True)
     assert (without.response_body, kept.response_body) == (None, body)  # type: ignore[union-attr]
     assert "data:" not in (without.extra or "") + (kept.extra or "")  # type: ignore[union-attr]
     assert finished is (without.error is None)  # type: ignore[union-attr]
@@ -109,12 +109,12 @@ def test_the_raw_response_is_kept_only_on_demand(body: str, finished: bool) -> N
 def test_what_could_not_be_read_stays() -> None:
     """A stream without its end stays in extra, and with keep_raw_response in its column alone."""
     line = core_line({"response.body": STREAM[:100], "assembled_response": "{}"})
-    without, kept = parse_entry(line), parse_entry(line, keep_raw_response=True)
+    without, kept = parse_line(line), parse_line(line, keep_raw_response=True)
     assert json.loads(without.extra or "")["response"]["body"] == STREAM[:100]  # type: ignore[union-attr]
     assert (kept.response_body, "body" in (kept.extra or "")) == (STREAM[:100], False)  # type: ignore[union-attr]
 
 
 def test_a_line_with_an_unknown_member_keeps_it() -> None:
     """What a newer Core may write is in extra."""
-    record = parse_entry(core_line({"chat.topic": "x"}))
+    record = parse_line(core_line({"chat.topic": "x"}))
     assert json.loads(record.extra or "")["chat"] == {"topic": "x"}  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing import Filtered, LogRecord, SignalRecord, parse, parse_entry, parse_piece
+from collector.parsing import Filtered, LogRecord, SignalRecord, parse, parse_line, parse_piece
 from collector.parsing.line.fast_path import read_usual_call
 from lake.spec.vocabulary import Origin
 from tests.collector.parsing.core_lines import core_line, envelope, rating_line
@@ -21,9 +21,9 @@ def origin_of(changes: dict[str, Any]) -> str | None:
     """What both readers say; the line must be one that is read by type."""
     line = core_line(changes)
     assert read_usual_call(line) is not None
-    fast = parse_entry(line, projects=PROJECTS)
+    fast = parse_line(line, projects=PROJECTS)
     with patch.object(parse, "read_usual_call", return_value=None):
-        slow = parse_entry(line, projects=PROJECTS)
+        slow = parse_line(line, projects=PROJECTS)
     assert isinstance(fast, LogRecord)
     assert isinstance(slow, LogRecord)
     assert fast.origin == slow.origin
@@ -91,9 +91,9 @@ def test_a_project_counts_however_its_line_comes() -> None:
 def test_what_dialwatch_asks_itself_is_stored_without_its_texts(changes: dict[str, Any], keep: bool) -> None:
     """A judge's prompt repeats answers that have rows of their own; tokens, price and status of the call stay."""
     line = core_line(changes | {"request.body": '{"messages":[{"role":"user","content":"secretword"}]}'})
-    record = parse_entry(line, keep)
+    record = parse_line(line, keep)
     assert isinstance(record, LogRecord)
-    people = parse_entry(core_line(), keep)
+    people = parse_line(core_line(), keep)
     assert isinstance(people, LogRecord)
     assert "secretword" not in str(record)
     assert (record.question, record.answer, record.contexts, record.request_body) == (None, None, None, None)
@@ -108,7 +108,7 @@ def test_a_secured_keys_row_has_its_origin() -> None:
     """A row without any text is of its project all the same."""
     line = json.loads(core_line({"project.id": "load"}))
     del line["assembled_response"], line["request"]["body"], line["response"]["body"]
-    record = parse_entry(json.dumps(line).encode(), projects=PROJECTS)
+    record = parse_line(json.dumps(line).encode(), projects=PROJECTS)
     assert isinstance(record, LogRecord)
     assert (record.origin, record.answer) == ("test", None)
 
@@ -119,13 +119,13 @@ def test_a_secured_keys_row_has_its_origin() -> None:
 )
 def test_a_rating_that_nobody_gave_is_no_signal(changes: dict[str, Any], is_kept: bool) -> None:
     """A like by a test or an evaluation says nothing of what people think: it is filtered."""
-    record = parse_entry(rating_line({"rate": True, "responseId": "r"}, changes), projects=PROJECTS)
+    record = parse_line(rating_line({"rate": True, "responseId": "r"}, changes), projects=PROJECTS)
     assert isinstance(record, SignalRecord if is_kept else Filtered)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_baggage_stops_a_line(before: str, after: str) -> None:
     """Whatever a client writes around the run's id, the row is there, and is an evaluation's."""
-    record = parse_entry(core_line({"headers": {"baggage": f"{before},eval.run.id=1,{after}"}}))
+    record = parse_line(core_line({"headers": {"baggage": f"{before},eval.run.id=1,{after}"}}))
     assert isinstance(record, LogRecord)
     assert record.origin == "evaluation"

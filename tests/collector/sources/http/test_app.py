@@ -213,7 +213,8 @@ def test_a_slow_lake_is_reported_to_the_sender(lake: Lake, monkeypatch: pytest.M
         return commit(pieces)
 
     monkeypatch.setattr(collector, "commit", slow)
-    settings = HttpSettings(commit_seconds=0, answer_seconds=0.5, max_waiting_bytes=30_000)
+    monkeypatch.setattr("collector.sources.http.app.ANSWER_SECONDS", 0.5)
+    settings = HttpSettings(commit_seconds=0, max_waiting_bytes=30_000)
     with BackgroundServer(create_app(collector, settings), "127.0.0.1:0") as server:
         first = post(f"{server.url}/data", envelopes(chat_line(1)))
         second = post(f"{server.url}/data", envelopes(chat_line(2, noise="x" * 40_000)))
@@ -244,7 +245,7 @@ def test_requests_in_flight_are_answered_when_the_server_ends(lake: Lake, monkey
 
     monkeypatch.setattr(Deliveries, "store", count)
     monkeypatch.setattr(collector, "commit", late)
-    app = create_app(collector, HttpSettings(commit_seconds=0, answer_seconds=60))
+    app = create_app(collector, HttpSettings(commit_seconds=0))
     with ThreadPoolExecutor(8) as pool:
         with BackgroundServer(app, "127.0.0.1:0") as server:
             waiting = [pool.submit(post, f"{server.url}/data", envelopes(chat_line(n))) for n in range(8)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from collector.parsing import LogRecord, parse_entry
+from collector.parsing import LogRecord, parse_line
 from dialwatch.demo.core_line import CoreCall, core_line
 from dialwatch.demo.questions import load_questions
 from dialwatch.demo.rag.application import DEPLOYMENT, create_app, shipped_passages
@@ -50,7 +50,7 @@ def logged(body: str, stream: bool) -> LogRecord:
         # A stream whose assembly is `{}` makes the collector read the stream itself.
         assembled_response="{}" if stream else body,
     )
-    record = parse_entry(core_line(call))
+    record = parse_line(core_line(call))
     assert isinstance(record, LogRecord)
     return record
 

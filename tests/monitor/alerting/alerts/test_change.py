@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest, from_row, is_page, to_row
 from monitor.detect.regression import StreamKey
 from tests.monitor.alerting.alerts.test_pending import FIRED, NOW
@@ -69,24 +69,24 @@ def test_details_that_cannot_be_read_count_as_absent(caplog: pytest.LogCaptureFi
         (AlertEvent.RESOLVED, None, "1", True),
         (AlertEvent.RESOLVED, 0.5, "1", False),
         (AlertEvent.FIRING, None, "1", False),
-        (AlertEvent.RESOLVED, None, FLOOR_VERSION, False),
+        (AlertEvent.RESOLVED, None, LIMIT_VERSION, False),
     ],
 )
 def test_an_end_of_a_regression_without_a_mean_is_no_recovery(
     change: AlertEvent, mean: float | None, version: str, expected: bool
 ) -> None:
-    """Whoever reads it is told so; a floor has no mean."""
+    """Whoever reads it is told so; a limit has no mean."""
     key = StreamKey("rag", "m", version)
     assert replace(FIRED, key=key, change=change, current_mean=mean).ended_without_recovery is expected
 
 
 @given(CHANGES)
 def test_what_a_change_is_of(change: AlertChange) -> None:
-    """Of a floor, of a judge that changed, or of neither; it began when its details say, or with itself."""
-    floor = replace(change, key=StreamKey("rag", Floor.ERRORS, FLOOR_VERSION))
-    assert (floor.is_floor, floor.ended_without_recovery, floor.is_judge_drift) == (True, False, False)
-    assert replace(floor, key=StreamKey("rag", Floor.JUDGE_DRIFT, FLOOR_VERSION)).is_judge_drift
-    assert not replace(floor, key=StreamKey("rag", Floor.JUDGE_DRIFT, "1")).is_judge_drift
+    """Of a limit, of a judge that changed, or of neither; it began when its details say, or with itself."""
+    kind = replace(change, key=StreamKey("rag", LimitKind.ERRORS, LIMIT_VERSION))
+    assert (kind.is_limit, kind.ended_without_recovery, kind.is_judge_drift) == (True, False, False)
+    assert replace(kind, key=StreamKey("rag", LimitKind.JUDGE_DRIFT, LIMIT_VERSION)).is_judge_drift
+    assert not replace(kind, key=StreamKey("rag", LimitKind.JUDGE_DRIFT, "1")).is_judge_drift
     assert change.fired_at == (change.details.fired_at or change.changed_at)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.incident_ids import with_incident_ids
 from monitor.detect.regression import StreamKey
@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 def change(alert: str, event: AlertEvent, minute: int, verdict: AlertVerdict | None = None) -> AlertChange:
     """Of an alert; those whose names begin with `drift` say that a judge changed."""
     key = (
-        StreamKey("rag", Floor.JUDGE_DRIFT, FLOOR_VERSION)
+        StreamKey("rag", LimitKind.JUDGE_DRIFT, LIMIT_VERSION)
         if alert.startswith("drift")
         else StreamKey("rag", alert, "1")
     )

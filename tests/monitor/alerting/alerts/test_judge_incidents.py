@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.incident_ids import with_incident_ids
 from monitor.detect.regression import StreamKey
@@ -13,14 +13,14 @@ from tests.monitor.alerting.alerts.test_alerts import START
 
 def alert(metric: str, hour: int, verdict: AlertVerdict | None = None) -> AlertChange:
     at = START + timedelta(hours=hour)
-    version = FLOOR_VERSION if metric in tuple(Floor) else "1"
+    version = LIMIT_VERSION if metric in tuple(LimitKind) else "1"
     details = AlertDetails(tier=Tier.WARN, recorded_at=at)
     change = AlertEvent.FIRING
     key = StreamKey("rag", metric, version)
     return AlertChange(f"{metric} {hour}", metric, key, change, at, details, verdict=verdict)
 
 
-DRIFT = alert(Floor.JUDGE_DRIFT, 5, AlertVerdict.JUDGE)
+DRIFT = alert(LimitKind.JUDGE_DRIFT, 5, AlertVerdict.JUDGE)
 
 
 @pytest.mark.parametrize(

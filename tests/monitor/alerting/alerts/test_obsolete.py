@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, OnsetKind, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerting.alerts.learned_anew import is_back, kept_open
@@ -150,7 +150,7 @@ def test_a_store_says_why_an_alert_fires_again(lake: Lake) -> None:
 
 
 def test_alerts_of_deployments_that_are_still_read_do_not_end(lake: Lake) -> None:
-    """Their streams seem to learn; so do those of floors, which no stream watches."""
+    """Their streams seem to learn; so do those of limits, which no stream watches."""
     store = AlertStore(lake)
     store.record([fired()], START + 11 * HOUR)
     assert store.close_obsolete({KEY: read(Status.LEARNING)}, {KEY: NOW}, [], NOW) == []
@@ -205,7 +205,7 @@ def test_what_says_nothing_of_an_alert_leaves_it_open() -> None:
 
 
 def test_an_open_alert_has_the_reading_that_it_was_found_with() -> None:
-    """Where its last batch is not read yet, or elsewhere as `kept_without_history` says; floors have no reading."""
+    """Where its last batch is not read yet, or elsewhere as `kept_without_history` says; limits have no reading."""
     found_with = replace(READING, onset=OnsetKind.RECURRING, onset_hours=(9, 17))
     alert = change_of(replace(fired(), reading=found_with), None, NOW)
     learning = replace(
@@ -226,8 +226,8 @@ def test_an_open_alert_has_the_reading_that_it_was_found_with() -> None:
     regressed = {KEY: replace(READING, latest=START)}
     assert with_open_alerts(regressed, [alert], streams) == regressed
     assert with_open_alerts({}, [alert], streams) == {}
-    floor = replace(alert, key=StreamKey("apps/rag", Floor.ERRORS, FLOOR_VERSION))
-    assert with_open_alerts({floor.key: learning}, [floor], streams) == {floor.key: learning}
+    kind = replace(alert, key=StreamKey("apps/rag", LimitKind.ERRORS, LIMIT_VERSION))
+    assert with_open_alerts({kind.key: learning}, [kind], streams) == {kind.key: learning}
 
 
 def test_a_recorded_verdict_is_given_with_whether_the_judge_can_drift() -> None:

@@ -11,13 +11,13 @@ import pytest
 
 from lake.delta_log.change import LostRaceError
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, Floor
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, LimitKind
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.alerting.alerts.change import AlertChange, digest, to_row
 from monitor.alerting.alerts.deployment_alerts import DeploymentAlerts
-from monitor.alerting.alerts.floor_alerts import last_changes
 from monitor.alerting.alerts.incident_ids import in_order
+from monitor.alerting.alerts.limit_alerts import last_changes
 from monitor.alerting.alerts.new_changes import change_of
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import StreamKey
@@ -101,12 +101,12 @@ def test_a_summary_is_a_row_each_day(lake: Lake) -> None:
     assert {(row.delivery_of, row.reason) for row in rows} == {(changes[0].change_id, "it goes on")}
 
 
-def test_what_became_of_messages_says_nothing_of_a_floor() -> None:
-    """That an end was delivered is no change of the floor, nor is anything of a metric."""
-    key = StreamKey("rag", Floor.ERRORS, FLOOR_VERSION)
+def test_what_became_of_messages_says_nothing_of_a_limit() -> None:
+    """That an end was delivered is no change of the limit, nor is anything of a metric."""
+    key = StreamKey("rag", LimitKind.ERRORS, LIMIT_VERSION)
     fires = replace(FIRED, key=key)
     told = replace(fires, change=AlertEvent.DELIVERED, changed_at=NOW + HOUR)
-    assert last_changes([fires, told, FIRED]) == {("rag", Floor.ERRORS): (True, fires.changed_at)}
+    assert last_changes([fires, told, FIRED]) == {("rag", LimitKind.ERRORS): (True, fires.changed_at)}
 
 
 def test_the_order_of_changes_is_that_in_which_they_were_found() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from lake.spec.schemas import ALERTS, INCIDENTS
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, Floor, Tier
+from lake.spec.vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, LimitKind, Tier
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from monitor.alerting.alerts.change import to_row
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.log import IncidentLog
-from monitor.detect.limits import FloorChange
+from monitor.detect.limits import LimitChange
 from monitor.detect.regression import Judgement, Shift, StreamKey, Transition
 from tests.killing import KILLED, Moment, die, run
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, READING, START, fired, resolved
@@ -85,13 +85,13 @@ def test_a_history_that_is_read_at_once_is_grouped_by_the_times_of_the_answers(l
     assert words(oldest) == ["opened", "ended"]
 
 
-def test_a_floor_and_a_regression_are_one_incident_and_other_deployments_have_theirs(lake: Lake) -> None:
+def test_a_limit_and_a_regression_are_one_incident_and_other_deployments_have_theirs(lake: Lake) -> None:
     store = AlertStore(lake)
-    store.record_floors(
-        KEY.deployment, [FloorChange(KEY.deployment, Floor.ERRORS, AlertEvent.FIRING, START, "errors", START)], NOW
+    store.record_limits(
+        KEY.deployment, [LimitChange(KEY.deployment, LimitKind.ERRORS, AlertEvent.FIRING, START, "errors", START)], NOW
     )
-    (floor,) = incidents(store, IncidentLog(lake))
-    assert (floor.tier, floor.verdict) == ("page", None)
+    (kind,) = incidents(store, IncidentLog(lake))
+    assert (kind.tier, kind.verdict) == ("page", None)
     store.record([fired(1), fired(1, replace(KEY, deployment="other"))], NOW)
     (both,) = incidents(store, IncidentLog(lake))
     assert (both.tier, both.verdict, words(both)) == ("page", "undecided", ["opened", "joined"])

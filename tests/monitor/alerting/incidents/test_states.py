@@ -13,7 +13,7 @@ import pytest
 
 from lake.delta_log.change import LostRaceError
 from lake.spec.schemas import INCIDENTS
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, IncidentEvent, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, IncidentEvent, LimitKind, Tier
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
@@ -24,7 +24,7 @@ from monitor.alerting.incidents.log import IncidentLog, read_incidents
 from monitor.alerting.incidents.recovery import with_recovery
 from monitor.alerting.incidents.shared_cause import cause_of, shared_causes, with_failing_callers
 from monitor.alerting.incidents.state import events, state_of
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey
 from tests.monitor.alerting.alerts.test_alerts import READING
 
@@ -43,24 +43,26 @@ def change(
     recorded: int | None = None,
     fired: int | None = None,
     deployment: str = "rag",
-    floor: Floor | None = None,
+    kind: LimitKind | None = None,
 ) -> AlertChange:
-    key = StreamKey(deployment, floor or alert, FLOOR_VERSION if floor else "1")
+    key = StreamKey(deployment, kind or alert, LIMIT_VERSION if kind else "1")
     at = NOW + minute * MINUTE
     details = AlertDetails(
         tier=tier,
         recorded_at=NOW + (minute if recorded is None else recorded) * MINUTE,
         fired_at=None if fired is None else NOW + fired * MINUTE,
-        floor=FloorDetails() if floor else None,
+        exceeded=LimitDetails() if kind else None,
     )
-    said = None if floor and floor != Floor.JUDGE_DRIFT else verdict
+    said = None if kind and kind != LimitKind.JUDGE_DRIFT else verdict
     return AlertChange(
         f"{alert} {event} {minute}", alert, key, event, at, details, verdict=said, incident_id=f"incident {deployment}"
     )
 
 
-def failing(deployment: str, minute: int, event: AlertEvent = FIRES, floor: Floor = Floor.ERRORS, **more: Any) -> Any:
-    return change(f"{deployment} {floor}", event, minute, deployment=deployment, floor=floor, **more)
+def failing(
+    deployment: str, minute: int, event: AlertEvent = FIRES, kind: LimitKind = LimitKind.ERRORS, **more: Any
+) -> Any:
+    return change(f"{deployment} {kind}", event, minute, deployment=deployment, kind=kind, **more)
 
 
 def told(*changes: AlertChange) -> list[tuple[IncidentEvent, ...]]:
@@ -94,8 +96,8 @@ def test_each_change_says_what_became_of_the_incident() -> None:
     judge: Any = {"tier": Tier.PAGE, "verdict": AlertVerdict.JUDGE}
     lowered = told(change("a", FIRES, 0, **page), change("a", FIRES, 1, **judge))
     assert lowered == [(IncidentEvent.OPENED,), (IncidentEvent.VERDICT_CHANGED,)]
-    floor = told(change("e", FIRES, 0, floor=Floor.ERRORS, tier=Tier.WARN), change("a", FIRES, 1))
-    assert floor == [(IncidentEvent.OPENED,), (IncidentEvent.JOINED,)]
+    kind = told(change("e", FIRES, 0, kind=LimitKind.ERRORS, tier=Tier.WARN), change("a", FIRES, 1))
+    assert kind == [(IncidentEvent.OPENED,), (IncidentEvent.JOINED,)]
 
 
 @pytest.mark.parametrize(
@@ -110,25 +112,25 @@ def test_each_change_says_what_became_of_the_incident() -> None:
     ],
 )
 def test_the_verdict_is_that_of_all_alerts(verdicts: list[Any], expected: str) -> None:
-    """In any order, also of those that are over; a floor has none, but that of a judge."""
+    """In any order, also of those that are over; a limit has none, but that of a judge."""
     alerts = [change(str(number), FIRES, number, verdict=verdict) for number, verdict in enumerate(verdicts)]
     ends = change("0", ENDS, 9, verdict=AlertVerdict.UNDECIDED)
-    floor = change("e", FIRES, 3, floor=Floor.ERRORS)
-    for every in permutations([*alerts, ends, floor]):
+    kind = change("e", FIRES, 3, kind=LimitKind.ERRORS)
+    for every in permutations([*alerts, ends, kind]):
         state = state_of(every)
         assert (state.verdict, state.is_open, state.tier) == (expected, True, Tier.WARN)
-    assert state_of([floor]).verdict is None
-    assert state_of([change("d", FIRES, 0, floor=Floor.JUDGE_DRIFT, verdict=AlertVerdict.JUDGE)]).verdict == "judge"
+    assert state_of([kind]).verdict is None
+    assert state_of([change("d", FIRES, 0, kind=LimitKind.JUDGE_DRIFT, verdict=AlertVerdict.JUDGE)]).verdict == "judge"
 
 
 def test_each_verdict_has_words() -> None:
-    """Also where a floor has none."""
+    """Also where a limit has none."""
     assert VERDICTS == {
         "system": "the application, its documents or the questions changed, not the judge",
         "judge": "the judge changed, not the application",
         "both": "the judge changed, and the application, its documents or the questions",
         "undecided": "whether the judge or anything else changed is undecided",
-        None: "a limit was passed",
+        None: "a limit was exceeded",
     }
 
 
@@ -322,16 +324,16 @@ def test_a_cause_is_what_fails_below_all_else() -> None:
     for model, index, root in [(0, 1, "model"), (1, 0, "index")]:
         assert roots(failing("model", model), failing("index", index), failing("app", 2)) == {root: {"app"}}
     assert roots(failing("app", 0)) == {}
-    empty = failing("model", 0, floor=Floor.EMPTY_ANSWERS)
+    empty = failing("model", 0, kind=LimitKind.EMPTY_ANSWERS)
     assert roots(empty, failing("app", 0)) == {"model": {"app"}}
-    assert roots(failing("model", 0, floor=Floor.REFUSALS), failing("app", 0)) == {}
-    assert roots(replace(failing("model", 0), key=StreamKey("model", Floor.ERRORS, "1")), failing("app", 0)) == {}
+    assert roots(failing("model", 0, kind=LimitKind.REFUSALS), failing("app", 0)) == {}
+    assert roots(replace(failing("model", 0), key=StreamKey("model", LimitKind.ERRORS, "1")), failing("app", 0)) == {}
 
 
 @pytest.mark.parametrize(("caller", "is_shared"), [(0, True), (-30, True), (-31, False), (500, True)])
 def test_a_caller_may_be_found_half_an_hour_before_its_cause(caller: int, is_shared: bool) -> None:
-    """By the times of the requests: it may have more traffic. Of several floors the first counts."""
-    later = failing("model", 7, floor=Floor.EMPTY_ANSWERS)
+    """By the times of the requests: it may have more traffic. Of several limits the first counts."""
+    later = failing("model", 7, kind=LimitKind.EMPTY_ANSWERS)
     for changes in ([failing("model", 0), later], [later, failing("model", 0)]):
         assert roots(*changes, failing("app", caller)) == ({"model": {"app"}} if is_shared else {})
 
@@ -354,20 +356,20 @@ def test_of_those_that_call_each_other_the_first_to_fail_is_the_cause() -> None:
 
 
 def test_a_message_names_those_that_its_receiver_is_for() -> None:
-    """In the order of their names, the others by their number; only where a failure's floor begins."""
+    """In the order of their names, the others by their number; only where a failure's limit begins."""
     causes = shared_causes(
         [failing("model", 0), failing("agent", 1), failing("app", 1), failing("front", 2)], CALLERS, NOW
     )
-    for floor in (Floor.ERRORS, Floor.EMPTY_ANSWERS):
-        fires = failing("model", 0, floor=floor)
-        told = with_failing_callers(fires, causes, lambda name: name != "front").details.floor
-        assert told == FloorDetails(callers=3, failing_callers=("agent", "app"), unnamed_failing_callers=1)
+    for kind in (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS):
+        fires = failing("model", 0, kind=kind)
+        told = with_failing_callers(fires, causes, lambda name: name != "front").details.exceeded
+        assert told == LimitDetails(callers=3, failing_callers=("agent", "app"), unnamed_failing_callers=1)
     unchanged: Iterator[AlertChange] = iter(
         [
             failing("model", 9, ENDS),
-            failing("model", 9, floor=Floor.REFUSALS),
+            failing("model", 9, kind=LimitKind.REFUSALS),
             failing("index", 9),
-            replace(fires, details=msgspec.structs.replace(fires.details, floor=None)),
+            replace(fires, details=msgspec.structs.replace(fires.details, exceeded=None)),
         ]
     )
     for other in unchanged:

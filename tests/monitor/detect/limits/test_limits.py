@@ -1,4 +1,4 @@
-"""Floors at each of their limits, on both sides."""
+"""Limits at each of their limits, on both sides."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pydantic import ValidationError
 
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.spec.schemas import SCORES
-from lake.spec.vocabulary import Floor
-from monitor.detect.limits import FloorChange, FloorDetails, FloorReading, Floors, FloorSettings
+from lake.spec.vocabulary import LimitKind
+from monitor.detect.limits import LimitChange, LimitDetails, LimitReading, Limits, LimitSettings
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual, minute_of
 from monitor.detect.limits.no_data import PENDING
 from monitor.detect.limits.results import ChangedJudge
-from monitor.detect.limits.shares import ShareFloor
-from monitor.detect.limits.verdict_floors import changes_of_judges, changes_of_replays
+from monitor.detect.limits.shares import ShareLimit
+from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_replays
 from monitor.detect.regression import JudgeReading, Shift
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS
-from tests.monitor.detect.limits.test_floors import MINUTE, NOW, floors_of, logs, requests
+from tests.monitor.detect.limits.test_shares import MINUTE, NOW, limits_of, logs, requests
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -56,8 +56,8 @@ def test_a_thousand_callers_are_remembered() -> None:
     callers.add(callers_of(*((str(number), NOW - number * SECOND) for number in range(1001))))
     assert callers.latest.keys() == {str(number) for number in range(1000)}
     assert timedelta(days=1) == RECENT
-    floors = floors_of([{"requested_at": NOW - ago, "parent_deployment": str(ago)} for ago in (DAY, DAY + SECOND)])
-    assert floors.callers(NOW) == {"rag": {str(DAY)}}
+    limits = limits_of([{"requested_at": NOW - ago, "parent_deployment": str(ago)} for ago in (DAY, DAY + SECOND)])
+    assert limits.callers(NOW) == {"rag": {str(DAY)}}
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_eight_minutes_without_a_bad_one_are_clean(number: int) -> None:
 
 def look(
     bad: list[bool], last: tuple[bool, datetime] | None = None, now: datetime = NOW, each: int = 1, **settings: Any
-) -> tuple[list[FloorChange], FloorReading]:
-    """A floor of 30 %, over minutes before NOW, each with some requests; reasons are by their minute."""
+) -> tuple[list[LimitChange], LimitReading]:
+    """A limit of 30 %, over minutes before NOW, each with some requests; reasons are by their minute."""
     minutes = MinuteCounts()
     times = [NOW - ago * MINUTE for ago in range(len(bad), 0, -1) for _ in range(each)]
     flags = np.repeat(np.array(bad), each)
     why = ["503" if number % 2 else "429" for number in range(len(times))]
     at = pa.chunked_array([pa.array(times, pa.timestamp("us", "UTC"))])
     minutes.add(at, flags, pa.chunked_array([pa.array(why)]), NOW)
-    given = FloorSettings(**{"minimum_requests": 20, "window": "20m"} | settings)
-    return ShareFloor("rag", Floor.ERRORS, 0.3, given).look(minutes, last, now)
+    given = LimitSettings(**{"minimum_requests": 20, "window": "20m"} | settings)
+    return ShareLimit("rag", LimitKind.ERRORS, 0.3, given).look(minutes, last, now)
 
 
 @pytest.mark.parametrize(("bad", "fires"), [(5, False), (6, True)])
@@ -126,9 +126,9 @@ def test_a_share_fires_at_its_limit_with_all_its_numbers(bad: int, fires: bool) 
         assert changes == []
         return
     assert changes == [
-        FloorChange(
-            "rag", Floor.ERRORS, "firing", NOW - MINUTE, "the share reached its limit", NOW - 6 * MINUTE,
-            FloorDetails(
+        LimitChange(
+            "rag", LimitKind.ERRORS, "firing", NOW - MINUTE, "the share reached its limit", NOW - 6 * MINUTE,
+            LimitDetails(
                 share=0.3, limit=0.3, ends_at=0.15, requests=20, bad=6, in_a_row=6, window_seconds=1200.0, mostly="503",
             ),
         )
@@ -143,7 +143,7 @@ def test_a_share_is_over_at_half_of_its_limit(good: int, is_over: bool) -> None:
     if is_over:
         (over,) = changes
         assert (over.change, over.reason, over.since) == ("resolved", "the share fell to half its limit", None)
-        assert over.details == FloorDetails(
+        assert over.details == LimitDetails(
             share=0.15, limit=0.3, ends_at=0.15, requests=20, bad=3, window_seconds=1200.0, mostly=over.details.mostly
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_an_alert_is_over_a_day_after_the_last_request(
     assert [(one.at, one.reason, one.since) for one in changes] == (
         [] if expected is None else [(expected, "no request for a day", None)]
     )
-    nothing, _ = ShareFloor("rag", Floor.ERRORS, 0.3, FloorSettings()).look(MinuteCounts(), (True, NOW), NOW)
+    nothing, _ = ShareLimit("rag", LimitKind.ERRORS, 0.3, LimitSettings()).look(MinuteCounts(), (True, NOW), NOW)
     assert [one.at for one in nothing] == [NOW]
 
 
@@ -248,14 +248,19 @@ def run(verdict: ReplayVerdict | None, **columns: Any) -> ReplayStats:
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_replay_begins_and_ends_an_alert(is_open: bool) -> None:
     """By its verdict; one that says nothing, or that a person accepted, begins none."""
-    last: Any = {("rag", Floor.REPLAY): (is_open, NOW - DAY)}
-    details = FloorDetails(share=0.75, requests=12, bad=9, mostly="retrieval")
-    begins = FloorChange(
-        "rag", Floor.REPLAY, "firing", NOW, "accepted cases that were asked again are answered worse than before", NOW,
+    last: Any = {("rag", LimitKind.REPLAY): (is_open, NOW - DAY)}
+    details = LimitDetails(share=0.75, requests=12, bad=9, mostly="retrieval")
+    begins = LimitChange(
+        "rag",
+        LimitKind.REPLAY,
+        "firing",
+        NOW,
+        "accepted cases that were asked again are answered worse than before",
+        NOW,
         details,
-    )  # fmt: skip
-    ends = FloorChange(
-        "rag", Floor.REPLAY, "resolved", NOW,
+    )
+    ends = LimitChange(
+        "rag", LimitKind.REPLAY, "resolved", NOW,
         "accepted cases that were asked again are answered as well as before", details=details,
     )  # fmt: skip
     regression = ReplayVerdict.REGRESSION
@@ -268,23 +273,23 @@ def test_a_replay_begins_and_ends_an_alert(is_open: bool) -> None:
         assert list(changes_of_replays({"rag": run(verdict)}, last)) == []
     assert list(changes_of_replays({"rag": ReplayStats("r", None, regression)}, last)) == []
     (unscored,) = changes_of_replays({"rag": ReplayStats("r", NOW, regression)}, {})
-    assert unscored.details == FloorDetails(requests=0, bad=0)
+    assert unscored.details == LimitDetails(requests=0, bad=0)
 
 
 def test_scores_count_by_when_they_were_made_or_asked_for() -> None:
     """Those of the last two days, by either; a refusal is any value above 0."""
     old, new = NOW - 2 * DAY - MINUTE, NOW - MINUTE
     for requested, scored, number in [(new, new, 1), (old, new, 1), (new, old, 1), (old, old, 0)]:
-        floors = Floors(FloorSettings())
+        limits = Limits(LimitSettings())
         rows = [
             {"metric": "refusal", "value": 0.5, "judge": "lexical", "requested_at": requested, "scored_at": scored},
             {"metric": "m", "value": None, "reason": "judge_timeout", "judge": "gpt", "requested_at": requested,
              "scored_at": scored},
         ]  # fmt: skip
-        floors.add_scores("rag", SCORES.rows(rows).select(SCORE_COLUMNS), NOW)
-        counts = floors.counts_of("rag")
+        limits.add_scores("rag", SCORES.rows(rows).select(SCORE_COLUMNS), NOW)
+        counts = limits.counts_of("rag")
         assert counts is not None
-        found = [counts.minutes[floor] for floor in (Floor.REFUSALS, Floor.UNSCORED)]
+        found = [counts.minutes[kind] for kind in (LimitKind.REFUSALS, LimitKind.UNSCORED)]
         at = minute_of(requested), minute_of(scored)
         assert [one.windows(DAY, 1, NOW).bad.tolist() for one in found] == [
             [1] if number and time == minute_of(new) else [] for time in at
@@ -292,49 +297,50 @@ def test_scores_count_by_when_they_were_made_or_asked_for() -> None:
 
 
 def test_a_deployment_without_an_answer_is_not_missed() -> None:
-    """Anybody may try a name once; a floor that is switched off ends its alert, a silence too."""
+    """Anybody may try a name once; a limit that is switched off ends its alert, a silence too."""
     failing = [{"requested_at": NOW - ago * MINUTE, "status": 404} for ago in range(15 * 1440, 120, -10)]
-    floors = floors_of(failing)
-    floors.look({}, NOW - PENDING)
-    changes, readings = floors.look({}, NOW)
-    assert [one for one in changes if one.floor == Floor.NO_DATA] == []
-    assert readings["rag"][Floor.NO_DATA].unjudged == "no request has been answered yet"
-    open_alert: Any = {("rag", Floor.NO_DATA): (True, NOW)}
-    assert floors.look(open_alert, NOW)[1]["rag"][Floor.NO_DATA] == FloorReading(True)
-    silent = floors_of([{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)])
-    over: Any = {("rag", Floor.NO_DATA): (False, NOW - DAY)}
+    limits = limits_of(failing)
+    limits.look({}, NOW - PENDING)
+    changes, readings = limits.look({}, NOW)
+    assert [one for one in changes if one.kind == LimitKind.NO_DATA] == []
+    assert readings["rag"][LimitKind.NO_DATA].unjudged == "no request has been answered yet"
+    open_alert: Any = {("rag", LimitKind.NO_DATA): (True, NOW)}
+    assert limits.look(open_alert, NOW)[1]["rag"][LimitKind.NO_DATA] == LimitReading(True)
+    silent = limits_of([{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)])
+    over: Any = {("rag", LimitKind.NO_DATA): (False, NOW - DAY)}
     silent.look(over, NOW - PENDING)
-    assert [one.floor for one in silent.look(over, NOW)[0]] == [Floor.NO_DATA]
-    off = FloorSettings(no_data=None, replay=False, judge_drift=False)
-    floors = floors_of(requests(30, 0, 4), off)
-    last: Any = {("rag", floor): (True, NOW) for floor in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT)}
-    last |= {("rag", Floor.ERRORS): (False, NOW - HOUR)}
-    changes, readings = floors.look(last, NOW)
-    assert sorted((one.floor, one.at, one.reason) for one in changes) == sorted(
-        (floor, NOW, "this floor is switched off") for floor in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT)
+    assert [one.kind for one in silent.look(over, NOW)[0]] == [LimitKind.NO_DATA]
+    off = LimitSettings(no_data=None, replay=False, judge_drift=False)
+    limits = limits_of(requests(30, 0, 4), off)
+    last: Any = {("rag", kind): (True, NOW) for kind in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT)}
+    last |= {("rag", LimitKind.ERRORS): (False, NOW - HOUR)}
+    changes, readings = limits.look(last, NOW)
+    assert sorted((one.kind, one.at, one.reason) for one in changes) == sorted(
+        (kind, NOW, "this limit is switched off")
+        for kind in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT)
     )
-    assert Floor.NO_DATA not in readings["rag"]
+    assert LimitKind.NO_DATA not in readings["rag"]
     changed: Any = {"rag": {"m": JudgeReading(None, True, NOW, NOW, None, None)}}
-    assert floors.look_at_judges(changed, {}) == []
-    assert len(Floors(FloorSettings()).look_at_judges(changed, {})) == 1
+    assert limits.look_at_judges(changed, {}) == []
+    assert len(Limits(LimitSettings()).look_at_judges(changed, {})) == 1
     fallen = {"rag": run(ReplayVerdict.REGRESSION)}
-    assert floors.look_at_replays(fallen, {}) == []
-    assert len(Floors(FloorSettings()).look_at_replays(fallen, {})) == 1
-    later = floors_of([{"requested_at": NOW - HOUR}])
+    assert limits.look_at_replays(fallen, {}) == []
+    assert len(Limits(LimitSettings()).look_at_replays(fallen, {})) == 1
+    later = limits_of([{"requested_at": NOW - HOUR}])
     for ago in (3, 2):
         again = logs([{"requested_at": NOW - ago * HOUR}])
         later.add_logs("rag", again.select(LOG_COLUMNS), NOW)
         counts = later.counts_of("rag")
         assert counts is not None
         assert counts.answered_since == NOW - 3 * HOUR
-    (early, late) = (floors_of([{"requested_at": NOW - ago * HOUR}]) for ago in (2, 1))
+    (early, late) = (limits_of([{"requested_at": NOW - ago * HOUR}]) for ago in (2, 1))
     assert early.counts_of("rag").answered_since == NOW - 2 * HOUR
     assert late.counts_of("rag").answered_since == NOW - HOUR
 
 
 def test_settings_have_the_documented_defaults() -> None:
     """And ranges."""
-    found = FloorSettings()
+    found = LimitSettings()
     assert (found.errors, found.empty_answers, found.refusals, found.unscored, found.no_data) == (
         0.3,
         0.3,
@@ -346,7 +352,7 @@ def test_settings_have_the_documented_defaults() -> None:
     wrong = {"errors": 0.0, "refusals": 1.1, "no_data": 0.9, "window": "59s", "minimum_requests": 0, "error": 0.1}
     for name, value in (wrong | {"window": "721m"}).items():
         with pytest.raises(ValidationError):
-            FloorSettings.model_validate({name: value})
+            LimitSettings.model_validate({name: value})
 
 
 def test_a_judge_begins_and_ends_an_alert() -> None:
@@ -359,12 +365,12 @@ def test_a_judge_begins_and_ends_an_alert() -> None:
 
     readings = {"rag": {"n": judge(True, 1, 2), "m": judge(True, 2, 3), "well": judge(False, 9)}}
     (fires,) = changes_of_judges(readings, {})
-    assert fires == FloorChange(
-        "rag", Floor.JUDGE_DRIFT, "firing", NOW + 2 * HOUR,
+    assert fires == LimitChange(
+        "rag", LimitKind.JUDGE_DRIFT, "firing", NOW + 2 * HOUR,
         "a judge scores answers otherwise than it scored the same answers at first", NOW - 3 * HOUR,
-        FloorDetails(judges=tuple(ChangedJudge(name, -0.3, -0.4, -0.2, 50) for name in "mn")),
+        LimitDetails(judges=tuple(ChangedJudge(name, -0.3, -0.4, -0.2, 50) for name in "mn")),
     )  # fmt: skip
-    key = ("rag", Floor.JUDGE_DRIFT)
+    key = ("rag", LimitKind.JUDGE_DRIFT)
     assert list(changes_of_judges(readings, {key: (True, NOW)})) == []
     for changed_at, number in ((NOW + 2 * HOUR, 0), (NOW + 2 * HOUR - SECOND, 1)):
         assert len(list(changes_of_judges(readings, {key: (False, changed_at)}))) == number
@@ -380,8 +386,8 @@ def test_a_judge_begins_and_ends_an_alert() -> None:
 @pytest.mark.parametrize(("is_entry", "number"), [(True, 1), (False, 0), (None, 0)])
 def test_only_answers_that_a_person_is_known_to_have_seen_are_empty(is_entry: bool | None, number: int) -> None:
     """A call of another application, or one of which that is not known, is none."""
-    counts = floors_of(
+    counts = limits_of(
         [{"requested_at": NOW - MINUTE, "is_entry": is_entry, "answer": "", "finish_reason": "stop"}]
     ).counts_of("rag")
     assert counts is not None
-    assert counts.minutes[Floor.EMPTY_ANSWERS].windows(DAY, 1, NOW).bad.sum() == number
+    assert counts.minutes[LimitKind.EMPTY_ANSWERS].windows(DAY, 1, NOW).bad.sum() == number

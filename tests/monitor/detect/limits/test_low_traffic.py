@@ -1,4 +1,4 @@
-"""Floors of deployments with few requests: many bad ones in a row fire at any volume, and chance does not."""
+"""Limits of deployments with few requests: many bad ones in a row fire at any volume, and chance does not."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lake.spec.vocabulary import Floor
-from monitor.alerting.alerts.floor_alerts import changes_of_floors
-from monitor.detect.limits import FloorChange, Floors, FloorSettings
+from lake.spec.vocabulary import LimitKind
+from monitor.alerting.alerts.limit_alerts import changes_of_limits
+from monitor.detect.limits import LimitChange, Limits, LimitSettings
 from monitor.detect.limits.evidence import usual_share
 from monitor.detect.limits.minute_counts import Usual
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.notify.alert_text import summary
-from tests.monitor.detect.limits.test_floors import NOW, floors_of, logs
+from tests.monitor.detect.limits.test_shares import NOW, limits_of, logs
 
-FEW = FloorSettings()
+FEW = LimitSettings()
 """With the defaults, of which 50 requests a day are one."""
 HOUR = timedelta(hours=1)
 
@@ -28,8 +28,8 @@ def bot(*statuses: int, every: timedelta = HOUR) -> list[dict[str, Any]]:
     return [{"requested_at": begin - every * n, "status": status} for n, status in enumerate(reversed(statuses))]
 
 
-def alarms(rows: list[dict[str, Any]], settings: FloorSettings = FEW) -> list[FloorChange]:
-    return [one for one in floors_of(rows, settings).look({}, NOW)[0] if one.floor == Floor.ERRORS]
+def alarms(rows: list[dict[str, Any]], settings: LimitSettings = FEW) -> list[LimitChange]:
+    return [one for one in limits_of(rows, settings).look({}, NOW)[0] if one.kind == LimitKind.ERRORS]
 
 
 def test_eight_failures_of_the_last_eight_fire_at_twenty_a_day() -> None:
@@ -66,20 +66,20 @@ def test_it_is_over_when_eight_were_good() -> None:
 )
 def test_what_is_usual_counts(usual: Usual, fires: bool) -> None:
     """Nine failures in a row are told to a bot with few or a fifth of them, and not to one that has three in ten."""
-    floors = floors_of(bot(*[200] * 10, *[503] * (9 if fires else 5)), FEW)
-    floors._counts["rag"].minutes[Floor.ERRORS].usual = usual
-    found = [one for one in floors.look({}, NOW)[0] if one.floor == Floor.ERRORS]
+    limits = limits_of(bot(*[200] * 10, *[503] * (9 if fires else 5)), FEW)
+    limits._counts["rag"].minutes[LimitKind.ERRORS].usual = usual
+    found = [one for one in limits.look({}, NOW)[0] if one.kind == LimitKind.ERRORS]
     assert bool(found) is fires
 
 
 def test_older_requests_say_what_is_usual() -> None:
     """However they come; a bot of which nothing is known has one in ten."""
     assert usual_share(Usual()) == 0.1
-    floors = Floors(FEW)
+    limits = Limits(FEW)
     old = [{"requested_at": NOW - timedelta(days=3 + n / 10), "status": 503 if n % 4 == 0 else 200} for n in range(400)]
     for part in (old[:100], old[100:]):
-        floors.add_logs("rag", logs(part).select(LOG_COLUMNS), NOW)
-    usual = floors._counts["rag"].minutes[Floor.ERRORS].usual
+        limits.add_logs("rag", logs(part).select(LOG_COLUMNS), NOW)
+    usual = limits._counts["rag"].minutes[LimitKind.ERRORS].usual
     assert (usual.total, usual.bad) == (400, 100)
     assert 0.2 < usual_share(usual) < 0.25
 
@@ -94,8 +94,8 @@ def test_chance_fires_less_than_promised() -> None:
     assert fired <= 2
 
 
-def text_of(change: FloorChange) -> str:
-    (row,) = changes_of_floors([], [change], NOW)
+def text_of(change: LimitChange) -> str:
+    (row,) = changes_of_limits([], [change], NOW)
     return summary(row)
 
 
@@ -104,5 +104,5 @@ def test_the_text_says_how_many_in_a_row_and_what_is_usual() -> None:
     (few,) = alarms(bot(*[200] * 12, *[503] * 8))
     assert text_of(few) == "the last 6 requests of rag in a row failed, mostly 503; usual are 10 % or less"
     many = bot(*[200] * 30, *[503] * 60, every=timedelta(seconds=15))
-    first, *_ = alarms(many, FloorSettings(minimum_requests=20, errors=1.0))
+    first, *_ = alarms(many, LimitSettings(minimum_requests=20, errors=1.0))
     assert text_of(first) == "the last 57 requests of rag in a row failed, mostly 503; limit 100 %"

@@ -12,7 +12,7 @@ from monitor.detect.limits.no_data import (
     replaced_versions,
     with_history_of_families,
 )
-from monitor.detect.limits.results import FloorChange
+from monitor.detect.limits.results import LimitChange
 
 FRIDAY = datetime(2026, 11, 20, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -38,7 +38,7 @@ def always(until: datetime, days: int = 28) -> RequestTimes:
 
 def looked(
     silences: NoDataDetector, known: dict[str, RequestTimes], now: datetime, **opened: datetime
-) -> list[FloorChange]:
+) -> list[LimitChange]:
     """Look twice, as far apart as a silence must be seen."""
     silences.look(known, lambda name: 3.0, opened, now - PENDING)
     return silences.look(known, lambda name: 3.0, opened, now)

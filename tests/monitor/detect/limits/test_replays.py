@@ -73,7 +73,7 @@ def test_a_run_that_a_person_accepts_is_no_alert_and_ends_one(monitor: Monitor, 
 def test_it_can_be_switched_off(lake: Lake, clock: Any) -> None:
     """For one deployment too; what is open then is over."""
     run(lake, clock, "regression", 0.0)
-    off = MonitorSettings.model_validate({"floors": {"deployments": {"rag": {"replay": False}}}})
+    off = MonitorSettings.model_validate({"limits": {"deployments": {"rag": {"replay": False}}}})
     assert changes(Monitor(lake, off, clock), lake) == []
     assert changes(Monitor(lake, MonitorSettings(), clock), lake) == ["firing"]
     clock.advance(minutes=5)

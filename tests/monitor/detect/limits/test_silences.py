@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from monitor.detect.limits import FloorChange
+from monitor.detect.limits import LimitChange
 from monitor.detect.limits.no_data import PENDING, NoDataDetector, RequestTimes
-from tests.monitor.detect.limits.test_floors import MINUTE
 from tests.monitor.detect.limits.test_no_data import FRIDAY, always, heard
+from tests.monitor.detect.limits.test_shares import MINUTE
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -31,7 +31,7 @@ def test_two_weeks_of_requests_are_known() -> None:
         assert (found < 10 * HOUR) is (usual == 9)
 
 
-def silence(last: datetime, now: datetime, **opened: datetime) -> list[FloorChange]:
+def silence(last: datetime, now: datetime, **opened: datetime) -> list[LimitChange]:
     detector = NoDataDetector()
     known = {"a": always(last), "b": always(now)}
     detector.look(known, lambda name: 12.0 if name == "a" else None, opened, now - PENDING)

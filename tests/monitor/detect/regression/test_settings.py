@@ -4,7 +4,7 @@ from math import exp
 import pytest
 from pydantic import ValidationError
 
-from monitor.detect.limits import FloorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
 
 
@@ -32,9 +32,9 @@ def test_a_setting_that_cannot_be_kept_is_named(given: dict[str, object], named:
     "given", ["15m", "0.25h", "900s", "900", 900, 900.0, "PT15M", "00:15:00", timedelta(minutes=15)]
 )
 def test_a_length_of_time_is_written_as_elsewhere(given: object) -> None:
-    """Units, seconds, as text too, and ISO 8601 are the same; in floors too."""
+    """Units, seconds, as text too, and ISO 8601 are the same; in limits too."""
     assert RegressionSettings.model_validate({"batch": given, "grace": given}).batch == timedelta(minutes=15)
-    assert FloorSettings.model_validate({"window": given}).window == timedelta(minutes=15)
+    assert LimitSettings.model_validate({"window": given}).window == timedelta(minutes=15)
 
 
 def test_a_length_of_time_that_cannot_be_is_named() -> None:
@@ -43,4 +43,4 @@ def test_a_length_of_time_that_cannot_be_is_named() -> None:
         with pytest.raises(ValidationError, match="batch"):
             RegressionSettings.model_validate({"batch": given})
     with pytest.raises(ValidationError, match="window"):
-        FloorSettings.model_validate({"window": "30s"})
+        LimitSettings.model_validate({"window": "30s"})

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace as replace_fields
 
-from lake.spec.vocabulary import FLOOR_VERSION, AlertVerdict
+from lake.spec.vocabulary import LIMIT_VERSION, AlertVerdict
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
-from monitor.detect.limits import FloorDetails
+from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange, StreamKey
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
@@ -110,14 +110,14 @@ def message_texts(name: str, form: str) -> list[str]:
     one = change(1, 0)
     part = SegmentChange(name, 0.2, 0.25, 0.6, 0.2)
     details = AlertDetails(worst=(WorstAnswer(name, 0.0),), segments=(part,), most_worsened=part, within=0.1, mix=0.1)
-    floor = AlertDetails(floor=FloorDetails(0.7, 0.3, 0.15, requests=9, window_seconds=60, mostly=name))
+    kind = AlertDetails(exceeded=LimitDetails(0.7, 0.3, 0.15, requests=9, window_seconds=60, mostly=name))
     fires = replace(one, key=StreamKey(name, name, name), details=details, reason=name)
     fires = replace(fires, details=replace_fields(details, fired_at=fires.changed_at - timedelta(hours=1)))
     changes = [
         fires,
         replace(fires, change="resolved", current_mean=None),
-        replace(fires, key=StreamKey(name, "errors", FLOOR_VERSION), details=floor),
-        replace(fires, key=StreamKey(name, "no_data", FLOOR_VERSION), change="resolved", details=floor),
+        replace(fires, key=StreamKey(name, "errors", LIMIT_VERSION), details=kind),
+        replace(fires, key=StreamKey(name, "no_data", LIMIT_VERSION), change="resolved", details=kind),
     ]
     texts = []
     for group in [*([one] for one in changes), [fires, fires]]:

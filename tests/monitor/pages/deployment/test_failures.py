@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.vocabulary import Floor
-from monitor.detect.limits import FloorReading
+from lake.spec.vocabulary import LimitKind
+from monitor.detect.limits import LimitReading
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.pages.deployment.failures import failures_of
@@ -16,22 +16,22 @@ from tests.monitor.conftest import NOW
 
 
 @pytest.mark.parametrize(
-    ("floors", "reference"),
+    ("limits", "reference"),
     [
         ({}, None),
-        ({Floor.ERRORS: FloorReading(active=False)}, None),
-        ({Floor.ERRORS: FloorReading(active=False, limit=0.5)}, None),
-        ({Floor.ERRORS: FloorReading(active=True, limit=0.25)}, 25.0),
+        ({LimitKind.ERRORS: LimitReading(active=False)}, None),
+        ({LimitKind.ERRORS: LimitReading(active=False, limit=0.5)}, None),
+        ({LimitKind.ERRORS: LimitReading(active=True, limit=0.25)}, 25.0),
     ],
 )
 def test_the_limit_is_drawn_only_where_the_share_of_failed_requests_has_reached_it(
-    floors: dict[Floor, FloorReading], reference: float | None
+    limits: dict[LimitKind, LimitReading], reference: float | None
 ) -> None:
     """One of four requests failed; a deployment whose limit is not known has a chart, too."""
     rows = PARSED_LOGS.rows(
         [{"requested_at": NOW, "status": status, "is_entry": True} for status in (200, 200, 200, 500)]
     )
-    state = DeploymentState(floors=floors).with_logs(rows.select(LOG_COLUMNS))
+    state = DeploymentState(limits=limits).with_logs(rows.select(LOG_COLUMNS))
     found = failures_of("rag", Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0), PagePeriod(Days.DAY, NOW))
     assert found.drawing.chart.points[-1].value == 25.0
     assert found.drawing.chart.reference == reference

@@ -217,7 +217,7 @@ def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor,
         page = client.get(f"/incident?id={incident_id(monitor, 'rag')}")
         assert page.status_code == 200
         assert "share of failed requests" in page.text
-        assert "a limit was passed" in page.text
+        assert "a limit was exceeded" in page.text
         assert "Mark as a release" not in page.text
         found = client.get(f"/incident.json?id={incident_id(monitor, 'rag')}").json()
         assert found["evidence"] is None

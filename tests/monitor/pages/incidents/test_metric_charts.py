@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.vocabulary import FLOOR_VERSION, AlertEvent, Floor, Tier
+from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import StreamKey
@@ -24,14 +24,16 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-@pytest.mark.parametrize(("floor", "value", "is_whole"), [(Floor.ERRORS, 50.0, False), (Floor.NO_DATA, 2.0, True)])
+@pytest.mark.parametrize(
+    ("kind", "value", "is_whole"), [(LimitKind.ERRORS, 50.0, False), (LimitKind.NO_DATA, 2.0, True)]
+)
 def test_a_limit_has_bars_that_are_those_of_something_bad_until_it_is_over(
-    floor: Floor, value: float, is_whole: bool, is_over: bool
+    kind: LimitKind, value: float, is_whole: bool, is_over: bool
 ) -> None:
     """Of failed requests the share of each hour, of silence the number of requests."""
     logs = [{"requested_at": NOW - HOUR, "status": status, "is_entry": True} for status in (200, 500)]
     state = DeploymentState().with_logs(PARSED_LOGS.rows(logs).select(LOG_COLUMNS))
-    key = StreamKey("rag", floor, FLOOR_VERSION)
+    key = StreamKey("rag", kind, LIMIT_VERSION)
     fired = AlertChange("c", "a", key, AlertEvent.FIRING, NOW - HOUR, AlertDetails())
     ended = replace(fired, change_id="d", change=AlertEvent.RESOLVED, changed_at=NOW) if is_over else None
     incident = Incident("i", "rag", NOW - HOUR, ended and NOW, Tier.WARN, None, (ended or fired,), ())

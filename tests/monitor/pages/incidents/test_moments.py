@@ -19,7 +19,7 @@ def words(
     fired_at: datetime = NOW, onset: datetime | None = None, **more: Any
 ) -> list[tuple[datetime, str, str | None]]:
     """The moments of an incident that began now."""
-    fired = SimpleNamespace(fired_at=fired_at, is_floor=more.get("is_floor", False), alert_id="a")
+    fired = SimpleNamespace(fired_at=fired_at, is_limit=more.get("is_limit", False), alert_id="a")
     incident = SimpleNamespace(opened_at=NOW, recovering_since=more.get("recovering_since"))
     changes = [SimpleNamespace(alert_id=alert, changed_at=at, pages=True) for alert, at in more.get("pages", ())]
     found = SimpleNamespace(incident=incident, state=SimpleNamespace(changes=changes))
@@ -36,7 +36,7 @@ def test_the_fall_comes_before_the_alert_and_recovery_after_it() -> None:
     fell = (NOW - HOUR, "quality most likely began to fall, by", "m")
     recovers = (NOW + HOUR, "most of the fall is gone: it recovers", None)
     assert words(onset=NOW - HOUR, recovering_since=NOW + HOUR) == [fell, BEGAN, recovers]
-    assert words(onset=NOW - HOUR, is_floor=True) == [BEGAN]
+    assert words(onset=NOW - HOUR, is_limit=True) == [BEGAN]
 
 
 def test_an_alert_that_fired_later_and_one_that_became_a_page_have_times_of_their_own() -> None:

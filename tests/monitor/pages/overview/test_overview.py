@@ -128,14 +128,14 @@ def test_each_state_has_its_word(monitor: Monitor, ask: Ask, rows: ScoreColumns)
     assert found["deployments"] == 6
 
 
-def test_a_limit_that_is_passed_is_a_problem(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
+def test_a_limit_that_is_exceeded_is_a_problem(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
     """It names the limit; a deployment without scores has one, too."""
     rows.logs("ok", *[{}] * 60)
     before = {"requested_at": NOW - timedelta(minutes=10)}
     rows.logs("bad", *[before] * 60, *[{"status": 500}] * 60)
     monitor.refresh()
     states = {row["deployment"]: (row["state"], row["why"]) for row in ask("/overview.json")["rows"]}
-    assert states["bad"] == ("page", "limit passed: errors")
+    assert states["bad"] == ("page", "limit exceeded: errors")
     assert states["ok"][0] == "no data"
 
 

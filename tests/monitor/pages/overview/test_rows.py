@@ -18,7 +18,7 @@ PERIOD = PagePeriod(Days.WEEK, NOW)
     [
         ({"stopped": {"toxicity": "overflow"}}, "toxicity stopped by an error"),
         ({"stopped_judges": {"toxicity": "overflow"}}, "the judge of toxicity stopped by an error"),
-        ({"stopped_floors": {"no_data": "overflow"}}, "limit no data stopped by an error"),
+        ({"stopped_limits": {"no_data": "overflow"}}, "limit no data stopped by an error"),
     ],
 )
 def test_what_an_error_stopped_is_a_warning_with_its_name(stopped: dict[str, dict[str, str]], why: str) -> None:

@@ -16,7 +16,7 @@ from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor import Monitor
-from monitor.detect.limits import Floors
+from monitor.detect.limits import Limits
 from monitor.detect.regression import JudgeDriftDetectors, Status, Streams
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import ScoreStats
@@ -72,7 +72,7 @@ def test_times_long_before_1970_are_counted_like_others(monitor: Monitor, rows: 
     assert monitor.failures == {}
 
 
-def test_detectors_that_always_fail_stop_neither_figures_nor_floors(
+def test_detectors_that_always_fail_stop_neither_figures_nor_limits(
     monitor: Monitor, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes is counted, once, and limits are judged, however often the detectors refuse it."""
@@ -84,11 +84,11 @@ def test_detectors_that_always_fail_stop_neither_figures_nor_floors(
         clock.advance(seconds=5)
     assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["rag"].scores.evaluations == 150
-    assert monitor.snapshot.deployments["rag"].floors["refusals"].share == 0.2
+    assert monitor.snapshot.deployments["rag"].limits["refusals"].share == 0.2
 
 
 @pytest.mark.parametrize("state", [(RequestStats, "with_logs"), (ScoreStats, "with_scores")])
-def test_floors_count_once_what_the_figures_refused(
+def test_limits_count_once_what_the_figures_refused(
     monitor: Monitor, lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, state: tuple[type, str]
 ) -> None:
     """Rows that come again for the figures do not come again for the limits: 10 failed of 60 are no catastrophe."""
@@ -105,7 +105,7 @@ def test_floors_count_once_what_the_figures_refused(
     monitor.refresh()
     assert monitor.snapshot is not None
     rag = monitor.snapshot.deployments["rag"]
-    assert (rag.floors["errors"].share, rag.floors["refusals"].share) == (0.1, 0.1)
+    assert (rag.limits["errors"].share, rag.limits["refusals"].share) == (0.1, 0.1)
     assert (rag.requests.total, rag.scores.evaluations) == (100, 100)
 
 
@@ -124,19 +124,19 @@ def test_sums_are_not_published_before_all_is_counted(
     assert monitor.snapshot.totals.evaluations == {"": 10}
 
 
-def test_floors_that_fail_stop_no_figures_and_count_later(
+def test_limits_that_fail_stop_no_figures_and_count_later(
     monitor: Monitor, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The figures do not wait for the limits, which have every row once when they work again."""
     rows.logs("rag", *[{"status": 500 if number < 10 else 200} for number in range(100)])
     with monkeypatch.context() as failing:
-        failing.setattr(Floors, "add_logs", broken)
+        failing.setattr(Limits, "add_logs", broken)
         monitor.refresh()
     assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["rag"].requests.total == 100
     clock.advance(seconds=5)
     monitor.refresh()
-    assert monitor.snapshot.deployments["rag"].floors["errors"].share == 0.1
+    assert monitor.snapshot.deployments["rag"].limits["errors"].share == 0.1
 
 
 def test_ratings_that_the_detectors_refused_come_again(

@@ -119,7 +119,7 @@ def test_history_in_portions_gives_the_same_as_at_once(rows: Any, lake: Lake, mo
         assert monitor.snapshot is not None
         assert not monitor.failures
         found = monitor.snapshot.deployments.values()
-        return [(one.requests, one.scores.evaluations, one.readings, one.changes, one.floors) for one in found]
+        return [(one.requests, one.scores.evaluations, one.readings, one.changes, one.limits) for one in found]
 
     at_once = started()
     assert all(readings and changes for _, _, readings, changes, _ in at_once)

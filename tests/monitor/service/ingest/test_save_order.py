@@ -12,7 +12,7 @@ from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor import Monitor
-from monitor.detect.limits import Floors
+from monitor.detect.limits import Limits
 from tests.monitor.service.ingest.test_damaged_state import METRIC, refreshed
 
 
@@ -86,7 +86,7 @@ def test_a_clock_that_was_set_back_does_not_stop_saving(
 def test_nothing_is_saved_while_a_handler_of_answers_lags(
     make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answers that floors refused come to them again after a restart, each once."""
+    """The answers that limits refused come to them again after a restart, each once."""
     rows.hours("rag", 24 * 3, lambda _: 0.8, METRIC)
     monitor = make_monitor()
     refreshed(monitor)
@@ -98,17 +98,17 @@ def test_nothing_is_saved_while_a_handler_of_answers_lags(
         raise ValueError("not these")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Floors, "add_answers", refused)
+        patched.setattr(Limits, "add_answers", refused)
         monitor.refresh()
         assert monitor.failures["find_floors"] == 1
         assert saved_at(lake) == before
     taken: list[int] = []
-    add = Floors.add_answers
+    add = Limits.add_answers
 
-    def counted(floors: Floors, name: str, rows: Any, **more: Any) -> None:
+    def counted(limits: Limits, name: str, rows: Any, **more: Any) -> None:
         taken.append(rows.num_rows)
-        add(floors, name, rows, **more)
+        add(limits, name, rows, **more)
 
-    monkeypatch.setattr(Floors, "add_answers", counted)
+    monkeypatch.setattr(Limits, "add_answers", counted)
     refreshed(make_monitor())
     assert sum(taken) == 7

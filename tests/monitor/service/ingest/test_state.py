@@ -24,7 +24,7 @@ from lake.tables.history import History
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.controls.releases import mark_release, withdraw_release
-from monitor.detect.limits import FloorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings, Release, Status
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.service.ingest.test_damaged_state import DAMAGED_TABLES, damage_table, refreshed
@@ -115,7 +115,7 @@ def test_monitors_that_are_restarted_find_the_same(tmp_path_factory: Any, seed: 
         assert monitor.failures == {}
         assert monitor.snapshot is not None
         found = monitor.snapshot.deployments["rag"]
-        seen.append((found.readings, changes(lake), found.floors, found.scores.evaluations))
+        seen.append((found.readings, changes(lake), found.limits, found.scores.evaluations))
     assert seen[0] == seen[1]
 
 
@@ -135,7 +135,7 @@ def test_retention_changes_no_verdict(make_monitor: Callable[[], Monitor], lake:
     assert {change for change, _ in changes(lake)} == {"firing"}
 
 
-@pytest.mark.parametrize("changed", ["floors", "page_every"])
+@pytest.mark.parametrize("changed", ["limits", "page_every"])
 def test_unrelated_settings_leave_streams_and_alerts_alone(
     make_monitor: Callable[[], Monitor],
     lake: Lake,
@@ -149,7 +149,7 @@ def test_unrelated_settings_leave_streams_and_alerts_alone(
     before = refreshed(make_monitor())
     read = history_days(monkeypatch)
     own = {
-        "floors": MonitorSettings(regression=REGRESSION, floors=FloorSettings(errors=0.9)),
+        "limits": MonitorSettings(regression=REGRESSION, limits=LimitSettings(errors=0.9)),
         "page_every": MonitorSettings(regression=REGRESSION.model_copy(update={"page_every": timedelta(days=700)})),
     }
     after = refreshed(Monitor(lake, own[changed], clock))

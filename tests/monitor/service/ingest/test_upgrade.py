@@ -67,7 +67,7 @@ def sent(receiver: Any) -> list[tuple[str, str]]:
 def test_alerts_that_are_open_at_an_upgrade_are_sent_once_and_resolved_once(
     start: Callable[[int], Monitor], lake: Lake, rows: Any, clock: Any, receiver: Any, loses_rows: bool
 ) -> None:
-    """A regression and a floor fired before, are open after it, and end later; also where old rows are gone."""
+    """A regression and a limit fired before, are open after it, and end later; also where old rows are gone."""
     rows.hours("rag", 24 * 4, lambda left: 0.8 if left > 30 else 0.4, METRIC)
     hour_of(rows, clock, 0.4, 503)
     monitor = start(1)

@@ -1,0 +1,63 @@
+"""Changes of alerts, made from limits that begin or end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from lake.spec.vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
+from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
+from monitor.detect.limits import LastChanges, LimitChange
+from monitor.detect.regression import StreamKey
+
+
+def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange], now: datetime) -> list[AlertChange]:
+    """Return what limits found and is new after the changes that are known, as changes of alerts.
+
+    A limit fires where it does not fire already and later than its last change, and is over only where it fires.
+    """
+    last = {change.key: change for change in known if change.change in ALERT_STATES}
+    changes = []
+    for one in found:
+        key = StreamKey(one.deployment, one.kind, LIMIT_VERSION)
+        before = last.get(key)
+        opened = before if before is not None and before.change == AlertEvent.FIRING else None
+        is_in_turn = before is None or before.changed_at < one.at
+        if (opened is None) is (one.change == AlertEvent.FIRING) and is_in_turn:
+            last[key] = _change(one, key, opened, now)
+            changes.append(last[key])
+    return changes
+
+
+def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
+    """Return whether each limit fires, and when that changed last."""
+    return {
+        (change.key.deployment, cast(LimitKind, change.key.metric)): (
+            change.change == AlertEvent.FIRING,
+            change.changed_at,
+        )
+        for change in changes
+        if change.is_limit and change.change in ALERT_STATES
+    }
+
+
+def _change(found: LimitChange, key: StreamKey, opened: AlertChange | None, now: datetime) -> AlertChange:
+    fired_at = opened.fired_at if opened else found.at
+    is_judge = found.kind == LimitKind.JUDGE_DRIFT
+    alert_id = opened.alert_id if opened else digest(found.deployment, found.kind, LIMIT_VERSION, fired_at.isoformat())
+    return AlertChange(
+        change_id=digest(alert_id, found.change),
+        alert_id=alert_id,
+        key=key,
+        change=found.change,
+        changed_at=found.at,
+        since=opened.since if opened else found.since,
+        current_mean=found.details.share if found.details else None,
+        reason=found.reason,
+        # A judge that changed is no outage of what people use.
+        verdict=AlertVerdict.JUDGE if is_judge else None,
+        details=AlertDetails(
+            fired_at=fired_at, tier=Tier.WARN if is_judge else Tier.PAGE, recorded_at=now, exceeded=found.details
+        ),
+    )

@@ -1,0 +1,82 @@
+"""Limits on verdicts that are reached elsewhere: judges that changed, and replays that found cases answered worse.
+
+An alert lasts until the judge scores its anchors as at first again, or a run shows that the cases are answered as well
+as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from lake.spec.case_vocabulary import ReplayVerdict
+from lake.spec.vocabulary import AlertEvent, LimitKind
+from monitor.detect.limits.results import ChangedJudge, LimitChange, LimitDetails
+from monitor.detect.regression import JudgeReading
+from monitor.detect.stats.replays import ReplayStats
+
+_CHANGED = "a judge scores answers otherwise than it scored the same answers at first"
+_OVER = "the judge scores the same answers as at first again, or its metric has a new version or no scores"
+_SAY_NOTHING = (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED)
+_WORSE = "accepted cases that were asked again are answered worse than before"
+_WELL = "accepted cases that were asked again are answered as well as before"
+_ACCEPTED = "a person accepted the answers of this run"
+
+
+def changes_of_judges(
+    readings: Mapping[str, Mapping[str, JudgeReading]], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+) -> Iterator[LimitChange]:
+    """Yield the alerts that begin or end with the readings of all judges of each deployment, by metric.
+
+    `last` has of each limit whether its alert is open, and when that changed.
+    """
+    for name, judges in readings.items():
+        is_open, changed_at = last.get((name, LimitKind.JUDGE_DRIFT), (False, None))
+        changed = {metric: one for metric, one in judges.items() if one.active}
+        scored = [one.last_scored_at for one in (changed or judges).values() if one.last_scored_at is not None]
+        if not scored or bool(changed) is is_open or (changed_at is not None and max(scored) <= changed_at):
+            continue
+        if is_open:
+            yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.RESOLVED, max(scored), _OVER)
+            continue
+        since = min((one.since for one in changed.values() if one.since is not None), default=None)
+        shifts = [(metric, changed[metric].shift) for metric in sorted(changed)]
+        details = LimitDetails(
+            judges=tuple(ChangedJudge(m, s.mean, s.lower, s.upper, s.answers) for m, s in shifts if s)
+        )
+        yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.FIRING, max(scored), _CHANGED, since, details)
+
+
+def changes_of_replays(
+    latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+) -> Iterator[LimitChange]:
+    """Yield the alerts that begin or end with the latest run of each deployment.
+
+    A run that is too small says nothing, nor does one that only makes suspicious.
+
+    `last` has of each limit whether its alert is open, and when that changed.
+    """
+    for name, run in latest.items():
+        is_open, _ = last.get((name, LimitKind.REPLAY), (False, None))
+        if run.started_at is None or run.verdict in _SAY_NOTHING:
+            continue
+        is_worse = run.verdict == ReplayVerdict.REGRESSION and not run.is_baseline
+        if is_worse and not is_open:
+            yield LimitChange(
+                name, LimitKind.REPLAY, AlertEvent.FIRING, run.started_at, _WORSE, run.started_at, _details(run)
+            )
+        elif is_open and not is_worse:
+            reason = _ACCEPTED if run.verdict == ReplayVerdict.REGRESSION else _WELL
+            yield LimitChange(
+                name, LimitKind.REPLAY, AlertEvent.RESOLVED, run.started_at, reason, details=_details(run)
+            )
+
+
+def _details(run: ReplayStats) -> LimitDetails:
+    share = run.pass_share
+    return LimitDetails(
+        share=None if share is None else 1 - share,
+        requests=run.scored,
+        bad=run.scored - run.passed,
+        mostly=run.failed_part,
+    )

@@ -1,0 +1,191 @@
+"""Text of a limit's alert."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lake.spec.vocabulary import AlertEvent, LimitKind
+from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.limits import LimitDetails
+from monitor.notify.plain_text import duration, time
+
+_CALLERS = 10
+"""Names of callers in a message."""
+_MANY_IN_A_ROW = 5
+"""From so many on they are told."""
+
+
+@dataclass(frozen=True)
+class _Words:
+    of: str
+    """What the share is of, such as requests."""
+    happened: str
+    what_next: str
+
+
+_SHARES: Mapping[str, _Words] = {
+    LimitKind.ERRORS: _Words(
+        "requests",
+        "failed",
+        "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
+    ),
+    LimitKind.EMPTY_ANSWERS: _Words(
+        "answers",
+        "are empty",
+        "the latest release of the deployment, and limits of tokens and filters of content",
+    ),
+    LimitKind.REFUSALS: _Words(
+        "answers",
+        "refuse or say that the information is missing",
+        "whether retrieval still finds documents, and what changed in the prompt",
+    ),
+    LimitKind.UNSCORED: _Words(
+        "evaluations",
+        "got no score of the judge",
+        "the judge's address, key and limits, and the evaluator's log",
+    ),
+}
+
+
+def limit_summary(change: AlertChange) -> str:
+    """Say in one line what happened."""
+    name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
+    if kind == LimitKind.REPLAY and details is not None:
+        return _replay(change, details)
+    if kind == LimitKind.JUDGE_DRIFT:
+        return _judges(change, details)
+    words = _SHARES.get(kind)
+    if words is None:
+        return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
+    if details is None:
+        return f"{kind} of {name}: alert is over, {change.reason}"
+    in_a_row = details.in_a_row or 0
+    is_total = in_a_row >= (details.requests or 0) or details.usual is not None
+    if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
+        return (
+            f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}; {_limit(details)}"
+            f"{_callers(details)}"
+        )
+    share = (
+        f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
+        f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
+    )
+    if change.change == AlertEvent.RESOLVED:
+        return f"{kind} of {name}: alert is over, only {share}"
+    latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
+    return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"
+
+
+def _callers(details: LimitDetails) -> str:
+    failing = len(details.failing_callers) + details.unnamed_failing_callers
+    if not failing:
+        return ""
+    return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
+
+
+def _mostly(details: LimitDetails) -> str:
+    return f", mostly {details.mostly}" if details.mostly else ""
+
+
+def _limit(details: LimitDetails) -> str:
+    if details.usual is not None:
+        return f"usual are {_percent(details.usual)} or less"
+    return f"limit {_percent(details.limit)}"
+
+
+def limit_lines(change: AlertChange) -> list[str]:
+    """Say in a few lines what a person who was just woken needs."""
+    name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
+    if change.change == AlertEvent.RESOLVED:
+        return [
+            f"Over: the alert on {kind} of deployment {name} that began {time(change.fired_at)}.",
+            f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
+        ]
+    lines = [
+        f"What: {limit_summary(change)}.",
+        f"Since: {time(change.since)}; found with what came until {time(change.changed_at)}.",
+    ]
+    if kind == LimitKind.REPLAY:
+        return [
+            *lines,
+            "How sure: the answers were compared case by case with those of an earlier run; of all runs together, 1 in "
+            "20 or fewer deployments that did not change have such an alert.",
+            f"What to do: dialwatch ground-truth replay --deployment {name} asks them again and shows the worst with "
+            "both answers. If the answers changed on purpose, add --accept.",
+        ]
+    if kind == LimitKind.JUDGE_DRIFT:
+        return [
+            *lines,
+            "How sure: a judge that does not change raises this at most once in 365 days on average.",
+            "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be compared. "
+            "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
+            "metric, which learns what is usual anew. This warning never becomes a page.",
+        ]
+    words = _SHARES.get(kind)
+    if words is None or details is None:
+        return [*lines, *_of_silence(details)]
+    if details.failing_callers:
+        shown = details.failing_callers[:_CALLERS]
+        more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
+        rest = f" and {more} more" if more else ""
+        lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
+    return [
+        *lines,
+        _how_sure(details),
+        f"What to do: look at {words.what_next}.",
+    ]
+
+
+def _how_sure(details: LimitDetails) -> str:
+    if details.usual is not None:
+        return (
+            "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
+            "other. It is over after eight minutes with traffic and without a bad one."
+        )
+    return f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}."
+
+
+def _replay(change: AlertChange, details: LimitDetails) -> str:
+    name = change.key.deployment
+    if change.change == AlertEvent.RESOLVED:
+        return f"replay of {name}: alert is over, {change.reason}"
+    mostly = f", mostly by {details.mostly}" if details.mostly else ""
+    return (
+        f"accepted cases that were asked again of {name} are answered worse than before; {details.bad} of "
+        f"{details.requests} answers do not agree with their case{mostly}"
+    )
+
+
+def _judges(change: AlertChange, details: LimitDetails | None) -> str:
+    name = change.key.deployment
+    if change.change == AlertEvent.RESOLVED or details is None:
+        return f"judge of {name}: alert is over, {change.reason}"
+    moved = "; ".join(
+        f"that of {one.metric} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than at first "
+        f"(95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
+        for one in details.judges
+    )
+    return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
+
+
+def _silence(change: AlertChange, details: LimitDetails | None) -> str:
+    usual = timedelta(seconds=(details.usual_seconds or 0) if details else 0)
+    return (
+        f"{change.key.deployment} has had no request since {time(change.since)}; at this time of day its longest pause "
+        f"in four weeks was {duration(usual)}"
+    )
+
+
+def _of_silence(details: LimitDetails | None) -> list[str]:
+    if details is not None and details.all_silent:
+        return [
+            "What to do: no other deployment was heard later either. Look first whether the collector runs, and "
+            "whether DIAL Core still writes and ships its log."
+        ]
+    return ["What to do: other deployments are heard. Look whether people and programs still reach this one."]
+
+
+def _percent(share: float | None) -> str:
+    return "an unknown share" if share is None else f"{share * 100:.0f} %"
