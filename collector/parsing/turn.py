@@ -21,6 +21,8 @@ from lake.spec.tool_calls import (
 )
 
 _NO_TURN = Turn([])
+_NOT_CALLED = ToolCallsOrigin.NONE
+"""Looked up once: a member of an enumeration takes long to look up, and this is done for each line."""
 
 
 class ToolCalls(NamedTuple):
@@ -36,9 +38,11 @@ def read_tool_calls(request_body: str | None, request: Request, answer: Answer, 
 
     The results are as long as they are. They are cut only after the redaction: half of a secret is not found.
     """
-    if answer.is_cut:
-        return ToolCalls(None, ToolCallsOrigin.NONE)
-    state = answer.custom_content.get("state") if isinstance(answer.custom_content, dict) else None
+    content = answer.custom_content
+    state = content.get("state") if content and isinstance(content, dict) else None
+    is_unknown = answer.is_cut or answer.assembled is None or request.error is not None
+    if answer.is_cut or not (state or answer.special or request.is_followed):  # most lines: no more is asked of them
+        return ToolCalls(None if is_unknown else [], _NOT_CALLED)
     if isinstance(state, dict) and (turn := _of_state(state)).calls:
         return _tool_calls(turn, ToolCallsOrigin.STATE)
     earlier: list[dict[str, Any]] = []
@@ -52,7 +56,6 @@ def read_tool_calls(request_body: str | None, request: Request, answer: Answer, 
     else:
         origin = _origin(first=(before, ToolCallsOrigin.REQUEST), second=(asked, ToolCallsOrigin.ANSWER))
         whole = asked
-    is_unknown = answer.assembled is None or request.error is not None
     if is_unknown and not whole.calls:
         return ToolCalls(None, origin)
     return _tool_calls(whole, origin)
@@ -87,7 +90,10 @@ def read_attachments(answer: Answer) -> list[dict[str, Any]] | None:
     if answer.is_cut or answer.assembled is None:
         return None
     content = answer.custom_content
-    attached = objects(content.get("attachments")) if isinstance(content, dict) and content else []
+    attached = content.get("attachments") if content and isinstance(content, dict) else None
+    if not (attached or answer.special):
+        return []
+    attached = objects(attached)
     made = [_attachment(one) for one in attached if one and _is_made(one)]
     return [*made, *(one for message in answer.special for one in _media(message))] if answer.special else made
 

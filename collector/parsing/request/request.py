@@ -13,9 +13,10 @@ from collector.parsing.json_text.bodies import CUT_MARK, objects, read_object, t
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
 from collector.parsing.request.documents import documents_of, images_of
 from collector.parsing.request.history import HistoryHashes, read_history
-from collector.parsing.request.messages import Message, RequestBody, body_of, json_of, read_usual_body, value_of
+from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
 
 _NO_HISTORY: Final = HistoryHashes()
+_LIST: Final = ord("[")
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -77,10 +78,9 @@ def _unreadable(body: str) -> str:
 
 def _request(body: RequestBody) -> Request:
     messages = body.messages or []
-    attached = _take_attached(messages)
+    attached, images, turn = _take_attached(messages)
     asked_at, asked = _asked(messages)
     question = text_of(value_of(body.prompt) if asked_at is None else asked)
-    turn, images = _said_by_user(messages)
     return Request(
         question=question,
         documents=_documents(attached, images) if attached or images else (),
@@ -95,31 +95,25 @@ def _request(body: RequestBody) -> Request:
     )
 
 
-def _take_attached(messages: Sequence[Message]) -> dict[int, Any]:
-    """Take the custom content out of all messages; that of user messages by their index."""
-    attached = {}
+def _take_attached(messages: Sequence[Message]) -> tuple[dict[int, Any], dict[int, tuple[str, ...]], int]:
+    """Take the custom content out of all messages; that of user messages by their index.
+
+    Beside it the names of the images that the user's messages show, by their index, and how many messages the user has.
+    """
+    attached, images, turn = {}, {}, 0
     for index, message in enumerate(messages):
-        if message.custom_content is not UNSET:
-            if message.role == "user":
+        if message.role == "user":
+            turn += 1
+            if message.custom_content is not UNSET:
                 attached[index] = value_of(message.custom_content)
+            if message.content is not UNSET and memoryview(message.content)[0] == _LIST:
+                parts = value_of(message.content)
+                turn -= not _is_said(parts)
+                if found := images_of(parts):
+                    images[index] = found
+        if message.custom_content is not UNSET:
             message.custom_content = UNSET
-    return attached
-
-
-def _said_by_user(messages: Sequence[Message]) -> tuple[int, dict[int, tuple[str, ...]]]:
-    """How many messages are the user's, and the names of the images that they show by their index."""
-    turn, images = 0, {}
-    for index, message in enumerate(messages):
-        if message.role != "user":
-            continue
-        turn += 1
-        raw = json_of(message.content)
-        if raw.startswith(b"[") and (b'"tool_result"' in raw or b"image" in raw):
-            content = value_of(message.content)
-            turn -= not _is_said(content)
-            if found := images_of(content):
-                images[index] = found
-    return turn, images
+    return attached, images, turn
 
 
 def _documents(attached: Mapping[int, object], images: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
