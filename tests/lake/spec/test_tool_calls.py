@@ -142,7 +142,11 @@ def mcp(name: str, arguments: Any, error: str | None = None) -> CalledTool | Non
 
 def test_a_row_of_a_tool_says_whether_its_call_failed() -> None:
     """Of an MCP server by its name and arguments in any spelling, of a deployment by its name; of others nothing."""
-    rows = [mcp("get", {"id": "1", "n": 2}, "tool error: away"), mcp("get", {"id": "2"}), mcp("order_get", {"id": "2"})]
+    rows = [
+        mcp("get", {"id": "1", "n": 2}, "tool error: away"),
+        mcp("get", {"id": "2"}, "tool error: no"),
+        mcp("order_get", {"id": "2"}),
+    ]
     rows += [called_tool("chat_completion", "applications/public/dial-rag", None, None)]
     called = [row for row in rows if row is not None]
     calls = [call("orders_get", '{"n": 2, "id": "1"}'), call("order_get", '{"id":"2"}'), call("dial_rag"),
