@@ -22,6 +22,7 @@ from dialwatch.commands import (
     services,
     silence,
     support_bundle,
+    thresholds,
     webhook,
 )
 from dialwatch.commands.check import check
@@ -43,6 +44,7 @@ app.add_typer(incidents.app, name="incidents")
 app.add_typer(ground_truth.app, name="ground-truth")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
+app.command("thresholds")(thresholds.thresholds)
 app.command("score")(score.score)
 app.command("label")(answers.label)
 app.command("show")(answers.show)

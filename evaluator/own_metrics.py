@@ -1,4 +1,4 @@
-"""Metrics of the configuration: aspects in a user's words, and combinations of metrics."""
+"""Metrics of the configuration: aspects in a user's words, combinations of metrics, and shares of signals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
 from evaluator.metrics.llm.aspects import aspect_critique
+from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import DISLIKES
+from runtime.durations import reads_seconds
 from runtime.setting import Section
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -45,6 +47,26 @@ class CombinationSettings(Section):
         return {"weights": given} if isinstance(given, Mapping) and "weights" not in given else given
 
 
+class SignalShareSettings(Section):
+    """Words of `POST /signals` whose frequency is watched: the share of answers on which such a signal comes."""
+
+    within: Annotated[float, BeforeValidator(reads_seconds("mhd")), Field(ge=3600, le=30 * 86400)] = 86400.0
+    """How long after an answer the signal counts, an hour to 30 days; `3d` can be written. An answer has its score when
+    it is as old, so a change is found that much later."""
+    direction: Direction = "down"
+    """Which is better: `down` if fewer are, as of `ticket_reopened`, `up` if more are."""
+
+
+def checked_shares(given: Mapping[str, SignalShareSettings]) -> Mapping[str, SignalShareSettings]:
+    """Return them as they are; raises ValueError for a word that is no word of `POST /signals`, or a metric."""
+    for word in given:
+        if not _NAME.fullmatch(word) or is_own_name(word) or is_a_metric(word):
+            raise ValueError(
+                f"{word!r} cannot be watched: take a word of your signals that dialwatch has no meaning for"
+            )
+    return given
+
+
 def aspects_of(settings: Mapping[str, AspectSettings]) -> dict[str, Metric]:
     """Return the metrics of aspects by their names, `aspect_` and the aspect's."""
     made = (
@@ -66,7 +88,7 @@ def combinations_of(
 
 def _named(given: Mapping[str, AspectSettings]) -> Mapping[str, AspectSettings]:
     for name in given:
-        if not _NAME.fullmatch(name) or _is_a_metric(f"aspect_{name}"):
+        if not _NAME.fullmatch(name) or is_a_metric(f"aspect_{name}"):
             raise ValueError(f"{name!r} cannot name an aspect: take lower-case letters, digits and _, no known aspect")
     return given
 
@@ -82,13 +104,14 @@ def checked_combinations(
             "hide the scores; take another"
         )
     for name in given:
-        if not _NAME.fullmatch(name) or name in own or _is_a_metric(name):
+        if not _NAME.fullmatch(name) or name in own or is_a_metric(name):
             raise ValueError(f"{name!r} cannot name a combination: take lower-case letters, digits and _, no metric")
     combinations_of(given, own)
     return given
 
 
-def _is_a_metric(name: str) -> bool:
+def is_a_metric(name: str) -> bool:
+    """Whether the registry has a metric of this name."""
     try:
         metric_named(name)
     except UnknownMetricError:

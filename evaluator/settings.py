@@ -16,10 +16,20 @@ from evaluator.judge_binding import asks_judge, without_prices
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
-from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
+from evaluator.own_metrics import (
+    Aspects,
+    CombinationSettings,
+    SignalShareSettings,
+    aspects_of,
+    checked_combinations,
+    checked_shares,
+    combinations_of,
+    is_a_metric,
+)
 from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
 from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import JUDGE_KINDS
 from runtime.durations import reads_seconds
 from runtime.setting import COMMON, Section, Setting
@@ -116,6 +126,7 @@ class EvaluatorSettings(Section):
     sampling: SamplingSettings = SamplingSettings()
     aspects: Aspects = Field(default_factory=dict)
     combinations: Mapping[str, CombinationSettings] = Field(default_factory=dict)
+    signal_shares: Mapping[str, SignalShareSettings] = Field(default_factory=dict)
     metrics: Annotated[tuple[str, ...], COMMON] = DEFAULT_METRICS
     """Metrics that score new answers, of those in [metrics.md](metrics.md). Metrics that need ids are refused, because
     logs hold none. The monitor watches those that have a better end and two ends of their range: expect no alerts from
@@ -193,6 +204,10 @@ class EvaluatorSettings(Section):
         """
         return self._own.get(name) or metric_named(name, self.models)
 
+    def is_metric(self, name: str) -> bool:
+        """Whether rows of `scores` with this name are the service's own."""
+        return name in self.signal_shares or name in self._own or is_own_name(name) or is_a_metric(name)
+
     @property
     def _own(self) -> Mapping[str, Metric]:
         return _own_metrics(self.aspects, self.combinations, self.models)
@@ -203,6 +218,15 @@ class EvaluatorSettings(Section):
         cls, combinations: Mapping[str, CombinationSettings], info: ValidationInfo
     ) -> Mapping[str, CombinationSettings]:
         return checked_combinations(combinations, info.data.get("aspects", {}))
+
+    @field_validator("signal_shares")
+    @classmethod
+    def _shares(
+        cls, shares: Mapping[str, SignalShareSettings], info: ValidationInfo
+    ) -> Mapping[str, SignalShareSettings]:
+        if both := shares.keys() & _own_of(info).keys():
+            raise ValueError(f"{min(both)!r} is a metric of the configuration; give it another name")
+        return checked_shares(shares)
 
     @field_validator("metrics")
     @classmethod

@@ -26,6 +26,7 @@ REASONS = {
     "up.",
     RejectionReason.TOO_LONG: "The line is longer than 64 MiB; its first MiB is kept.",
     RejectionReason.NOT_A_SIGNAL: "The item of `POST /signals` is no signal that can be stored.",
+    RejectionReason.NOT_A_SCORE: "The item of `POST /scores` is no score that can be stored.",
 }
 """Every reason of a rejection, with its meaning."""
 

@@ -21,11 +21,12 @@ class SignalSettings(Section):
     lexicon: Annotated[Path | None, Setting(default="the shipped one")] = None
     """YAML or JSON file with phrases of yours that reject an answer: `language: {phrase: confidence}`."""
     new_deployments_per_hour: int = Field(default=100, ge=0)
-    """Number of deployments an hour that the lake does not have yet and that `POST /signals` may name. Signals of more
-    go to `_rejected`."""
+    """Number of deployments an hour that the lake does not have yet and that `POST /signals` and `POST /scores` may
+    name. What names more goes to `_rejected`."""
     words: int = Field(default=100, ge=0)
-    """Number of words of `signal`, besides ours, that `POST /signals` may use. Signals with more words are stored as
-    `other`, with the word in their `details`."""
+    """Number of words of `signal`, besides ours, that `POST /signals` may use, together with names of `POST /scores`.
+    Signals with more words are stored as `other`, with the word in their `details`; scores with more names go to
+    `_rejected`."""
 
     @field_validator("lexicon")
     @classmethod

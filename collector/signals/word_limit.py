@@ -33,8 +33,9 @@ class WordLimit:
             if not self._has_warned:
                 self._has_warned = True
                 logger.warning(
-                    "signals came with more than %d words of their own: %r and further ones are stored as %r, with "
-                    "the word in `details`; if they are meant, raise collector.signals.words",
+                    "signals and scores came with more than %d words of their own: signals with %r and further ones "
+                    "are stored as %r, with the word in `details`, and scores with them are rejected; if they are "
+                    "meant, raise collector.signals.words",
                     self._most,
                     word,
                     Signal.OTHER.value,

@@ -36,8 +36,8 @@ def mark(
 ) -> None:
     """Compare from a time on with what follows it, and print the id that takes this back.
 
-    An open alert of before ends, as nothing watches it any more; until the reference is learned nothing fires. A
-    running monitor reads all scores again for it.
+    An open alert of before ends. Until the new level is learned it is compared with the one of before: a fall is a
+    warning, never a page. A running monitor reads all scores again for it.
     """
     now = datetime.now(UTC)
     for option, name in (("--deployment", deployment), ("--metric", metric)):

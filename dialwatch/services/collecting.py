@@ -15,7 +15,6 @@ from starlette.types import ASGIApp
 import collector
 from collector import (
     Collector,
-    CollectorSettings,
     Counts,
     FileSource,
     FilesSettings,
@@ -116,7 +115,7 @@ def collecting(
             last_lines.expect(SOURCE_NAME, f"see that a sender is at work and sends to {chosen.http.listen}")
             # The first request need not wait until what must be remembered is read.
             stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
-        stack.enter_context(_serving(chosen, shared, kafka, part, shown, last_lines))
+        stack.enter_context(_serving(settings, shared, kafka, part, shown, last_lines))
         stack.enter_context(looking_once(shared, last_lines))
         # The first to be called at the end: the others then stop while the server answers its last requests.
         stack.callback(stop.set)
@@ -196,24 +195,27 @@ def _following(
 
 @contextmanager
 def _serving(
-    chosen: CollectorSettings,
+    settings: Settings,
     shared: Collector,
     kafka: KafkaReader | None,
     part: Part,
     shown: Collection[StoreUser],
     last_lines: LastLines,
 ) -> Iterator[None]:
-    """Serve `POST /data` and `/signals`, and the collector's own metrics and probes, there or at their own address."""
+    """Serve `POST /data`, `/signals` and `/scores`, and the collector's own metrics and probes, there or elsewhere."""
+    chosen = settings.collector
     with ExitStack() as stack:
         registry = registry_of(shared, kafka)
         registry.register(StoreRequests(shown))
         registry.register(LastLineMetric(last_lines))
         if chosen.http:
-            app = collector.create_app(shared, chosen.http, last_lines=last_lines)
+            app = collector.create_app(
+                shared, chosen.http, last_lines=last_lines, own_metrics=settings.evaluator.combinations.keys()
+            )
             add_metrics(app, registry)
             add_readiness(app, part)
             server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))
-            logger.info("taking lines on %s/data and signals on %s/signals", server.url, server.url)
+            logger.info("taking lines on %s/data, signals on %s/signals, scores on %s/scores", *(server.url,) * 3)
         if chosen.metrics_listen:
             own = metrics_app(registry)
             add_health(own)

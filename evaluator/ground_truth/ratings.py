@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 
@@ -32,20 +33,25 @@ class RatedAnswer:
     confidence: float
 
 
-def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
-    """Read the opinions on these answers, and those that may be on others with the same ids.
+def opinions_on(
+    identities: pa.Table,
+    signals: Table,
+    where: ds.Expression = IS_OPINION,
+    columns: Sequence[str] = OPINION_COLUMNS,
+) -> pa.Table:
+    """Read the opinions on these answers, and those that may be on others with the same ids; others by `where`.
 
     They are read from one day before the oldest answer on, as clocks and time zones may differ.
     """
     if not identities.num_rows:
-        return signals.spec.schema.empty_table().select(OPINION_COLUMNS)
-    columns = pc.list_flatten(identities["response_ids"]), identities["response_id"], identities["event_id"]
-    named = pa.concat_arrays([one.combine_chunks() for one in columns])
+        return signals.spec.schema.empty_table().select(columns)
+    ids = pc.list_flatten(identities["response_ids"]), identities["response_id"], identities["event_id"]
+    named = pa.concat_arrays([one.combine_chunks() for one in ids])
     is_named = ds.field("response_id").isin(pc.unique(named).drop_null())
     if pc.any(pc.is_null(identities["response_id"])).as_py():
         is_named = is_named | ds.field("response_id").is_null()
     first = pc.min(identities["requested_at"]).as_py().astimezone(UTC).date() - timedelta(days=1)
-    return signals.read(OPINION_COLUMNS, IS_OPINION & (ds.field("date") >= pa.scalar(first)) & is_named)
+    return signals.read(columns, where & (ds.field("date") >= pa.scalar(first)) & is_named)
 
 
 def rated_answers(identities: pa.Table, opinions: pa.Table, known: pa.Table) -> list[RatedAnswer]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.exchange import JudgeError, Spend
-from evaluator.judges.shared_replies import Claim, SharedReplies
+from evaluator.judges.shared_replies import ReplyClaim, SharedReplies
 from evaluator.judges.throttle import Clock, Sleep
 from runtime.backoff import Backoff
 
@@ -29,7 +29,7 @@ class ClaimedError(Exception):
     No call was made.
     """
 
-    def __init__(self, found: ChatCompletion | Claim, spend: Spend | None = None) -> None:
+    def __init__(self, found: ChatCompletion | ReplyClaim, spend: Spend | None = None) -> None:
         super().__init__("another worker asks this")
         self.found = found
         self.spend = spend or Spend()
@@ -70,7 +70,7 @@ class PromptClaim:
         # Known before it is written: an error or the end may come when it is there.
         self._mark = uuid.uuid4().hex
         found = await asyncio.to_thread(self._shared.claim, self._key, self._mark, earlier)
-        if found is not None and found != Claim(self._mark):
+        if found is not None and found != ReplyClaim(self._mark):
             self._mark = None
             raise ClaimedError(found)
 
@@ -89,10 +89,10 @@ class PromptClaim:
             return reply, spend + paid
         return reply, spend
 
-    async def _reply(self, found: ChatCompletion | Claim | None) -> ChatCompletion | None:
+    async def _reply(self, found: ChatCompletion | ReplyClaim | None) -> ChatCompletion | None:
         """Wait for the reply of the worker whose claim was found; None where it is given up, or abandoned."""
         since, waits = self._clock(), Backoff(first=0.25, cap=_LONGEST_POLL_SECONDS)
-        while isinstance(found, Claim):
+        while isinstance(found, ReplyClaim):
             if self._clock() - since >= self._patience:
                 self._abandoned = found.claimed_by
                 return None

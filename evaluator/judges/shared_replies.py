@@ -32,7 +32,7 @@ _QUIET_SECONDS = 60.0
 T = TypeVar("T")
 
 
-class Claim(msgspec.Struct, frozen=True):
+class ReplyClaim(msgspec.Struct, frozen=True):
     """What is there in the place of a reply that is asked for; each claim has another `claimed_by`."""
 
     claimed_by: str
@@ -66,7 +66,7 @@ class SharedReplies:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.folder, self._storage)
 
-    def find(self, key: str) -> ChatCompletion | Claim | None:
+    def find(self, key: str) -> ChatCompletion | ReplyClaim | None:
         """Return the reply to a request, or who asks for it; None where there is neither, or none that can be read."""
         return self._tried("read", lambda: self._read(key))
 
@@ -74,16 +74,16 @@ class SharedReplies:
         """Keep the reply to a request, in the place of one that is there."""
         self._tried("written", lambda: self._write(key, reply.to_json().encode()))
 
-    def claim(self, key: str, claimed_by: str, instead_of: Collection[str] = ()) -> ChatCompletion | Claim | None:
+    def claim(self, key: str, claimed_by: str, instead_of: Collection[str] = ()) -> ChatCompletion | ReplyClaim | None:
         """Claim a request, unless it is answered or claimed, and return what is there then: one's own claim, or theirs.
 
         A claim of `instead_of` is replaced. None where the store fails: nobody else knows that this one asks.
         """
-        return self._tried("claimed", lambda: self._claim(key, Claim(claimed_by), instead_of))
+        return self._tried("claimed", lambda: self._claim(key, ReplyClaim(claimed_by), instead_of))
 
     def release(self, key: str, claimed_by: str) -> None:
         """Remove a claim, if it is still there."""
-        self._tried("claimed", lambda: self._release(key, Claim(claimed_by)))
+        self._tried("claimed", lambda: self._release(key, ReplyClaim(claimed_by)))
 
     def forget(self, before: datetime | None = None) -> int:
         """Remove the replies and claims that were kept before a time, or all, and return how many.
@@ -93,7 +93,7 @@ class SharedReplies:
         filesystem, folder = self._store()
         return _forget_objects(filesystem, folder, before) if is_remote(self.folder) else _forget_files(folder, before)
 
-    def _read(self, key: str) -> ChatCompletion | Claim | None:
+    def _read(self, key: str) -> ChatCompletion | ReplyClaim | None:
         filesystem, path = self._place(key)
         try:
             content = filesystem.cat_file(path)
@@ -104,16 +104,16 @@ class SharedReplies:
             logger.warning("%s is no reply of a judge: it is not used, and replaced by the next one", path)
             return None
 
-    def _claim(self, key: str, claim: Claim, instead_of: Collection[str]) -> ChatCompletion | Claim:
+    def _claim(self, key: str, claim: ReplyClaim, instead_of: Collection[str]) -> ChatCompletion | ReplyClaim:
         if not instead_of and self._create(key, claim):
             return claim
         found = self._read(key)
-        if found is None or (isinstance(found, Claim) and found.claimed_by in instead_of):
+        if found is None or (isinstance(found, ReplyClaim) and found.claimed_by in instead_of):
             self._write(key, msgspec.json.encode(claim))
             return claim
         return found
 
-    def _create(self, key: str, claim: Claim) -> bool:
+    def _create(self, key: str, claim: ReplyClaim) -> bool:
         """Write a claim where nothing is; False where something is, which may be this claim if an answer got lost."""
         filesystem, path = self._place(key)
         content = msgspec.json.encode(claim)
@@ -129,7 +129,7 @@ class SharedReplies:
             return False
         return True
 
-    def _release(self, key: str, claim: Claim) -> None:
+    def _release(self, key: str, claim: ReplyClaim) -> None:
         if self._read(key) == claim:
             filesystem, path = self._place(key)
             filesystem.rm_file(path)
@@ -189,11 +189,11 @@ class SharedReplies:
             logger.warning("%s: shared replies of judges cannot be %s, %s: %s", self.folder, done, kind, error)
 
 
-def _claim_of(content: bytes) -> Claim | None:
+def _claim_of(content: bytes) -> ReplyClaim | None:
     """Read a claim; a file that is empty is one whose writer is about to write it, or was killed."""
     if not content:
-        return Claim("")
-    return msgspec.json.decode(content, type=Claim) if content.startswith(_CLAIMED) else None
+        return ReplyClaim("")
+    return msgspec.json.decode(content, type=ReplyClaim) if content.startswith(_CLAIMED) else None
 
 
 def _forget_objects(filesystem: Any, folder: str, before: datetime | None) -> int:

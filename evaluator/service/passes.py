@@ -17,7 +17,9 @@ from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.group import Alone, Group
 from evaluator.service.judge_pool import JudgePool
 from evaluator.service.new_scores import score_new_answers
+from evaluator.service.outside_scores import OutsideScores
 from evaluator.service.pending_scores import JudgeRetries
+from evaluator.service.signal_shares import SignalShares
 from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.queries.child_contexts import ChildContexts
@@ -48,12 +50,14 @@ class Failure:
 class PassResult(ScoreCounts):
     """What one pass did.
 
-    `deployments` counts those that went well, `cases` the new cases of ground truth. What a metric left out because it
+    `deployments` counts those that went well, `cases` the new cases of ground truth, `outside` the scores that other
+    programs sent or caused. What a metric left out because it
     could not run, a backfill scores once it can.
     """
 
     deployments: int = 0
     cases: int = 0
+    outside: int = 0
     failures: tuple[Failure, ...] = ()
 
 
@@ -86,6 +90,8 @@ class Evaluator:
         self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
+        self._outside = OutsideScores(settings.is_metric)
+        self._shares = SignalShares(settings.signal_shares)
         self._warned_missing: set[str] = set()
         self._new_facts = NewFacts()
         self._renewed: dict[str, int | None] = {}
@@ -195,6 +201,7 @@ class Evaluator:
         self._judges.learn(deployment, metrics, counts)
         result.add(counts)
         self._retries.plan(deployment, counts, now)
+        result.outside += self._outside.take(tables, now) + self._shares.take(tables, now)
 
     def _name_facts(self, tables: DeploymentTables) -> None:
         judge = self._settings.ground_truth.judge

@@ -42,7 +42,7 @@ LABEL_COLUMNS = ("signal_id", "signal", *SIGNAL_JOIN_COLUMNS)
 _SAYS_LABEL = ds.field("origin") == SignalOrigin.LABEL
 IS_LABEL = _SAYS_LABEL & ds.field("signal").isin([Signal.RIGHT, Signal.WRONG])
 """Labels: what people who judge answers said of them."""
-IS_NO_LABEL = ds.field("origin").is_null() | ~_SAYS_LABEL
+IS_NO_LABEL = ds.field("origin").is_null() | ~ds.field("origin").isin([SignalOrigin.LABEL, SignalOrigin.SCORE])
 """Signals of the people who asked."""
 
 

@@ -41,8 +41,8 @@ class _Signal:
 def fold_signals(signals: Signals) -> float | None:
     """Fold the signals of one answer (`FOLD_COLUMNS`) into a number from -1 (bad) to 1 (good).
 
-    1. A signal without a value or a confidence above 0 says nothing and is left out. So are labels: they are not
-       what the person who asked thought.
+    1. A signal without a value or a confidence above 0 says nothing and is left out. So are labels, and scores of
+       other programs: they are not what the person who asked thought.
     2. Of each person's explicit signals only the latest counts. All that give no user are one person.
     3. Of each person's implicit signals the most confident of each kind counts, if it is later than the explicit
        one of the same person: who rates has said what they think.
@@ -78,7 +78,7 @@ def _rows(signals: Signals) -> Iterable[Mapping[str, Any]]:
 
 
 def _usable(row: Mapping[str, Any]) -> _Signal | None:
-    if row["origin"] == SignalOrigin.LABEL:
+    if row["origin"] in (SignalOrigin.LABEL, SignalOrigin.SCORE):
         return None
     value, confidence = row["value"], row["confidence"]
     # Written so that NaN fails too.

@@ -10,6 +10,8 @@ from importlib.resources import files
 
 import yaml
 
+from lake.spec.vocabulary import DISLIKES, LimitKind, Signal
+
 _CUT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 _LIMIT = "over N"
 
@@ -26,6 +28,15 @@ class MetricName:
     says: str = ""
     fall: str = ""
     look: str = ""
+
+
+_OTHER_NAMES = frozenset({*Signal, *LimitKind, DISLIKES})
+
+
+def is_own_name(name: str) -> bool:
+    """Whether dialwatch uses a name for a metric, a limit or a signal: what other programs send may not have it."""
+    cut = _CUT.fullmatch(name)
+    return name in _OTHER_NAMES or (cut[1] if cut else name) in metric_names() or name.startswith("aspect_")
 
 
 @cache

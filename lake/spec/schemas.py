@@ -24,6 +24,7 @@ from lake.spec.tool_calls import ToolCallsOrigin
 from lake.spec.vocabulary import (
     DELIVERY_EVENTS,
     LIMIT_VERSION,
+    OUTSIDE_VERSION,
     AlertEvent,
     AlertVerdict,
     AnswerKind,
@@ -158,8 +159,8 @@ USER_SIGNALS = TableSpec(
         (
             "origin",
             pa.string(),
-            f"{SignalOrigin.EXPLICIT} (the person pressed a button), {SignalOrigin.IMPLICIT} (read from the traffic) "
-            f"or {SignalOrigin.LABEL} (somebody who judges answers).",
+            f"{SignalOrigin.EXPLICIT} (the person pressed a button), {SignalOrigin.IMPLICIT} (read from the traffic), "
+            f"{SignalOrigin.LABEL} (somebody who judges answers) or {SignalOrigin.SCORE} (sent to `POST /scores`).",
         ),
         ("user_id", pa.string(), "Who gave it, as in parsed_logs; of a label the name as in _audit."),
         ("chat_id", pa.string(), "Conversation, as in parsed_logs."),
@@ -177,7 +178,8 @@ SCORES = TableSpec(
         (
             "score_id",
             pa.string(),
-            "Hash of (event_id, metric, metric_version), another one while the score is pending. Unique.",
+            "Hash of (event_id, metric, metric_version), another one while the score is pending; of what another "
+            "program sent, of its signal_id. Unique.",
         ),
         ("response_id", pa.string(), "As in parsed_logs."),
         ("event_id", pa.string(), "Row of parsed_logs that was scored."),
@@ -189,8 +191,9 @@ SCORES = TableSpec(
          "same question is one observation of the detectors. Null where it is not known what was asked, and in rows of "
          "earlier versions."),
         ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length."),
-        ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY."),
-        ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared."),
+        ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY, or of what another program sent."),
+        ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared. "
+         f"{OUTSIDE_VERSION}: another program sent it."),
         ("value", pa.float64(), "The score; null where it cannot be computed."),
         (
             "reason",

@@ -44,6 +44,7 @@ class RejectionReason(StrEnum):
     TOO_MANY_DEPLOYMENTS = "too_many_deployments"
     TOO_LONG = "too_long"
     NOT_A_SIGNAL = "not_a_signal"
+    NOT_A_SCORE = "not_a_score"
 
 
 class ServicePart(StrEnum):

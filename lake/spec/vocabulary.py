@@ -183,12 +183,21 @@ class SignalOrigin(StrEnum):
     """`user_signals.origin`: how it is known what a person thought of an answer.
 
     `explicit`: the person who asked pressed a button. `implicit`: it was read from the traffic. `label`: somebody who
-    judges answers, and is not the person who asked, said so.
+    judges answers, and is not the person who asked, said so. `score`: another program sent it to `POST /scores`; it is
+    nobody's opinion.
     """
 
     EXPLICIT = "explicit"
     IMPLICIT = "implicit"
     LABEL = "label"
+    SCORE = "score"
+
+
+OUTSIDE_SCORE = "score"
+"""Member of `user_signals.details` with the value, range and direction of a score that another program sent."""
+
+OUTSIDE_VERSION = "outside"
+"""`scores.metric_version` of what other programs sent: scores, and signals in words of theirs."""
 
 
 class UnscoredReason(StrEnum):
@@ -228,7 +237,8 @@ class UnscoredReason(StrEnum):
 class JudgeKind(StrEnum):
     """`scores.judge`: what gave the score, unless it was a language model that the configuration names.
 
-    Several are joined by `+`, as in `lexical+embedding`; `llm` stands for a language model without a name.
+    Several are joined by `+`, as in `lexical+embedding`; `llm` stands for a language model without a name, `outside`
+    for another program that sent it.
     """
 
     LEXICAL = "lexical"
@@ -236,6 +246,7 @@ class JudgeKind(StrEnum):
     MODEL = "model"
     LLM = "llm"
     RATINGS = "ratings"
+    OUTSIDE = "outside"
 
 
 JUDGE_KINDS = frozenset(JudgeKind)
@@ -261,7 +272,8 @@ def llms_of(judge: str) -> list[str]:
 def can_drift(judge: str | None) -> bool:
     """Say whether this judge's scores may change while the answers stay the same; true where the judge is not known.
 
-    Code does not change, and ratings are people's own; any other part of a combination may change.
+    Code does not change, and ratings are people's own; any other part of a combination, and what other programs send,
+    may change.
     """
     return judge is None or not _NEVER_DRIFTS.issuperset(judge.split("+"))
 
@@ -376,6 +388,7 @@ class LimitKind(StrEnum):
     NO_DATA = "no_data"
     REPLAY = "replay"
     JUDGE_DRIFT = "judge_drift"
+    AT_LEAST = "at_least"
 
 
 LIMIT_VERSION = "floor"

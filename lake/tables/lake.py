@@ -64,9 +64,13 @@ class Lake:
         note = partial(self._notes.note, spec, deployment) if is_remote(self.root) else _note_nothing
         if not spec.per_deployment:
             return Table(f"{self.root}/{spec.name}", spec, spec.name, self.storage, news, note)
-        folder = UNASSIGNED if deployment is None else folder_name(deployment)
         # The table's title is the deployment's whole name, which a cut folder name cannot give back.
-        return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self.storage, news, note)
+        title = deployment or UNASSIGNED
+        return Table(f"{self.folder(deployment)}/{spec.name}", spec, title, self.storage, news, note)
+
+    def folder(self, deployment: str | None) -> str:
+        """Return the path or URI of the folder with a deployment's tables; None is for rows that name none."""
+        return f"{self.root}/{UNASSIGNED if deployment is None else folder_name(deployment)}"
 
     def used_by(self, user: StoreUser) -> Lake:
         """Return the same lake, whose requests to a store are counted for `user`."""

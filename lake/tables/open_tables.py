@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
@@ -20,6 +22,8 @@ from lake.tables.lake import Lake
 from lake.tables.storage import is_remote
 from lake.tables.table import Table
 
+_SETTLED_NS = 2_000_000_000
+"""A file system's clock may be as coarse: a change since the last look may have left the same time."""
 logger = logging.getLogger(__name__)
 
 
@@ -52,6 +56,8 @@ class OpenTables:
         self._open: WeakSet[Table] = WeakSet()
         self._deployments: list[str | None] = []
         self._listed_at: float | None = None
+        self._log_times: dict[str | None, Mapping[str, int]] = {}
+        """By deployment, when its folder and the logs of its tables had changed last, where they have settled."""
 
     def look(self) -> None:
         """Read which tables have news; where `_changes` cannot be read, each of them may have."""
@@ -80,6 +86,29 @@ class OpenTables:
         """
         map_at_once(self._lake.root, _try_to_look, [table for table in self._open if table.may_have_news()])
 
+    def with_news(self, deployments: Iterable[str | None], specs: Sequence[TableSpec]) -> set[str | None]:
+        """Return the deployments one of whose tables may have changed since the last call, as far as can be seen.
+
+        A folder says when its log changed last, a store what `_changes` tells.
+        """
+        if self._watches:
+            told = {of for (of, _), watched in self._news.items() if any(news.may_be_there() for news in watched)}
+            return told.intersection(deployments)
+        return {deployment for deployment in deployments if self._has_changed(deployment, specs)}
+
+    def _has_changed(self, deployment: str | None, specs: Sequence[TableSpec]) -> bool:
+        known = self._log_times.get(deployment)
+        if known is not None and all(_changed_ns(path) == changed for path, changed in known.items()):
+            return False
+        folder = self._lake.folder(deployment)
+        with suppress(FileNotFoundError):
+            there = {path.name for path in Path(folder).iterdir()}
+            logs = [f"{folder}/{spec.name}/_delta_log" for spec in specs if spec.name in there]
+            self._log_times[deployment] = {path: _changed_ns(path) for path in (folder, *logs)}
+            if max(self._log_times[deployment].values()) >= time.time_ns() - _SETTLED_NS:
+                del self._log_times[deployment]
+        return True
+
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
         """Return a new handle on a table."""
         if not self._watches or spec in UNNOTED:
@@ -97,6 +126,14 @@ class OpenTables:
             self._deployments = self._lake.deployments()
             self._listed_at = now
         return list(self._deployments)
+
+
+def _changed_ns(path: str) -> int:
+    """Return when a folder changed last, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - of thousands of folders, every few seconds
+    except OSError:
+        return 0
 
 
 def _try_to_look(table: Table) -> None:

@@ -36,6 +36,16 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: reading.reference_mean,
     ),
     (
+        "dialwatch_score_mean_limit",
+        "Worst mean score that somebody has set as the limit, in the metric's own units; absent where nobody has.",
+        lambda reading: reading.low_mean.limit if reading.low_mean else None,
+    ),
+    (
+        "dialwatch_score_mean_limit_passed",
+        "1 while the mean score is taken to be worse than the limit that somebody has set, else 0; absent without one.",
+        lambda reading: float(reading.low_mean.is_on) if reading.low_mean else None,
+    ),
+    (
         "dialwatch_score_window_observations",
         "Conversations behind the mean score.",
         lambda reading: reading.observations,

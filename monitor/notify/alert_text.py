@@ -27,6 +27,15 @@ _FAILED: Mapping[FailedPart, str] = {
     FailedPart.UNANSWERABLE: "It answered what has no answer",
     FailedPart.REFERENCE: "The case is out of date",
 }
+_AFTER_RELEASE = (
+    "After a release: it is compared with the reference of before the mark, until the level after it is learned. Then "
+    "this ends. To accept the level now, mark the release again: `dialwatch release mark`. It never becomes a page."
+)
+_WHILE_LEARNING = (
+    "How sure: of 50 streams of steady quality about one is told this, once.",
+    "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
+    "This warning never becomes a page and ends after seven days. What falls further is found as usual.",
+)
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
@@ -53,7 +62,14 @@ def _summary(change: AlertChange) -> str:
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
     failed = "" if judge else _failed_most(change.details.failed_parts)
-    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{judge}{failed}"
+    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
+
+
+def _young(change: AlertChange) -> str:
+    """Say that the reference was being learned, for the first time or after a marked release."""
+    if change.details.marked_release is not None:
+        return f", after the release that you marked at {time(change.details.marked_release)}; accept?"
+    return " while its reference was learned" if change.details.while_learning else ""
 
 
 def _worse_version(change: AlertChange) -> str:
@@ -114,9 +130,12 @@ def _firing(change: AlertChange) -> list[str]:
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
-            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy."
+            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy. "
+            "The times are those of the ratings: what is rated was answered before, often a day or more."
         )
-    if details.false_alarm_every_seconds is not None:
+    if details.while_learning:
+        lines += _WHILE_LEARNING
+    elif details.false_alarm_every_seconds is not None:
         every = duration(timedelta(seconds=details.false_alarm_every_seconds))
         whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
@@ -126,7 +145,9 @@ def _firing(change: AlertChange) -> list[str]:
             "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more "
             f"changed than the judge, or at {time(details.page_due)}, unless they show by then that the judge did."
         )
-    if change.verdict != AlertVerdict.JUDGE:
+    if details.marked_release is not None:
+        lines.append(_AFTER_RELEASE)
+    elif change.verdict != AlertVerdict.JUDGE:
         lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")
     lines += failed_part_lines(details.failed_parts)
     if details.around_onset is not None:
@@ -226,6 +247,8 @@ def _part_that_fell(change: AlertChange) -> SegmentChange | None:
 def _from_to(change: AlertChange) -> str:
     details = change.details
     before = f"{_number(change.reference_mean)} in the reference{_of(details.reference_observations)}"
+    if details.while_learning:
+        before = f"{_number(change.reference_mean)} in its first conversations"
     of_after = _of(details.since_observations, f"95 % interval {_interval(change)}")
     after = f"{_number(change.current_mean)}{of_after}"
     if _part_that_fell(change) is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import LimitDetails
@@ -23,6 +24,8 @@ class _Words:
     """What the share is of, such as requests."""
     happened: str
     what_next: str
+    was: str = ""
+    """What happened to them in a time that is over; empty where this is no failure of the deployment."""
 
 
 _SHARES: Mapping[str, _Words] = {
@@ -30,11 +33,13 @@ _SHARES: Mapping[str, _Words] = {
         "requests",
         "failed",
         "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
+        "failed",
     ),
     LimitKind.EMPTY_ANSWERS: _Words(
         "answers",
         "are empty",
         "the latest release of the deployment, and limits of tokens and filters of content",
+        "were empty",
     ),
     LimitKind.REFUSALS: _Words(
         "answers",
@@ -56,6 +61,8 @@ def limit_summary(change: AlertChange) -> str:
         return _replay(change, details)
     if kind == LimitKind.JUDGE_DRIFT:
         return _judges(change, details)
+    if kind == LimitKind.AT_LEAST:
+        return _means(change, details)
     words = _SHARES.get(kind)
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
@@ -73,6 +80,9 @@ def limit_summary(change: AlertChange) -> str:
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == AlertEvent.RESOLVED:
+        if words.was and details.lasted_seconds:
+            lasted = duration(timedelta(seconds=details.lasted_seconds))
+            return f"{name} is back: {words.of} {words.was} for {lasted}; {share}"
         return f"{kind} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"
@@ -123,6 +133,14 @@ def limit_lines(change: AlertChange) -> list[str]:
             "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
             "metric, which learns what is usual anew. This warning never becomes a page.",
         ]
+    if kind == LimitKind.AT_LEAST:
+        return [
+            *lines,
+            "How sure: a mean that is no worse than the limit raises this at most once in `page_every`, 365 days by "
+            "default, on average. It is over when there is as much evidence that the mean is good enough.",
+            "What to do: look at the worst answers on the page of the deployment. A person set this limit, with "
+            "monitor.limits.at_least: it does not depend on how good the answers were before.",
+        ]
     words = _SHARES.get(kind)
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
@@ -168,6 +186,18 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
         for one in details.judges
     )
     return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
+
+
+def _means(change: AlertChange, details: LimitDetails | None) -> str:
+    name = change.key.deployment
+    if change.change == AlertEvent.RESOLVED or details is None:
+        return f"{name}: alert is over, {change.reason}"
+    found = "; ".join(
+        f"{metric_name(one.metric)} {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
+        f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), limit {one.limit:g}"
+        for one in details.means
+    )
+    return f"{name} is worse than the limit that was set: {found}"
 
 
 def _silence(change: AlertChange, details: LimitDetails | None) -> str:

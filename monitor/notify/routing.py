@@ -72,7 +72,7 @@ class Routing:
 
     def route(self, changes: Sequence[AlertChange], view: NotificationView, now: datetime) -> Routed:
         """Return what is the receiver's of the changes of all alerts."""
-        causes = shared_causes(changes, view.callers or {}, now)
+        causes = shared_causes(changes, view.callers or {}, now, view.fails_since)
         return Routed(self._receiver, view, now, changes, causes, self.alerts(changes, causes))
 
     def alerts(self, changes: Sequence[AlertChange], causes: Mapping[str, SharedCause]) -> RoutedAlerts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import Incident
-from monitor.alerting.incidents.shared_cause import Callers
+from monitor.alerting.incidents.shared_cause import Callers, FailsSince, fails_always
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class NotificationView:
     """Also those that are over; None while they are not known."""
     callers: Callers | None = field(default_factory=dict)
     """Who calls which deployment; None while that is not known."""
+    fails_since: FailsSince = fails_always
+    """Whether the requests of a deployment fail since a time."""
     open_incidents: Sequence[Incident] = ()
     """Those that a summary of the day may be of."""
     once_quiet_incidents: Sequence[Incident] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -27,10 +27,11 @@ from monitor.notify import NotificationView, Notifier
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
+from monitor.service.ingest.due_deployments import DueDeployments
 from monitor.service.ingest.ingest import Ingest
 from monitor.service.ingest.relearning import relearn_stopped
 from monitor.service.ingest.state_keeper import StateKeeper
-from monitor.service.publishing import published_deployments
+from monitor.service.publishing import PublishedDeployments
 from monitor.service.recorder import AlertRecorder, StreamStates
 from monitor.service.snapshot import Snapshot
 from monitor.service.totals import SUMMED_TABLES, FleetTotals, MonotonicTotals, totals_of
@@ -193,6 +194,8 @@ class Monitor:
         )
         self._known: set[str | None] = set()
         """Deployments of the last refresh."""
+        self._due = DueDeployments(self._tables, self._ingest, self._monotonic)
+        self._published = PublishedDeployments(self._ingest)
         self._summed: set[str] = set()
         """Fields of `FleetTotals` whose tables have all been read."""
 
@@ -214,25 +217,31 @@ class Monitor:
         self._keeper.restore_root()
         self._ingest.read_collector_stats(now)
         readable = self._keeper.restore(deployments, now)
-        self._ingest.open(readable)
+        due = self._due.of(readable)
+        self._ingest.open(due)
         self._tables.look_ahead()
-        if not self._read(readable, now, is_stopping):
+        if not self._read([one for one in readable if one in due], now, is_stopping):
             return
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
-            self._notifier.view = replace(self._notifier.view, callers=self._ingest.limits.callers(now))
+            limits = self._ingest.limits
+            self._notifier.view = replace(
+                self._notifier.view, callers=limits.callers(now), fails_since=limits.recent_failures().fails_since
+            )
         self._ingest.settle_ratings(now)
-        streams = self._recorder.record_regressions(now)
-        self._recorder.record_limits(now)
+        names = {UNASSIGNED if one is None else one for one in due}
+        streams = self._recorder.record_regressions(now, names)
+        self._recorder.record_limits(now, names)
         self._recorder.tell_stopped()
-        self._ingest.read_alerts(deployments, now)
-        self._ingest.read_incidents(deployments, now)
+        self._ingest.read_alerts(due, now)
+        self._ingest.read_incidents(due, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
-        self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
+        self._failures.attempt("publish", lambda: self._publish(streams, incidents, names, now, began))
+        self._due.end(due, is_whole=not self._failures.problems)
         self._hand_down_incidents()
         self._notifier.wake()
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
-        self._keeper.save(now, is_recorded)
+        self._keeper.save(now, is_recorded, due)
         self._look_at_settings(deployments, now)
         self._count_unjoined(deployments, now)
 
@@ -320,11 +329,16 @@ class Monitor:
         self._known = set(deployments)
 
     def _publish(
-        self, streams: StreamStates, incidents: Mapping[str, tuple[Incident, ...]], now: datetime, began: float
+        self,
+        streams: StreamStates,
+        incidents: Mapping[str, tuple[Incident, ...]],
+        due: Set[str],
+        now: datetime,
+        began: float,
     ) -> None:
         judges, limits = self._recorder.judge_readings, self._recorder.limit_readings
         changes = self._alerts.changes()
-        deployments = published_deployments(self._ingest, streams, judges, limits, changes, incidents, now)
+        deployments = self._published.renewed(streams, judges, limits, changes, incidents, due, now)
         snapshot = Snapshot(
             taken_at=now,
             deployments=deployments,
@@ -354,7 +368,7 @@ class Monitor:
     def _fleet_totals(self) -> FleetTotals:
         for name, specs in SUMMED_TABLES.items():
             # Once is enough: the rows of a table that comes later are new.
-            if self._ingest.has_counted(specs, list(self._known)):
+            if name not in self._summed and self._ingest.has_counted(specs, list(self._known)):
                 self._summed.add(name)
         states = self._ingest.deployments.values()
         counted = totals_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,6 +26,7 @@ from monitor.detect.regression import (
     UNDECIDED,
     Judgement,
     JudgeReading,
+    LowMean,
     Reading,
     Status,
     StreamKey,
@@ -84,14 +85,21 @@ class AlertRecorder:
         self._failures = failures
         self.limit_readings: Mapping[str, Mapping[LimitKind, LimitReading]] = {}
         """By deployment, of the last time that the limits could be checked."""
+        self._computed: Mapping[StreamKey, Reading] = {}
+        """What the streams say, of when each deployment was last looked at."""
         self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
         """What is known of judges now."""
 
-    def record_regressions(self, now: datetime) -> StreamStates:
-        """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams."""
+    def record_regressions(self, now: datetime, due: Set[str]) -> StreamStates:
+        """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams.
+
+        Those of the deployments in `due`; of the others it is known what they said before.
+        """
         streams = self._ingest.streams
-        found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
-        computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
+        found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now, due)) or []
+        others = {key: reading for key, reading in self._computed.items() if key.deployment not in due}
+        mine = self._failures.attempt(REGRESSIONS, partial(streams.readings, due)) or {}
+        computed = self._computed = {**others, **mine}
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
@@ -99,14 +107,14 @@ class AlertRecorder:
         judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
         judgements |= recorded_verdicts(readings, self._alerts.active())
         self._explainer.begin()
-        self._record(found, StreamStates(readings, judgements), now)
+        self._record(found, StreamStates(readings, judgements), now, due)
         return StreamStates(with_waiting_pages(readings, self._alerts.active()), judgements)
 
-    def record_limits(self, now: datetime) -> None:
-        """Check the limits, and record the alerts that begin or end."""
+    def record_limits(self, now: datetime, due: Set[str]) -> None:
+        """Check the limits, those on shares of the deployments in `due`; record the alerts that begin or end."""
         self.judge_readings = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
         last = last_changes(self._alerts.changes())
-        looked = self._failures.attempt(LIMITS, lambda: self._ingest.limits.look(last, now))
+        looked = self._failures.attempt(LIMITS, lambda: self._ingest.limits.look(last, now, due))
         if looked is None:
             return
         changes, self.limit_readings = looked
@@ -115,6 +123,7 @@ class AlertRecorder:
             *changes,
             *self._ingest.limits.look_at_replays(latest, last),
             *self._of_judges(last, now),
+            *self._ingest.limits.look_at_means(self._means(now), last),
         ]
         found: dict[str, list[LimitChange]] = {}
         for change in changes:
@@ -145,11 +154,11 @@ class AlertRecorder:
             self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
         return incidents
 
-    def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
+    def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime, due: Set[str]) -> None:
         """Record what was found and what follows from it, one stage after the other; one that fails stops no other."""
         readings, judgements, alerts = streams.readings, streams.judgements, self._alerts
         judged = [self._with_judgement(one, now) for one in found]
-        complete = {name for name in self._ingest.deployments if self._ingest.is_complete(name)}
+        complete = {name for name in self._ingest.deployments.keys() & due if self._ingest.is_complete(name)}
         newest = self._newest_scores(complete)
         known = {key: reading for key, reading in readings.items() if key in newest}
         stages: tuple[Callable[[], object], ...] = (
@@ -186,6 +195,12 @@ class AlertRecorder:
         found, stopped = self._ingest.limits.look_at_judges(self._judges(now), last), self._ingest.judges.stopped
         # Whether a judge that an error has stopped is as before nobody knows.
         return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
+
+    def _means(self, now: datetime) -> Mapping[str, Mapping[str, LowMean]]:
+        """Return how means stand to their limits, of complete deployments: else an alert would end."""
+        low = {key: reading.low_mean for key, reading in self._computed.items() if reading.low_mean is not None}
+        known = watched_streams(self._ingest.deployments, low, now, self._ingest.limits.replaced())
+        return {name: mine for name, mine in known.items() if self._ingest.is_complete(name)}
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Return what is known of judges, of deployments of which nothing is missing: else an alert would end."""

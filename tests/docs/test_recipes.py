@@ -55,7 +55,7 @@ def test_the_receiver_of_the_recipe_gets_a_text() -> None:
 
 
 def test_all_examples_of_the_recipes_can_be_compiled() -> None:
-    """Those of the prompt and the page need files beside them, and are only read."""
-    assert len(BLOCKS) == 5
+    """Those of the limit, the prompt and the page need what is beside them, and are only read."""
+    assert len(BLOCKS) == 6
     for block in BLOCKS:
         compile(block, "recipe", "exec", dont_inherit=True)

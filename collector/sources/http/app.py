@@ -1,4 +1,4 @@
-"""`POST /data` and `POST /signals`: lines and signals over HTTP, answered when their rows are durable."""
+"""`POST /data`, `/signals` and `/scores`: lines, signals and scores over HTTP, answered when their rows are durable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import io
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
@@ -18,6 +18,7 @@ from collector.pipeline.collector import Collector
 from collector.signals.word_limit import WordLimit
 from collector.sources.http.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
 from collector.sources.http.deliveries import DeliveredItem, Deliveries, Held, OverloadedError
+from collector.sources.http.score_items import read_scores
 from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import is_renamed, read_signals
 from lake.spec.vocabulary import SourceKind
@@ -41,18 +42,21 @@ def create_app(
     settings: HttpSettings,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     last_lines: LastLines | None = None,
+    own_metrics: Collection[str] = (),
 ) -> FastAPI:
-    """Make the endpoint's application; `last_lines` is told when a line or a signal came.
+    """Make the endpoint's application; `last_lines` is told when a line, a signal or a score came.
+
+    No score may have the name of one of `own_metrics`, those that the configuration makes.
 
     `POST /data` takes log lines in the shape of Vector's `http` sink: an array of envelopes `{"message": "<line>"}`,
-    one envelope, or a line each. `POST /signals` takes signals, as an array or one a line: see `SignalItem`. Both take
-    `Content-Encoding: gzip`. The answers:
+    one envelope, or a line each. `POST /signals` takes signals, as an array or one a line: see `SignalItem`. `POST
+    /scores` takes scores in the same way: see `ScoreItem`. All take `Content-Encoding: gzip`. The answers:
 
     200: all rows are durable. What could not be read or was refused is in the lake's rejected rows, with the reason;
-    `/signals` counts both in its answer, and says why. 400: nothing in the body can be read. 401: the token is wrong.
-    408: the body came too slowly. 413: the body is too large, or holds too much. 415: it is no JSON, and there is no
-    token. 503, with `Retry-After`: the lake is slow or away; send the same again, what is stored already is not stored
-    twice.
+    `/signals` and `/scores` count both in their answer, and say why. 400: nothing in the body can be read. 401: the
+    token is wrong. 408: the body came too slowly. 413: the body is too large, or holds too much. 415: it is no JSON,
+    and there is no token. 503, with `Retry-After`: the lake is slow or away; send the same again, what is stored
+    already is not stored twice.
     """
     words = WordLimit(collector.settings.signals.words)
     deliveries = Deliveries(
@@ -91,23 +95,22 @@ def create_app(
     @app.post("/signals")
     async def signals(request: Request) -> dict[str, object]:
         def read(body: bytes) -> list[DeliveredItem]:
-            try:
-                return read_signals(body, clock(), settings.max_body_bytes, words.stored_as)
-            except ValueError as error:
-                raise HTTPException(400, str(error)) from None
+            return read_signals(body, clock(), settings.max_body_bytes, words.stored_as)
 
         items = await _take(request, settings, deliveries, read)
         note(items)
         renamed = sum(item.record is not None and is_renamed(item.record) for item in items)
         collector.meter.note_renamed(renamed)
-        problems = [(number, ": ".join(item.problem)) for number, item in enumerate(items) if item.problem]
-        return {
-            "status": "stored",
-            "accepted": len(items) - len(problems),
-            "rejected": len(problems),
-            "stored_as_other": renamed,
-            "errors": [{"index": number, "reason": reason} for number, reason in problems[:20]],
-        }
+        return _outcome(items) | {"stored_as_other": renamed}
+
+    @app.post("/scores")
+    async def scores(request: Request) -> dict[str, object]:
+        def read(body: bytes) -> list[DeliveredItem]:
+            return read_scores(body, clock(), settings.max_body_bytes, words.stored_as, own_metrics)
+
+        items = await _take(request, settings, deliveries, read)
+        note(items)
+        return _outcome(items)
 
     @app.head("/healthz")
     @app.get("/healthz")
@@ -115,6 +118,16 @@ def create_app(
         return {"status": "ok"}
 
     return app
+
+
+def _outcome(items: list[DeliveredItem]) -> dict[str, object]:
+    problems = [(number, ": ".join(item.problem)) for number, item in enumerate(items) if item.problem]
+    return {
+        "status": "stored",
+        "accepted": len(items) - len(problems),
+        "rejected": len(problems),
+        "errors": [{"index": number, "reason": reason} for number, reason in problems[:20]],
+    }
 
 
 async def _take(
@@ -125,7 +138,7 @@ async def _take(
         try:
             body = await _body(request, settings, deliveries, held)
             # In a thread: 64 MiB of JSON would keep all other requests waiting.
-            items = await asyncio.to_thread(read, body)
+            items = await asyncio.to_thread(_read, read, body)
             del body
             deliveries.grow(held, BYTES_OF_AN_ITEM * len(items))
             return await deliveries.store(request.url.path, items, held)
@@ -136,6 +149,13 @@ async def _take(
             reason = error if isinstance(error, OverloadedError) else type(error).__name__
             detail = f"the lake does not take rows now ({reason}); send the same again"
             raise HTTPException(503, detail, headers={"Retry-After": _RETRY_SECONDS}) from error
+
+
+def _read(read: Callable[[bytes], list[DeliveredItem]], body: bytes) -> list[DeliveredItem]:
+    try:
+        return read(body)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
 
 
 async def _body(request: Request, settings: HttpSettings, deliveries: Deliveries, held: Held) -> bytes:

@@ -11,10 +11,10 @@ from runtime.setting import COMMON, Section
 
 
 class HttpSettings(Section):
-    """Endpoint that takes log lines, `POST /data`, and signals, `POST /signals`."""
+    """Endpoint that takes log lines, `POST /data`, signals, `POST /signals`, and scores, `POST /scores`."""
 
     listen: Annotated[str, COMMON] = "127.0.0.1:8080"
-    """Host:port of `POST /data` and `POST /signals`."""
+    """Host:port of `POST /data`, `POST /signals` and `POST /scores`."""
     token: Annotated[SecretStr | None, COMMON] = None
     """Token that senders must send: `Authorization: Bearer ...`."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()

@@ -70,6 +70,10 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The segments of the traffic before and since; empty where there is only one."""
     most_worsened: SegmentChange | None = None
     """The one with the greatest part in the worsening."""
+    marked_release: datetime | None = None
+    """When a release was marked, if it is compared with what came before it."""
+    while_learning: bool = False
+    """Whether it began while the reference was learned: then it is compared with what came before."""
     new_class: NewClass | None = None
     """The new class of traffic that alone is worse: then the alert is of it, and of no regression."""
     worst: tuple[WorstAnswer, ...] = ()

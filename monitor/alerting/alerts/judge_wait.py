@@ -58,6 +58,8 @@ def with_waiting_pages(
 ) -> Mapping[StreamKey, Reading]:
     """Return the readings; a stream whose page waits is a warning."""
     waiting = {alert.key for alert in alerts if alert.details.page_due is not None}
+    if not waiting:
+        return readings
     return {
         key: replace(reading, tier=Tier.WARN) if key in waiting and reading.tier else reading
         for key, reading in readings.items()

@@ -16,6 +16,8 @@ from monitor.detect.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
 _PROPOSED = ", by cases of ground truth that nobody has accepted, which never page"
+_FELL_WHILE_LEARNING = "it fell while its reference was learned: what came later is worse than what came first"
+_TOLD_LONG_ENOUGH = "its fall while the reference was learned was told for seven days, and is a part of the reference"
 _TIERS = {Tier.WARN: "a warning", Tier.PAGE: "a page"}
 _LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
     AlertVerdict.UNDECIDED: (AlertVerdict.SYSTEM, AlertVerdict.JUDGE, AlertVerdict.BOTH),
@@ -94,7 +96,8 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         if opened
         else digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
     )
-    is_learned = reading.new_class is not None and transition.change == AlertEvent.RESOLVED
+    told_enough = reading.new_class is not None or reading.while_learning or reading.since_mean is None
+    is_learned = told_enough and transition.change == AlertEvent.RESOLVED
     again = [Tier.PAGE] if opened and transition.change == AlertEvent.FIRING else []
     return AlertChange(
         change_id=digest(alert_id, transition.change, *again),
@@ -132,6 +135,8 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             mix=reading.mix,
             segments=reading.segments,
             most_worsened=reading.most_worsened,
+            marked_release=reading.marked_release,
+            while_learning=reading.while_learning,
             new_class=reading.new_class,
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
@@ -146,6 +151,12 @@ def _reason(transition: Transition) -> str:
     if reading.new_class is not None:
         told = "is worse than what the reference has" if is_firing else "was learned and has a reference of its own"
         return f"the new class of traffic {reading.new_class.name} {told}"
+    if reading.while_learning:
+        return _FELL_WHILE_LEARNING if is_firing else _TOLD_LONG_ENOUGH
+    if reading.marked_release is not None and is_firing:
+        return "it is worse than before the release that was marked"
+    if reading.marked_release is not None and reading.since_mean is None:
+        return "the level after the release that was marked is learned, and accepted"
     if not is_firing:
         return "the evidence that quality is back reached the threshold"
     reached = f"the evidence of a regression reached the threshold of {_TIERS[reading.tier or Tier.WARN]}"

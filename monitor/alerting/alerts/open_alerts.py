@@ -44,6 +44,8 @@ def with_open_alerts(
                 since_latest=alert.details.since_latest,
                 onset=alert.details.onset,
                 onset_hours=alert.details.onset_hours,
+                marked_release=alert.details.marked_release,
+                while_learning=alert.details.while_learning,
                 older_version=alert.details.older_version or reading.older_version,
             )
     return found

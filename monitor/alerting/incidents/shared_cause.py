@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,9 +18,18 @@ _AHEAD = timedelta(minutes=30)
 """A caller with more traffic may be found so much earlier."""
 _BEHIND = timedelta(minutes=30)
 """So long after the cause is over a caller may take to be well again."""
+_REMEMBERED = timedelta(days=2)
+"""So long after the cause is over the requests of then may still be among the latest of a caller with few of them."""
 
 Callers = Mapping[str, Set[str]]
 """By deployment those that called it lately."""
+FailsSince = Callable[[str, datetime], bool]
+"""Whether the requests of a deployment fail since a time."""
+
+
+def fails_always(_: str, __: datetime) -> bool:
+    """Say so of each deployment: nothing else is known."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -33,16 +42,34 @@ class SharedCause:
     """Those of them that fail too, by no other deployment that they call."""
 
 
-def shared_causes(changes: Sequence[AlertChange], callers: Callers, now: datetime) -> Mapping[str, SharedCause]:
-    """Return the causes by deployment, from the changes of all alerts; only those that others share."""
+def shared_causes(
+    changes: Sequence[AlertChange], callers: Callers, now: datetime, fails_since: FailsSince = fails_always
+) -> Mapping[str, SharedCause]:
+    """Return the causes by deployment, from the changes of all alerts; only those that others share.
+
+    One that is over is the cause as long as the requests of a caller since then do not fail: at few requests an alert
+    lasts for hours after them.
+    """
     failing = _failing(changes, now)
+    over = {name: end for name, end in _over(changes, now).items() if name not in failing}
+    since = {**{name: end.fired_at for name, end in over.items()}, **failing}
     called: dict[str, set[str]] = {}
     for name, by in callers.items():
         for caller in by:
             called.setdefault(caller, set()).add(name)
+
+    def explains(one: str, name: str) -> bool:
+        end = over.get(one)
+        is_in_time = end is None or since[name] <= end.changed_at + _BEHIND
+        is_well = end is None or not fails_since(name, end.changed_at)
+        return since[name] >= since[one] - _AHEAD and is_in_time and is_well
+
+    explained_by = {
+        name: {one for one in called.get(name, ()) if one in since and explains(one, name)} for name in since
+    }
     of_root: dict[str, set[str]] = {}
-    for name, root in _roots(failing, called).items():
-        if root != name:
+    for name, root in _roots(since, explained_by).items():
+        if root != name and name in failing:
             of_root.setdefault(root, set()).add(name)
     return {
         root: SharedCause(root, frozenset(_reached(root, callers) - {root}), frozenset(mine))
@@ -77,27 +104,34 @@ def with_failing_callers(
 
 def _failing(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, datetime]:
     """Return since when deployments fail, or failed until lately, by the times of the requests."""
-    newest = {c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_limit and c.key.metric in FAILURES}
     found: dict[str, datetime] = {}
-    for change in newest.values():
+    for change in _newest(changes):
         if change.change == AlertEvent.FIRING or now - recorded_at(change) < _BEHIND:
             name = change.key.deployment
             found[name] = min(found.get(name, change.fired_at), change.fired_at)
     return found
 
 
-def _roots(failing: Mapping[str, datetime], called: Mapping[str, Set[str]]) -> Mapping[str, str]:
-    """Return of each failing deployment what it comes from: what it calls, fails, and calls nothing else that fails.
+def _over(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, AlertChange]:
+    """Return the last ends of failures of deployments that ended in the last two days."""
+    ended = [c for c in _newest(changes) if c.change != AlertEvent.FIRING and now - recorded_at(c) < _REMEMBERED]
+    return {change.key.deployment: change for change in sorted(ended, key=lambda one: one.changed_at)}
+
+
+def _newest(changes: Sequence[AlertChange]) -> Iterable[AlertChange]:
+    return {
+        c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_limit and c.key.metric in FAILURES
+    }.values()
+
+
+def _roots(since: Mapping[str, datetime], explained_by: Mapping[str, Set[str]]) -> Mapping[str, str]:
+    """Return of each failing deployment what it comes from: what explains it, and is explained by nothing else.
 
     Of those that call each other it is the one that failed first.
     """
-    direct = {
-        name: {one for one in called.get(name, ()) if one in failing and at >= failing[one] - _AHEAD}
-        for name, at in failing.items()
-    }
-    below = {name: _reached(name, direct) for name in failing}
-    last = {name for name in failing if all(name in below[one] for one in below[name])}
-    return {name: min(last & (below[name] | {name}), key=lambda one: (failing[one], one)) for name in failing}
+    below = {name: _reached(name, explained_by) for name in since}
+    last = {name for name in since if all(name in below[one] for one in below[name])}
+    return {name: min(last & (below[name] | {name}), key=lambda one: (since[one], one)) for name in since}
 
 
 def _reached(name: str, edges: Mapping[str, Set[str]]) -> set[str]:

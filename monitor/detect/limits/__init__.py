@@ -3,7 +3,7 @@
 Pure code: no files, no network, no clock.
 """
 
-from monitor.detect.limits.limits import ANSWER_COLUMNS, Counts, LastChanges, Limits
+from monitor.detect.limits.limits import ANSWER_COLUMNS, LastChanges, LimitCounts, Limits
 from monitor.detect.limits.minute_counts import KEPT
 from monitor.detect.limits.results import LimitChange, LimitDetails, LimitReading
 from monitor.detect.limits.settings import DeploymentLimits, LimitSettings
@@ -11,10 +11,10 @@ from monitor.detect.limits.settings import DeploymentLimits, LimitSettings
 __all__ = [
     "ANSWER_COLUMNS",
     "KEPT",
-    "Counts",
     "DeploymentLimits",
     "LastChanges",
     "LimitChange",
+    "LimitCounts",
     "LimitDetails",
     "LimitReading",
     "LimitSettings",

@@ -15,7 +15,7 @@ from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, LimitKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents
 from monitor.detect.limits.no_data import (
     LEAST_HISTORY,
     NoDataDetector,
@@ -26,8 +26,8 @@ from monitor.detect.limits.no_data import (
 from monitor.detect.limits.results import LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import ShareLimit
-from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_replays
-from monitor.detect.regression import JudgeReading, StoppedStreams
+from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
+from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import failed, failure_reasons, production
 from monitor.detect.stats.sums import floats
@@ -39,10 +39,13 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_SHARES = tuple(kind for kind in LimitKind if kind not in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT))
+_NO_SHARES = frozenset((LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT, LimitKind.AT_LEAST))
+_SHARES = tuple(kind for kind in LimitKind if kind not in _NO_SHARES)
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 _ALL: Set[str] = frozenset(LimitKind)
+_FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS)
+_LEAST_EVENTS = 4
 _STOPPED = "an error has stopped it"
 LastChanges = Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
 """Of each limit that has had an alert: whether it is open, and when its last change happened, in event time."""
@@ -50,8 +53,23 @@ Readings = Mapping[str, Mapping[LimitKind, LimitReading]]
 """How each limit of each deployment stands."""
 
 
+@dataclass(frozen=True)
+class RecentFailures:
+    """Requests and answers of each deployment, and which were bad, with the limits of these shares."""
+
+    shares: Mapping[str, Sequence[tuple[float, MinuteEvents]]]
+
+    def fails_since(self, deployment: str, at: datetime) -> bool:
+        """Whether the share of bad ones after a time has reached its limit; not where there were fewer than four."""
+        for limit, events in self.shares.get(deployment, ()):
+            total, bad = events.after(at)
+            if total >= _LEAST_EVENTS and bad >= limit * total:
+                return True
+        return False
+
+
 @dataclass
-class Counts:
+class LimitCounts:
     """Counts of one deployment."""
 
     minutes: dict[LimitKind, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
@@ -86,17 +104,20 @@ class Limits:
     def __init__(self, settings: LimitSettings, families: Families | None = None) -> None:
         self._settings = settings
         self._families = families or Families()
-        self._counts: dict[str, Counts] = defaultdict(Counts)
+        self._counts: dict[str, LimitCounts] = defaultdict(LimitCounts)
         self._no_data = NoDataDetector()
+        self._shares: dict[str, Mapping[LimitKind, LimitReading]] = {}
+        """By deployment, how the limits on shares stood when they were last looked at."""
         self.stopped = StoppedStreams("is a limit that is not checked")
 
-    def counts_of(self, deployment: str) -> Counts | None:
+    def counts_of(self, deployment: str) -> LimitCounts | None:
         """Return the counts of a deployment, to be kept; None where there are none."""
         return self._counts.get(deployment)
 
     def forget(self, deployment: str) -> None:
         """Forget a deployment."""
         self._counts.pop(deployment, None)
+        self._shares.pop(deployment, None)
         self.stopped.forget(deployment)
 
     def forget_limits(self, deployment: str, limits: Set[str]) -> None:
@@ -104,7 +125,7 @@ class Limits:
         for kind in limits:
             self._counts[deployment].drop(LimitKind(kind))
 
-    def restore(self, deployment: str, counts: Counts) -> None:
+    def restore(self, deployment: str, counts: LimitCounts) -> None:
         """Go on with counts that were kept."""
         self._counts[deployment] = counts
 
@@ -120,7 +141,7 @@ class Limits:
         if not rows.num_rows:
             return
 
-        def errors(counts: Counts) -> None:
+        def errors(counts: LimitCounts) -> None:
             counts.minutes[LimitKind.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
 
         self._count(
@@ -135,7 +156,7 @@ class Limits:
         if rows.num_rows and only is _ALL:
             self._counts[deployment].callers.add(rows)
 
-        def empty_answers(counts: Counts) -> None:
+        def empty_answers(counts: LimitCounts) -> None:
             is_asked = pc.and_(pc.fill_null(rows["is_entry"], False), pc.is_valid(rows["requested_at"]))
             answers = rows.filter(pc.and_(is_asked, pa.array(~failed(rows))))
             kinds = _answer_kinds(answers)
@@ -156,14 +177,14 @@ class Limits:
         recent = pc.or_kleene(pc.greater_equal(rows["requested_at"], kept), pc.greater_equal(rows["scored_at"], kept))
         rows = rows.filter(pc.and_kleene(recent, pc.invert(pc.fill_null(rows["is_backfill"], False))))
 
-        def refusals(counts: Counts) -> None:
+        def refusals(counts: LimitCounts) -> None:
             valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
             found = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], REFUSAL), False), valid))
             counts.minutes[LimitKind.REFUSALS].add(
                 found["requested_at"], floats(found["value"]) > 0, found["reason"], now
             )
 
-        def unscored(counts: Counts) -> None:
+        def unscored(counts: LimitCounts) -> None:
             judges = filter(asks_llm, rows["judge"].unique().to_pylist())
             asked = pc.is_in(rows["judge"], pa.array(judges, pa.string()))
             judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
@@ -173,7 +194,9 @@ class Limits:
 
         self._count(deployment, only - without, {LimitKind.REFUSALS: refusals, LimitKind.UNSCORED: unscored})
 
-    def _count(self, deployment: str, chosen: Set[str], steps: Mapping[LimitKind, Callable[[Counts], None]]) -> None:
+    def _count(
+        self, deployment: str, chosen: Set[str], steps: Mapping[LimitKind, Callable[[LimitCounts], None]]
+    ) -> None:
         """Do the steps of the limits that are chosen and work; an error stops its limit alone."""
         for kind, step in steps.items():
             if kind in chosen and self.stopped.takes_rows((deployment, kind)):
@@ -186,20 +209,19 @@ class Limits:
         self._counts[deployment].drop(kind)
         self.stopped.stop((deployment, kind), error)
 
-    def look(self, last: LastChanges, now: datetime) -> tuple[list[LimitChange], Readings]:
-        """Return what began or ended since the last changes, and how each limit of each deployment stands."""
-        readings: dict[str, dict[LimitKind, LimitReading]] = {name: {} for name in self._counts}
+    def look(
+        self, last: LastChanges, now: datetime, of: Set[str | None] | None = None
+    ) -> tuple[list[LimitChange], Readings]:
+        """Return what began or ended since the last changes, and how each limit of each deployment stands.
+
+        Where `of` names deployments, the limits on shares of the others stand as they did.
+        """
         changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
-            for kind in _SHARES:
-                limit = getattr(self._settings.of(name), kind)
-                if limit is not None:
-                    check = ShareLimit(name, kind, limit, self._settings)
-                    try:
-                        found, readings[name][kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
-                        changes += found
-                    except Exception as error:
-                        self._stop(name, kind, error)
+            if of is None or name in of or name not in self._shares:
+                found, self._shares[name] = self._look_at_shares(name, counts, last, now)
+                changes += found
+        readings = {name: dict(self._shares[name]) for name in self._counts}
         times = with_history_of_families(self._answered(), self._families)
         silences = self._look_for_silences(times, last, now)
         for name, reading in self._silence_readings(times, last, silences).items():
@@ -210,9 +232,38 @@ class Limits:
                 readings[name][LimitKind(stopped)] = LimitReading(is_open, stopped=repr(why), unjudged=_STOPPED)
         return [*changes, *silences], readings
 
+    def _look_at_shares(
+        self, name: str, counts: LimitCounts, last: LastChanges, now: datetime
+    ) -> tuple[list[LimitChange], Mapping[LimitKind, LimitReading]]:
+        changes: list[LimitChange] = []
+        readings: dict[LimitKind, LimitReading] = {}
+        for kind in _SHARES:
+            limit = getattr(self._settings.of(name), kind)
+            if limit is not None:
+                check = ShareLimit(name, kind, limit, self._settings)
+                try:
+                    found, readings[kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
+                    changes += found
+                except Exception as error:
+                    self._stop(name, kind, error)
+        return changes, readings
+
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
         """Return by deployment the applications that called it in the last day."""
         return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
+
+    def recent_failures(self) -> RecentFailures:
+        """Return how the requests of each deployment went lately; rows that come later do not change it."""
+        return RecentFailures(
+            {
+                name: [
+                    (limit, counts.minutes[kind].events())
+                    for kind in _FAILURES
+                    if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
+                ]
+                for name, counts in list(self._counts.items())
+            }
+        )
 
     def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[LimitChange]:
         """Return the alerts that begin or end with the latest runs that asked accepted cases again."""
@@ -226,11 +277,15 @@ class Limits:
         watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
         return list(changes_of_judges(watched, last))
 
+    def look_at_means(self, readings: Mapping[str, Mapping[str, LowMean]], last: LastChanges) -> list[LimitChange]:
+        """Return the alerts that begin or end with means that have a limit, by deployment and metric."""
+        return list(changes_of_means(readings, last))
+
     def _switched_off(self, last: LastChanges, now: datetime) -> list[LimitChange]:
         return [
             LimitChange(name, kind, AlertEvent.RESOLVED, now, "this limit is switched off")
             for (name, kind), (is_open, _) in last.items()
-            if is_open and getattr(self._settings.of(name), kind) in (None, False)
+            if is_open and getattr(self._settings.of(name), kind) in (None, False, {})
         ]
 
     def _look_for_silences(
@@ -270,7 +325,7 @@ def _answer_kinds(rows: pa.Table) -> list[AnswerKind | None]:
 
 
 def _look_at_share(
-    check: ShareLimit, counts: Counts, kind: LimitKind, last: tuple[bool, datetime] | None, now: datetime
+    check: ShareLimit, counts: LimitCounts, kind: LimitKind, last: tuple[bool, datetime] | None, now: datetime
 ) -> tuple[list[LimitChange], LimitReading]:
     minutes = counts.minutes.get(kind)
     changes, reading = check.look(minutes or MinuteCounts(), last, now)

@@ -44,6 +44,20 @@ class Windows:
 
 
 @dataclass(frozen=True)
+class MinuteEvents:
+    """Numbers of all and of bad events in minutes."""
+
+    minutes: Numbers
+    totals: Numbers
+    bad: Numbers
+
+    def after(self, at: datetime) -> tuple[int, int]:
+        """Return how many there were, and how many were bad, in the minutes after that of a time."""
+        place = int(np.searchsorted(self.minutes, minute_of(at), side="right"))
+        return int(self.totals[place:].sum()), int(self.bad[place:].sum())
+
+
+@dataclass(frozen=True)
 class Usual:
     """Numbers of all and of bad events that are older than those that are counted by minute."""
 
@@ -100,6 +114,10 @@ class MinuteCounts:
         good_until = np.maximum.accumulate(np.where(bad < totals, before[1:], 0))
         return Windows(ends, ends[first], *windows, bad / totals, before[1:] - good_until)
 
+    def events(self) -> MinuteEvents:
+        """Return what is counted by now, which further rows do not change."""
+        return MinuteEvents(self._minutes, self._totals, self._bad)
+
     def reasons(self, first: int, last: int) -> Counter[str]:
         """Count the reasons of the bad ones from one minute to another, both included."""
         counted: Counter[str] = Counter()
@@ -111,6 +129,10 @@ class MinuteCounts:
     def first_bad(self, first: int, last: int) -> int:
         """Return the first minute of these with a bad one; `first` where there is none."""
         return min((minute for minute in self._why if first <= minute <= last), default=first)
+
+    def last_bad(self, until: int) -> int | None:
+        """Return the last minute with a bad one up to a minute; None where there is none."""
+        return max((minute for minute in self._why if minute <= until), default=None)
 
     def _merge(self, minutes: Numbers, bad: Numbers) -> None:
         every = np.concatenate([self._minutes, minutes])

@@ -20,6 +20,17 @@ class ChangedJudge(msgspec.Struct, frozen=True):
     answers: int
 
 
+class MeanBeyondLimit(msgspec.Struct, frozen=True):
+    """The mean of a metric, with its 95 % interval, that is worse than its limit, of the latest `conversations`."""
+
+    metric: str
+    mean: float
+    lower: float
+    upper: float
+    limit: float
+    conversations: int
+
+
 class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The numbers behind a change: of a share the first ones, of silence and of judges only theirs."""
 
@@ -38,6 +49,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Length of the stretch of event time."""
     mostly: str | None = None
     """The most frequent reason: a status, or a word."""
+    lasted_seconds: float | None = None
+    """Of an end: from the first bad one that the alert was found with to the last one."""
     limit_seconds: float | None = None
     """Silence that fires."""
     usual_seconds: float | None = None
@@ -52,6 +65,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many more fail too, that the receiver of the message is not for."""
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
+    means: tuple[MeanBeyondLimit, ...] = ()
+    """The means that are worse than the limit that a person has set, by metric."""
 
 
 @dataclass(frozen=True)

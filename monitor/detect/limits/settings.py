@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field
 
 from runtime.durations import reads_seconds
-from runtime.setting import Section
+from runtime.setting import Section, Setting
 
 Share = Annotated[float, Gt(0), Le(1)]
 
@@ -30,6 +30,10 @@ class DeploymentLimits(Section):
     """Silence, in multiples of the longest usual pause, see [alerts.md](alerts.md#limits)."""
     replay: bool = True
     """Whether it is an alert that accepted cases, [asked again](ground-truth.md#replay), are answered worse."""
+    at_least: Annotated[Mapping[str, float | None], Setting(default="none")] = Field(default_factory=dict)
+    """Worst mean of a metric that is accepted, in its own values: `{faithfulness_kprecision: 0.7}`. Where lower is
+    better it is the largest one. It needs no reference and speaks from the first answers on
+    ([how](alerts.md#limits))."""
     judge_drift: bool = True
     """Whether it is an alert, a warning, that a judge scores the same answers otherwise than before
     ([anchors](anchors.md))."""
@@ -53,6 +57,11 @@ class LimitSettings(DeploymentLimits):
     def of(self, deployment: str) -> Self:
         """Return the settings of one deployment: its own limits where it has some, else those of all."""
         own = self.deployments.get(deployment)
-        return (
-            self if own is None else self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
-        )
+        if own is None:
+            return self
+        update = {name: getattr(own, name) for name in own.model_fields_set}
+        return self.model_copy(update=update | {"at_least": {**self.at_least, **own.at_least}})
+
+    def limit_of(self, deployment: str, metric: str) -> float | None:
+        """Return the worst mean of a deployment's metric that is accepted; None where nobody has set one."""
+        return self.of(deployment).at_least.get(metric)

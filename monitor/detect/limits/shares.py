@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,11 +59,16 @@ class ShareLimit:
         ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
         judged = windows.ends > minute_of(max(since, now - LONGEST))
         changes: list[LimitChange] = []
-        place = 0
+        place, fired = 0, since
         while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
             place += int(found[0])
             is_open = not is_open
-            changes.append(self._change(minutes, windows, place, is_open, has_share=bool(enough[place])))
+            change = self._change(minutes, windows, place, is_open, has_share=bool(enough[place]))
+            if is_open:
+                fired = change.at
+            else:
+                change = _with_length(change, minutes, windows, fired)
+            changes.append(change)
             place += 1
         last = time_of(int(windows.ends[-1])) if windows.ends.size else None
         if is_open and (last is None or now - last > LONGEST):
@@ -117,3 +124,18 @@ class ShareLimit:
             since=time_of(minutes.first_bad(first, last)) if begins else None,
             details=details,
         )
+
+
+def _with_length(change: LimitChange, minutes: MinuteCounts, windows: Windows, fired: datetime) -> LimitChange:
+    """Return the end of an alert with how long it was bad: from the first bad one of the window that it fired with on.
+
+    Where that is not counted any more it is from when it fired.
+    """
+    last_bad = minutes.last_bad(minute_of(change.at))
+    place = int(np.searchsorted(windows.ends, minute_of(fired)))
+    is_known = place < len(windows.ends) and windows.ends[place] == minute_of(fired)
+    first = minutes.first_bad(int(windows.firsts[place]), int(windows.ends[place])) if is_known else minute_of(fired)
+    if last_bad is None or last_bad < first or change.details is None:
+        return change
+    lasted = (last_bad - first + 1) * _MINUTE
+    return replace(change, details=msgspec.structs.replace(change.details, lasted_seconds=lasted.total_seconds()))

@@ -1,7 +1,7 @@
-"""Limits on verdicts that are reached elsewhere: judges that changed, and replays that found cases answered worse.
+"""Limits on verdicts that are reached elsewhere: judges that changed, means beyond a limit, and replays that are worse.
 
-An alert lasts until the judge scores its anchors as at first again, or a run shows that the cases are answered as well
-as before.
+An alert lasts until the judge scores its anchors as at first again, the evidence says that no mean is beyond its limit,
+or a run shows that the cases are answered as well as before.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from datetime import datetime
 
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.spec.vocabulary import AlertEvent, LimitKind
-from monitor.detect.limits.results import ChangedJudge, LimitChange, LimitDetails
-from monitor.detect.regression import JudgeReading
+from monitor.detect.limits.results import ChangedJudge, LimitChange, LimitDetails, MeanBeyondLimit
+from monitor.detect.regression import JudgeReading, LowMean
 from monitor.detect.stats.replays import ReplayStats
 
 _CHANGED = "a judge scores answers otherwise than it scored the same answers at first"
 _OVER = "the judge scores the same answers as at first again, or its metric has a new version or no scores"
+_BEYOND = "a mean is worse than the limit that was set for it"
+_WITHIN = "the evidence that no mean is worse than its limit reached the threshold, or a limit was taken away"
 _SAY_NOTHING = (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED)
 _WORSE = "accepted cases that were asked again are answered worse than before"
 _WELL = "accepted cases that were asked again are answered as well as before"
@@ -45,6 +47,32 @@ def changes_of_judges(
             judges=tuple(ChangedJudge(m, s.mean, s.lower, s.upper, s.answers) for m, s in shifts if s)
         )
         yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.FIRING, max(scored), _CHANGED, since, details)
+
+
+def changes_of_means(
+    readings: Mapping[str, Mapping[str, LowMean]], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+) -> Iterator[LimitChange]:
+    """Yield the alerts that begin or end with all means of each deployment that have a limit, by metric.
+
+    `last` has of each limit whether its alert is open, and when that changed.
+    """
+    for name, means in readings.items():
+        is_open, changed_at = last.get((name, LimitKind.AT_LEAST), (False, None))
+        beyond = {metric: one for metric, one in sorted(means.items()) if one.is_on}
+        latest = max(one.latest for one in (beyond or means).values())
+        if bool(beyond) is is_open or (changed_at is not None and latest <= changed_at):
+            continue
+        if is_open:
+            yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, latest, _WITHIN)
+            continue
+        since = min((one.since for one in beyond.values() if one.since is not None), default=None)
+        found = tuple(
+            MeanBeyondLimit(metric, one.mean, one.lower, one.upper, one.limit, one.conversations)
+            for metric, one in beyond.items()
+        )
+        yield LimitChange(
+            name, LimitKind.AT_LEAST, AlertEvent.FIRING, latest, _BEYOND, since, LimitDetails(means=found)
+        )
 
 
 def changes_of_replays(

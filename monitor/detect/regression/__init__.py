@@ -5,9 +5,15 @@ Pure code: no files, no network, no clock.
 
 from monitor.detect.regression.detector import Detector
 from monitor.detect.regression.e_detector.betting import Interval, mean_interval
-from monitor.detect.regression.judge_drift.anchors import ANCHOR_COLUMNS, Judge, JudgeDriftDetectors, JudgeReading
+from monitor.detect.regression.judge_drift.anchors import (
+    ANCHOR_COLUMNS,
+    AnchoredJudge,
+    JudgeDriftDetectors,
+    JudgeReading,
+)
 from monitor.detect.regression.judge_drift.verdict import judgement_of
 from monitor.detect.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift
+from monitor.detect.regression.low_mean import LowMean
 from monitor.detect.regression.new_classes import NewClass
 from monitor.detect.regression.observations import Observation
 from monitor.detect.regression.reading import Reading, Status, StreamKey, Transition
@@ -24,12 +30,13 @@ __all__ = [
     "MEASURED",
     "RELEASE_COLUMNS",
     "UNDECIDED",
+    "AnchoredJudge",
     "Detector",
     "Interval",
-    "Judge",
     "JudgeDriftDetectors",
     "JudgeReading",
     "Judgement",
+    "LowMean",
     "NewClass",
     "Observation",
     "Reading",

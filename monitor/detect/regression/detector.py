@@ -17,6 +17,7 @@ from monitor.detect.regression.e_detector.alarm import Alarm
 from monitor.detect.regression.e_detector.bets import ALL
 from monitor.detect.regression.e_detector.betting import Interval, mean_interval, weighted_mean
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
+from monitor.detect.regression.early_fall import LOOKS, EarlyFall, early_fall
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning
 from monitor.detect.regression.observations import Observation, Observations
 from monitor.detect.regression.reading import Reading, Status
@@ -30,7 +31,7 @@ from monitor.detect.regression.settings import RegressionSettings
 _AT_ONCE = 1 << 14
 """Conversations."""
 _TOLD_FOR = timedelta(days=7) // timedelta(microseconds=1)
-"""How long the warning of a new class stays."""
+"""How long the warning of a new class, or of a fall while the reference was learned, stays."""
 _ENOUGH = 100
 """Conversations since a fall, from which its mean is known well enough: that of the first ones is often too low."""
 _LEFT_OF_FALL = 1 / 3
@@ -67,6 +68,8 @@ class Detector:
     _fallen: int
     _change: ChangePoint | None
     _new_class: NewClassWarning | None
+    _early_fall: EarlyFall | None
+    _told_until: int | None
     _recovery: Recovery | None
     _reading: Reading | None
 
@@ -84,6 +87,9 @@ class Detector:
         self._fallen = ALL
         self._change = None
         self._new_class = None
+        self._early_fall = None
+        self._told_until = None
+        """End of a warning of either, in microseconds since 1970."""
         self._recovery = None
         self._reading = None
 
@@ -100,12 +106,20 @@ class Detector:
         made._baselines, made._classes, made._history = deepcopy(parts, {id(settings): settings})
         return made
 
+    @classmethod
+    def of_before_release(cls, older: Detector) -> Detector:
+        """Return one that compares what follows a marked release with what came before; nothing it finds pages."""
+        made = cls.of_new_version(older)
+        made._may_page = False
+        made._history.begin_again()
+        return made
+
     @property
     def status(self) -> Status:
         """Where the stream stands."""
         if self._baselines.baseline is None:
             return Status.LEARNING
-        return Status.REGRESSED if self._worse.is_on or self._new_class else Status.WATCHING
+        return Status.REGRESSED if self._worse.is_on or self._told_until is not None else Status.WATCHING
 
     @property
     def beyond(self) -> Mapping[str, int]:
@@ -135,6 +149,11 @@ class Detector:
             begin += taken
             if reading is not None:
                 yield begin - 1, reading
+
+    @property
+    def latest(self) -> Observations:
+        """The latest conversations, as many as a reference needs."""
+        return self._recent.conversations
 
     @property
     def reading(self) -> Reading:
@@ -169,9 +188,9 @@ class Detector:
         if self._worse.is_on:
             # It may be after any batch that enough is known of the fall to look for a recovery.
             return begin + 1 if self._recovery is None else end
-        if self._new_class is not None:
+        if self._told_until is not None:
             # The warning ends with its batch, in whatever portions they come.
-            end = min(end, max(begin, int(np.searchsorted(found.starts, self._new_class.until))) + 1)
+            end = min(end, max(begin, int(np.searchsorted(found.starts, self._told_until))) + 1)
         return begin + self._baselines.until_change(found.between(begin, end))
 
     def _take_run(self, run: Observations, log_page_thresholds: Floats) -> tuple[int, Reading | None]:
@@ -190,6 +209,7 @@ class Detector:
             self._recovery.add(run.values[mine], run.weights[mine], run.numbers[mine], run.starts)
         known = numbers if baselines.segments > 1 else None
         self._history.add(baselines.without_mix(run.values, numbers), run.weights, run.numbers, run.starts, known)
+        looks_before = baselines.whole.looks
         # The reference may learn from a batch only after the bet on it is settled.
         if not was_on:
             baselines.add(run)
@@ -200,12 +220,12 @@ class Detector:
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._recent.add(run)
-        reading = self._reading_after(changed, run.starts[-1])
+        reading = self._reading_after(changed, run.starts[-1], looked=baselines.whole.looks > looks_before)
         if self._worse.is_on and self._recovery is None and self._change is not None:
             self._recovery = self._recovery_from(self._change)
         return taken, reading
 
-    def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
+    def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64, *, looked: bool) -> Reading | None:
         if changed == "off":
             self._recovery = None
             began, self._change, self._tier = self._change, None, None
@@ -214,12 +234,13 @@ class Detector:
             return self._read(self._worse.log_evidence_against, began, recovery or began)
         if changed == "on":
             self._fallen = self._worse.leading
-            self._change = self._history.fall(self._fallen) or ChangePoint.known(moment(int(start)))
+            told = self._change if self._early_fall else None
+            self._change = told or self._history.fall(self._fallen) or ChangePoint.known(moment(int(start)))
             self._history.begin_again()
             self._tier = Tier.WARN
-            self._new_class = None
+            self._new_class = self._early_fall = self._told_until = None
         elif changed is None and not self._worse.is_on:
-            return self._reading_of_new_class(int(start))
+            return self._reading_of_told(int(start), looked=looked)
         has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
         pages = self._may_page and has_evidence and self._tier != Tier.PAGE
         if pages:
@@ -238,22 +259,43 @@ class Detector:
         level = mean - _LEFT_OF_FALL * (mean - weighted_mean(since.values[mine], since.weights[mine]))
         return Recovery(level) if 0.0 < level < 1.0 else None
 
-    def _reading_of_new_class(self, start: int) -> Reading | None:
-        """Give the reading after a batch where a new class is to be told, or was told long enough."""
-        told, baselines = self._new_class, self._baselines
-        if told is not None:
-            if start < told.until:
+    def _reading_of_told(self, start: int, *, looked: bool) -> Reading | None:
+        """Give the reading after a batch where a warning that ends by itself is to be told, or was told long enough."""
+        if self._told_until is not None:
+            if start < self._told_until:
                 return None
             reading = replace(self.reading, status=Status.WATCHING)
-            self._new_class, self._change, self._tier, self._reading = None, None, None, None
+            self._new_class = self._early_fall = self._told_until = None
+            self._change, self._tier, self._reading = None, None, None
             return reading
+        if not (self._tell_new_class(start) or (looked and self._tell_early_fall(start))):
+            return None
+        self._tier, self._told_until = Tier.WARN, start + _TOLD_FOR
+        return self.reading
+
+    def _tell_new_class(self, start: int) -> bool:
+        baselines = self._baselines
         number = baselines.new_and_worse()
         if number is None:
-            return None
+            return False
         since = baselines.references[number].first or start
-        self._new_class, self._tier = NewClassWarning(number - baselines.segments, since, start + _TOLD_FOR), Tier.WARN
+        self._new_class = NewClassWarning(number - baselines.segments, since)
         self._change = ChangePoint.known(moment(since))
-        return self.reading
+        return True
+
+    def _tell_early_fall(self, start: int) -> bool:
+        """Note a fall within what is learned, once."""
+        baselines, batches = self._baselines, self._history.from_first
+        if batches is None or baselines.whole.looks > LOOKS:
+            return False
+        effect = baselines.design_effect(baselines.whole.observations / len(batches[0]))
+        found = early_fall(*batches, self._settings.tolerance, baselines.whole.spread, effect)
+        if found is None:
+            return False
+        self._early_fall = found
+        self._change = self._history.fall() or ChangePoint.known(moment(start))
+        self._history.begin_again()
+        return True
 
     def _described(self, told: NewClassWarning | None) -> NewClass | None:
         baselines = self._baselines
@@ -278,8 +320,8 @@ class Detector:
         sensitivity = self._recent.sensitivity(baselines) if is_watching else Sensitivity()
         parts = self._split(since or self._recent.conversations)
         shown = parts if parts and len(parts.segments) > 1 else Decomposition(())
-        settings = self._settings
-        return Reading(
+        settings, early = self._settings, self._early_fall
+        reading = Reading(
             status=self.status,
             tier=self._tier,
             reference_observations=baselines.whole.observations,
@@ -323,6 +365,7 @@ class Detector:
             beyond=tuple(sorted(self.beyond.items())),
             new_class=self._described(self._new_class),
         )
+        return reading if early is None else early.on(reading)
 
     def _split(self, after: Observations) -> Decomposition | None:
         baselines = self._baselines

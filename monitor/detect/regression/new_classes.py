@@ -91,8 +91,7 @@ class NewClass:
 
 @dataclass(frozen=True, slots=True)
 class NewClassWarning:
-    """That a class was told as new and worse: its number, and from when (microseconds since 1970) until when."""
+    """That a class was told as new and worse: its number, and from when (microseconds since 1970)."""
 
     number: int
     since: int
-    until: int

@@ -12,6 +12,7 @@ from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import AlertEvent, OnsetKind, Tier
 from monitor.detect.causes import AroundOnset
 from monitor.detect.regression.judgement import UNDECIDED, Judgement
+from monitor.detect.regression.low_mean import LowMean
 from monitor.detect.regression.new_classes import NewClass
 from monitor.detect.regression.scale import Scale
 from monitor.detect.regression.segments.mix import SegmentChange
@@ -128,6 +129,12 @@ class Reading:
 
     older_version: str | None = None
     """The deployment, an older version, whose reference it began with; None where it learned its own alone."""
+    marked_release: datetime | None = None
+    """Of a fall against what came before a marked release, while the level after it is learned: when that was."""
+    while_learning: bool = False
+    """Whether it is regressed since a time at which its reference was learned: a warning, against what came before."""
+    low_mean: LowMean | None = None
+    """How it stands to the limit that a person has set for its mean; None where there is none."""
     new_class: NewClass | None = None
     """The new class of traffic that alone is worse than what the reference has: a warning, no regression."""
 
@@ -146,6 +153,7 @@ class Reading:
             points[name] = None if change is None else change * (scale.best - scale.worst)
         points["segments"] = tuple(_segment_on(scale, one) for one in self.segments)
         points["most_worsened"] = self.most_worsened and _segment_on(scale, self.most_worsened)
+        points["low_mean"] = self.low_mean and self.low_mean.on(scale)
         points["new_class"] = self.new_class and self.new_class.on(scale)
         points["lower_is_better"] = scale.is_reversed
         return replace(self, **points)
@@ -183,3 +191,8 @@ class Transition:
     """Of a regression that begins: what else the log shows to have changed; None where it was not looked for."""
     page_due: datetime | None = None
     """Until when a page may wait for the judge's anchors, by the clock; None where it does not wait."""
+
+    @property
+    def order(self) -> tuple[datetime, StreamKey, bool, bool]:
+        """Sorts by time, and of one time a page first, as what follows it is then no news, and an end last."""
+        return self.at, self.key, self.change != AlertEvent.FIRING, self.reading.tier != Tier.PAGE

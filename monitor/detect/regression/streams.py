@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lake.spec.families import Families
-from lake.spec.vocabulary import AlertEvent, Tier
+from lake.spec.vocabulary import AlertEvent
 from monitor.detect.regression.arrays import Times, microseconds, moment
 from monitor.detect.regression.batches.batches import ClosedBatches
 from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows
@@ -22,16 +22,11 @@ from monitor.detect.regression.scale import Scale
 from monitor.detect.regression.segments.classes import MOST_VALUES
 from monitor.detect.regression.settings import RegressionSettings
 from monitor.detect.regression.stopped import StoppedStreams, StreamName, by_metric, of_metrics
-from monitor.detect.regression.stream import Stream, StreamsState
+from monitor.detect.regression.stream import Place, Stream, StreamsState, StreamTable
 
 logger = logging.getLogger(__name__)
-_Place = tuple[StreamKey, Scale, bool]
 _SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
 """Of two readings the one that says more is the stream's."""
-
-
-SILENT = timedelta(weeks=4)
-"""Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
 
 
 class Streams:
@@ -44,11 +39,9 @@ class Streams:
     - A score of a backfill is left out: it is about the past of a stream that has moved on, and would be taken for
       traffic of the oldest open batch, or after a restart for a part of the reference.
     - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
-      in the future; `skipped` counts them by reason, and the first of each reason is logged.
-    - A sampling probability of null counts as 1.
+      in the future; `skipped` counts them by reason. A sampling probability of null counts as 1.
     - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
       none, so that its score counts like one of an unknown class.
-    - An attribute of traffic with too many values is named in the log, once; see `TrafficClasses`.
     - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
       two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
@@ -57,22 +50,26 @@ class Streams:
     - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
       and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
+      Until it has, it is compared with the reference of before, and what is found is a warning.
     - A new version of an application (`Families`) begins with the reference of its newest older version that has one by
       then, so that its first answer is watched.
     - A metric in which an error arises stops, and the others go on: what its detectors know may be the half of a batch,
       so it is dropped. What was found before stays found. New rows are left out (`stopped`) until all rows come again.
-
-    Not safe for use by several threads at once.
     """
 
     def __init__(
-        self, settings: RegressionSettings, releases: Releases | None = None, families: Families | None = None
+        self,
+        settings: RegressionSettings,
+        releases: Releases | None = None,
+        families: Families | None = None,
+        limit_of: Callable[[str, str], float | None] = lambda _deployment, _metric: None,
     ) -> None:
+        """`limit_of` gives the worst mean that is accepted of a deployment's metric, in its own values."""
         self._settings = settings
+        self._limit_of = limit_of
         self._releases = releases or Releases()
         self._families = families or Families()
-        self._streams: dict[_Place, Stream] = {}
-        """By key, scale, and whether the scores rest on proposed cases."""
+        self._streams = StreamTable()
         self._versions: dict[str, set[str]] = {}
         """Deployments by family."""
         self._grouper = ScoreGrouper(settings.segment_by)
@@ -84,6 +81,8 @@ class Streams:
         self._closed: set[str] = set()
         self._dropped: dict[StreamName, tuple[datetime, datetime]] = {}
         """Of metrics whose streams were dropped: their first score, and when, by the clock, their last new row came."""
+        self._before: dict[Place, Detector | None] = {}
+        """Of streams that are outdated by the mark of a release: what compares with the reference of before it."""
         self.stopped = StoppedStreams("is not watched for regressions")
 
     @property
@@ -133,6 +132,7 @@ class Streams:
         stream = self._streams.get(place)
         if stream is None:
             stream = Stream.new(self._settings, place[2], stream_rows.first, now)
+            stream.before = self._before.pop(place, None)
             self._streams[place] = stream
             self._know_version(place[0].deployment)
         stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
@@ -144,26 +144,23 @@ class Streams:
         if version is not None:
             self._versions.setdefault(version.family, set()).add(deployment)
 
-    def advance(self, now: datetime) -> list[Transition]:
+    def advance(self, now: datetime, of: Set[str] | None = None) -> list[Transition]:
         """Close batches; returns what began or ended since the last call, in order of time.
 
-        Call it where nothing was added too: only so do the last batches of idle streams close.
+        Call it where nothing was added too: only so do the last batches of idle streams close. `of` names deployments.
         """
-        self._close(now)
+        self._close(now, of)
         found, self._found = self._found, []
         return found
 
     def close_batches(self) -> None:
-        """Close batches, and keep for `advance` what began or ended: between two portions of a long history.
-
-        By what was added alone: an idle stream may only not have been read.
-        """
+        """Close batches by what was added alone, between two portions of a history; `advance` gives what was found."""
         self._close(None)
 
-    def _close(self, now: datetime | None) -> None:
-        begun = self._begun()
-        found = list(self._begin_new_versions(now, begun))
-        for place, stream in list(self._streams.items()):
+    def _close(self, now: datetime | None, of: Set[str] | None = None) -> None:
+        begun, chosen = self._begun(), self._streams.of(of)
+        found = list(self._begin_new_versions(chosen, now, begun))
+        for place, stream in chosen.items():
             key, scale, _ = place
             if place not in self._streams:
                 continue  # Another stream of its metric has stopped.
@@ -174,13 +171,17 @@ class Streams:
                     found.extend(self._advance(key, scale, stream, closed, begun))
             except Exception as error:
                 self._stop(key.of_metric, error)
-        self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
+        self._found += self._of_both(
+            transition for transition, _ in sorted(found, key=lambda one: (*one[0].order, one[1]))
+        )
 
-    def _begin_new_versions(self, now: datetime | None, begun: Times) -> Iterator[tuple[Transition, bool]]:
+    def _begin_new_versions(
+        self, chosen: Mapping[Place, Stream], now: datetime | None, begun: Times
+    ) -> Iterator[tuple[Transition, bool]]:
         """Begin the streams of new versions whose first batch is over, before later batches of older ones close."""
         due = [
             (place, stream)
-            for place, stream in self._streams.items()
+            for place, stream in chosen.items()
             if stream.last_start is None
             and self._families.version_of(place[0].deployment) is not None
             and stream.batches.has_ended(self._watermark(place[0], place[1], now))
@@ -188,7 +189,7 @@ class Streams:
         for place, stream in sorted(due, key=lambda one: one[1].first):
             yield from self._begin_with_older(place, stream, begun)
 
-    def _begin_with_older(self, place: _Place, stream: Stream, begun: Times) -> Iterator[tuple[Transition, bool]]:
+    def _begin_with_older(self, place: Place, stream: Stream, begun: Times) -> Iterator[tuple[Transition, bool]]:
         """Have the stream of a new version begin with the reference of the newest older one that has a reference.
 
         That of when its first batch begins: the batches of the older ones before that are closed first.
@@ -220,7 +221,7 @@ class Streams:
 
     def state_of(self, deployment: str) -> StreamsState:
         """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
-        streams = {place: stream for place, stream in self._streams.items() if place[0].deployment == deployment}
+        streams = self._streams.of({deployment})
         firing = {key: found for key, found in self._firing.items() if key.deployment == deployment}
         return StreamsState(streams, firing)
 
@@ -233,7 +234,8 @@ class Streams:
 
     def forget(self, deployment: str) -> None:
         """Forget all of a deployment."""
-        self._streams = {place: one for place, one in self._streams.items() if place[0].deployment != deployment}
+        for place in self._streams.of({deployment}):
+            del self._streams[place]
         self._firing = {key: one for key, one in self._firing.items() if key.deployment != deployment}
         self._dropped = {one: times for one, times in self._dropped.items() if one[0] != deployment}
         self.stopped.forget(deployment)
@@ -255,33 +257,33 @@ class Streams:
         Gives them with the time from when on their rows are needed again; None is from the first.
         """
         found: dict[str, datetime | None] = {}
-        for (key, _, _), stream in self._streams.items():
-            if key.deployment != deployment or stream.last_start is None:
-                continue
-            marks = self._releases.of(deployment, key.metric)
-            passed = tuple(marks[marks <= stream.last_start].tolist())
-            if passed != stream.releases:
-                found[key.metric] = moment(passed[-1]) if passed else None
+        for place, stream in self._streams.items():
+            metric, passed = place[0].metric, stream.passed(self._releases.of(deployment, place[0].metric))
+            if place[0].deployment == deployment and passed != stream.releases:
+                found[metric] = moment(passed[-1]) if passed else None
+                if passed[: len(stream.releases)] == stream.releases:
+                    self._before[place] = stream.before_release()
         self.forget_metrics(deployment, found.keys())
         return found
 
-    def readings(self) -> Mapping[StreamKey, Reading]:
-        """Give what is known of every stream; a few milliseconds for each with new rows."""
+    def readings(self, of: Set[str] | None = None) -> Mapping[StreamKey, Reading]:
+        """Give what is known of every stream, or of those of some deployments; milliseconds for each with new rows."""
         found: dict[StreamKey, Reading] = {}
-        for key, (scale, streams) in self._newest().items():
+        for key, (scale, streams) in self._streams.newest(of).items():
             readings: list[Reading] = []
             for stream in streams:
                 try:
-                    readings.append(stream.reading_on(scale, stream.detector.reading))
+                    readings.append(stream.reading_on(scale, stream.reading))
                 except Exception as error:
                     self._stop(key.of_metric, error)
             if readings and self.stopped.takes_rows(key.of_metric):
-                found[key] = max(readings, key=lambda one: _SAYS[one.status])
+                said = max(readings, key=lambda one: _SAYS[one.status])
+                found[key] = replace(said, low_mean=readings[0].low_mean)
         return found
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
-        _, streams = self._newest().get(key, (None, []))
+        _, streams = self._streams.newest().get(key, (None, []))
         try:
             return any(stream.detector.is_worse_since(at) for stream in streams)
         except Exception as error:
@@ -304,7 +306,7 @@ class Streams:
         where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
         `known_at`, by the clock: then the reference of before says nothing.
         """
-        newest = self._newest().get(key)
+        newest = self._streams.newest().get(key)
         if newest is None or self.has_release_after(key, known_at):
             return None
         scale, streams = newest
@@ -320,21 +322,6 @@ class Streams:
         self.forget_metrics(metric[0], {metric[1]})
         self.stopped.stop(metric, error)
 
-    def _of_scale(self, key: StreamKey, scale: Scale) -> list[Stream]:
-        """Give the streams of one range, that of proposed cases last, without one that is long silent."""
-        both = (self._streams.get((key, scale, by_proposed)) for by_proposed in (False, True))
-        there = [stream for stream in both if stream is not None]
-        latest = max(stream.latest for stream in there)
-        return [stream for stream in there if latest - stream.latest < SILENT]
-
-    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
-        """Of streams that differ in the scale alone, those that are in use."""
-        newest: dict[StreamKey, tuple[Scale, datetime]] = {}
-        for (key, scale, _), stream in self._streams.items():
-            if key not in newest or stream.latest >= newest[key][1]:
-                newest[key] = scale, stream.latest
-        return {key: (scale, self._of_scale(key, scale)) for key, (scale, _) in newest.items()}
-
     def _of_both(self, transitions: Iterable[Transition]) -> Iterator[Transition]:
         """Leave out the end of a regression that goes on in the scores by the other cases."""
         for one in transitions:
@@ -344,7 +331,7 @@ class Streams:
                 yield one
                 continue
             firing.discard(one.reading.by_proposed)
-            _, streams = self._newest().get(one.key, (None, []))
+            _, streams = self._streams.newest().get(one.key, (None, []))
             if not firing.intersection(stream.by_proposed for stream in streams):
                 yield one
 
@@ -356,6 +343,8 @@ class Streams:
         worst = stream.worst.followed_by(closed.worst)
         stream.worst = worst.of_latest()
         starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
+        limit = self._limit_of(key.deployment, key.metric)
+        stream.compare_with_limit(closed.observations, None if limit is None else float(scale.quality(limit)))
         marks, streams = self._releases.of(key.deployment, key.metric), np.searchsorted(begun, closed.ends)
         for place, reading in stream.take(closed.observations, starts, marks, np.maximum(streams, 1)):
             change: AlertEvent = AlertEvent.FIRING if reading.status is Status.REGRESSED else AlertEvent.RESOLVED
@@ -386,14 +375,8 @@ class Streams:
 
     def _watermark(self, key: StreamKey, scale: Scale, now: datetime | None) -> datetime:
         # One for both: what is found in them is put in one order of time.
-        both = self._of_scale(key, scale)
+        both = self._streams.of_scale(key, scale)
         last_added_at = max(stream.last_added_at for stream in both)
         if now is not None and now - last_added_at >= self._settings.batch + self._settings.grace:
             return now
         return max(stream.latest for stream in both)
-
-
-def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool, bool, bool]:
-    """Sort by time, and of one time a page first, as what follows it is then no news, and an end last."""
-    one, is_reversed = found
-    return one.at, one.key, one.change != AlertEvent.FIRING, one.reading.tier != Tier.PAGE, is_reversed

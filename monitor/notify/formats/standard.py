@@ -61,6 +61,10 @@ class WebhookData(msgspec.Struct, frozen=True):
     """How it began; of a recurring one, from and until which hour of the day (UTC)."""
     older_version: str | None
     """Of a new version: the deployment, an older one, whose reference it began with."""
+    marked_release: datetime | None
+    """When a release was marked, if `before` is what came before it."""
+    while_learning: bool
+    """Whether it began while the reference was learned; `before` is then what came before it."""
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
@@ -212,6 +216,8 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         onset=details.onset,
         onset_hours=details.onset_hours,
         older_version=details.older_version,
+        marked_release=details.marked_release,
+        while_learning=details.while_learning,
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,

@@ -32,7 +32,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Histogram:
+class HistogramChart:
     """Buckets of equal width from `low` to `high`; `key` is for ids of the page, unique on it."""
 
     key: str
@@ -49,7 +49,7 @@ class Histogram:
 class HistogramDrawing:
     """What the macro `histogram` of plots.html shows."""
 
-    histogram: Histogram
+    histogram: HistogramChart
     title: str
     finding: str
     shares: tuple[PlacedLabel, ...]
@@ -66,7 +66,7 @@ class HistogramDrawing:
         return 8 + HEIGHT + 24
 
 
-def draw_histogram(histogram: Histogram) -> HistogramDrawing:
+def draw_histogram(histogram: HistogramChart) -> HistogramDrawing:
     """Draw two distributions; the axis is in per cent, so that few scores and many can be compared."""
     before, after = histogram.before.shares, histogram.after.shares
     ticks = value_ticks(0.0, max([*before, *after, 1.0]), 5)
@@ -99,13 +99,13 @@ def _bars(shares: Sequence[float], highest: float, side: int) -> str:
     return "".join(parts)
 
 
-def _buckets(histogram: Histogram) -> list[str]:
+def _buckets(histogram: HistogramChart) -> list[str]:
     number = len(histogram.before.counts)
     width = (histogram.high - histogram.low) / number
     return [f"{histogram.low + n * width:g} to {histogram.low + (n + 1) * width:g}" for n in range(number)]
 
 
-def _finding(histogram: Histogram, buckets: Sequence[str]) -> str:
+def _finding(histogram: HistogramChart, buckets: Sequence[str]) -> str:
     said = []
     for one in (histogram.before, histogram.after):
         if not one.total:

@@ -27,9 +27,13 @@ _TITLE = "not in the other answer"
 
 @dataclass(frozen=True)
 class CompareData:
-    """What is compared, and what was found; `found` is null where no question has answers on both sides."""
+    """What is compared, and what was found; `found` is null where no question has answers on both sides.
+
+    `before_deployment` is that of the earlier side.
+    """
 
     deployment: str
+    before_deployment: str
     metric: str
     before: str
     after: str
@@ -40,7 +44,8 @@ class CompareData:
 class _Read:
     query: CompareQuery
     metrics: Sequence[str]
-    runs: Sequence[ReplayRunRow] = ()
+    runs: tuple[Sequence[ReplayRunRow], Sequence[ReplayRunRow]] = ((), ())
+    """Runs to choose from, of the earlier side and of the later one."""
     found: PairedComparison | None = None
     names: tuple[str, str] = ("", "")
     may_read_texts: bool = False
@@ -77,24 +82,30 @@ class ComparePage(Page):
             raise HTTPException(_UNPROCESSABLE, str(error)) from None
         if not read.query.deployment:
             raise HTTPException(_UNPROCESSABLE, "A comparison is of a deployment: it is missing")
-        return json_answer(CompareData(read.query.deployment, read.query.metric, *read.names, read.found))
+        return json_answer(
+            CompareData(
+                read.query.deployment, read.query.earlier_deployment, read.query.metric, *read.names, read.found
+            )
+        )
 
     def _read(self, request: Request, seen: Visible) -> _Read:
         query = CompareQuery.read(request.query_params, seen.now.date())
         name = query.deployment
         if not name:
             return _Read(query, ())
-        if name not in seen.states:
+        names = tuple(dict.fromkeys((name, query.earlier_deployment)))
+        if any(one not in seen.states for one in names):
             raise BadQueryError("There is no such deployment")
         metrics = sorted(seen.states[name].scores.metrics)
         usual = CASE_PASSED if query.between == Between.REPLAYS or CASE_PASSED in metrics else next(iter(metrics), "")
         query = query.with_metric(query.metric or usual)
         read = self._reads.run(lambda: self._compared(query, seen, metrics))
-        if not seen.may_read_texts(name):
+        if not all(map(seen.may_read_texts, names)):
             return replace(read, found=read.found and read.found.without_texts())
         if read.found is not None:
             detail = f"{len(read.found.pairs)} pairs of answers that were compared"
-            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
+            for one in names:
+                self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, one, detail=detail)
         return replace(read, may_read_texts=True)
 
     def _compared(self, query: CompareQuery, seen: Visible, metrics: Sequence[str]) -> _Read:
@@ -103,11 +114,12 @@ class ComparePage(Page):
         if query.between == Between.PERIODS:
             found = compare_periods(lake, query, stats) if query.metric else None
             names = (_period(query.before_since, query.before_until), _period(query.after_since, query.after_until))
-            return _Read(query, metrics, (), found, names)
+            return _Read(query, metrics, found=found, names=names)
         runs = runs_of(lake, name)
-        before, after = chosen_runs(query, runs)
+        earlier = runs_of(lake, query.before_deployment) if query.before_deployment else runs
+        before, after = chosen_runs(query, runs, earlier)
         found = compare_runs(lake, query, stats, before, after) if before and after else None
-        return _Read(query, metrics, runs, found, (before, after))
+        return _Read(query, metrics, (earlier, runs), found, (before, after))
 
 
 def _period(since: date, until: date) -> str:

@@ -15,6 +15,7 @@ from monitor.pages.answers.addresses import day_of
 from monitor.pages.answers.query import MOST_DAYS, BadQueryError
 
 _USUAL_DAYS = 7
+_USUAL_DAYS_OF_TWO = 28
 _DAY = timedelta(days=1)
 
 
@@ -34,13 +35,16 @@ class CompareQuery:
     deployment: str
     metric: str
     """Metric whose scores are compared; without it the first that the deployment has."""
+    before_deployment: str = ""
+    """Deployment of the earlier side, such as another version of the application; without it the same."""
     between: Between = Between.PERIODS
     """`periods`: answers to people; `replays`: two runs that asked accepted cases again."""
     before_since: date = date.min
-    """First day of the earlier period; without it the week before the last one."""
+    """First day of the earlier period; without it the week before the last one, of another deployment the last 28
+    days."""
     before_until: date = date.min
     after_since: date = date.min
-    """First day of the later period; without it the last week."""
+    """First day of the later period; without it the last week, beside another deployment the last 28 days."""
     after_until: date = date.min
     before_version: str = ""
     """Version of the metric in the earlier period; without it the newest."""
@@ -49,6 +53,11 @@ class CompareQuery:
     """Run to compare with; without it the baseline of the later run."""
     after_run: str = ""
     """Run that is compared; without it the latest."""
+
+    @property
+    def earlier_deployment(self) -> str:
+        """Deployment whose answers are the earlier side."""
+        return self.before_deployment or self.deployment
 
     def address(self) -> str:
         """Return the part of the address behind the question mark: the fields that are not empty."""
@@ -67,10 +76,13 @@ class CompareQuery:
             between = Between(fields.get("between", Between.PERIODS))
         except ValueError:
             raise BadQueryError("What is compared are `periods` or `replays`") from None
+        # Two deployments may answer at the same time, or one after the other.
+        is_of_two = fields.get("before_deployment", "") not in ("", fields.get("deployment", ""))
+        usual = ((_USUAL_DAYS_OF_TWO if is_of_two else _USUAL_DAYS) - 1) * _DAY
         after_until = _day(fields, "after_until", today)
-        after_since = _day(fields, "after_since", after_until - (_USUAL_DAYS - 1) * _DAY)
-        before_until = _day(fields, "before_until", after_since - _DAY)
-        before_since = _day(fields, "before_since", before_until - (_USUAL_DAYS - 1) * _DAY)
+        after_since = _day(fields, "after_since", after_until - usual)
+        before_until = _day(fields, "before_until", after_until if is_of_two else after_since - _DAY)
+        before_since = _day(fields, "before_since", before_until - usual)
         for first, last in ((before_since, before_until), (after_since, after_until)):
             if first > last:
                 raise BadQueryError("The first day of a period must not be after its last day")
@@ -80,6 +92,7 @@ class CompareQuery:
         return cls(
             deployment=fields.get("deployment", ""),
             metric=fields.get("metric", ""),
+            before_deployment=fields["before_deployment"] if is_of_two else "",
             between=between,
             before_since=before_since,
             before_until=before_until,

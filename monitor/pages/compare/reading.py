@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -39,16 +38,16 @@ class ReplayRunRow:
 
 def compare_periods(lake: Lake, query: CompareQuery, stats: MetricStats | None) -> PairedComparison | None:
     """Compare answers of two periods to the same questions by a metric; None where no question is in both."""
-    deployment, newest = deployment_of(query.deployment), stats.version if stats else ""
+    newest = stats.version if stats else ""
     sides = [
-        _answers(lake, deployment, query.metric, version or newest, since, until)
-        for version, since, until in (
-            (query.before_version, query.before_since, query.before_until),
-            (query.after_version, query.after_since, query.after_until),
+        _answers(lake, deployment_of(name), query.metric, version or newest, since, until)
+        for name, version, since, until in (
+            (query.earlier_deployment, query.before_version, query.before_since, query.before_until),
+            (query.deployment, query.after_version, query.after_since, query.after_until),
         )
     ]
     found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
-    return found and replace(found, pairs=_with_contexts(lake, deployment, found.pairs))
+    return found and replace(found, pairs=_with_contexts(lake, found.pairs))
 
 
 def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
@@ -63,9 +62,16 @@ def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
     return sorted(found, key=lambda one: (one.started_at, one.run_id), reverse=True)
 
 
-def chosen_runs(query: CompareQuery, runs: Sequence[ReplayRunRow]) -> tuple[str, str]:
-    """Return the runs that are compared: the latest with its baseline, else the one before, where none is named."""
+def chosen_runs(
+    query: CompareQuery, runs: Sequence[ReplayRunRow], before: Sequence[ReplayRunRow] = ()
+) -> tuple[str, str]:
+    """Return the runs that are compared: the latest with its baseline, else the one before, where none is named.
+
+    Of two deployments it is the latest of each; `before` are those of the earlier one.
+    """
     after = query.after_run or (runs[0].run_id if runs else "")
+    if query.before_deployment:
+        return query.before_run or (before[0].run_id if before else ""), after
     known = {one.run_id: one for one in runs}
     earlier = next((one.run_id for one in runs if one.run_id != after), "")
     usual = (known[after].compared_with if after in known else None) or earlier
@@ -76,13 +82,15 @@ def compare_runs(
     lake: Lake, query: CompareQuery, stats: MetricStats | None, before: str, after: str
 ) -> PairedComparison | None:
     """Compare two runs case by case by a metric; None where no case has a score in both."""
-    deployment = deployment_of(query.deployment)
-    table = lake.table(REPLAYS, deployment)
-    if table.version() is None:
-        return None
-    rows = table.read(where=ds.field("run_id").isin([before, after])).to_pylist()
-    questions = {case["case_id"]: case["question"] for case in read_cases(lake.table(GROUND_TRUTH, deployment))}
-    sides = [list(_of_run(rows, run, query.metric, questions)) for run in (before, after)]
+    names = query.earlier_deployment, query.deployment
+    questions = {
+        case["case_id"]: case["question"]
+        for name in dict.fromkeys(names)
+        for case in read_cases(lake.table(GROUND_TRUTH, deployment_of(name)))
+    }
+    sides = [
+        _of_run(lake, name, run, query.metric, questions) for name, run in zip(names, (before, after), strict=True)
+    ]
     return pairs_of(*sides, lower_is_better=_is_lower_better(stats))
 
 
@@ -91,23 +99,22 @@ def _is_lower_better(stats: MetricStats | None) -> bool:
 
 
 def _of_run(
-    rows: Iterable[Mapping[str, Any]], run: str, metric: str, questions: Mapping[str, str]
-) -> Iterator[tuple[str, ComparedAnswer]]:
-    for row in rows:
+    lake: Lake, name: str, run: str, metric: str, questions: Mapping[str, str]
+) -> list[tuple[str, ComparedAnswer]]:
+    table = lake.table(REPLAYS, deployment_of(name))
+    if table.version() is None:
+        return []
+    found = []
+    for row in table.read(where=ds.field("run_id") == run).to_pylist():
+        case_id = row["case_id"]
         values = [score["value"] for score in row["scores"] or () if score["metric"] == metric]
-        if row["run_id"] == run and values and values[0] is not None:
+        if values and values[0] is not None:
             contexts = [context["text"] or "" for context in row["contexts"] or () if context]
-            yield (
-                row["case_id"],
-                ComparedAnswer(
-                    values[0],
-                    questions.get(row["case_id"]),
-                    row["answer"],
-                    None,
-                    case_id=row["case_id"],
-                    contexts=contexts,
-                ),
+            answer = ComparedAnswer(
+                values[0], questions.get(case_id), row["answer"], None, case_id=case_id, contexts=contexts
             )
+            found.append((case_id, answer))
+    return found
 
 
 def _answers(
@@ -128,17 +135,23 @@ def _answers(
     return found
 
 
-def _with_contexts(lake: Lake, deployment: str | None, pairs: Sequence[AnswerPair]) -> tuple[AnswerPair, ...]:
-    sides = [side for pair in pairs for side in (pair.before, pair.after)]
-    days = sorted({side.date for side in sides if side.date is not None})
-    ids = [side.event_id for side in sides if side.event_id is not None]
-    if not ids:
-        return tuple(pairs)
-    where = ds.field("date").isin([pa.scalar(day) for day in days]) & ds.field("event_id").isin(ids)
-    rows = lake.table(PARSED_LOGS, deployment).read(["event_id", "contexts", "contexts_origin"], where).to_pylist()
-    known = {row["event_id"]: context_texts(row) for row in rows}
+def _with_contexts(lake: Lake, pairs: Sequence[AnswerPair]) -> tuple[AnswerPair, ...]:
+    sides = [side for pair in pairs for side in (pair.before, pair.after) if side.event_id is not None]
+    known = {
+        (name, event_id): contexts
+        for name in {side.deployment for side in sides}
+        for event_id, contexts in _contexts(lake, name, [one for one in sides if one.deployment == name]).items()
+    }
 
     def of(side: ComparedAnswer) -> ComparedAnswer:
-        return replace(side, contexts=known.get(side.event_id or ""))
+        return replace(side, contexts=known.get((side.deployment, side.event_id or "")))
 
     return tuple(replace(pair, before=of(pair.before), after=of(pair.after)) for pair in pairs)
+
+
+def _contexts(lake: Lake, deployment: str | None, sides: Sequence[ComparedAnswer]) -> dict[str, list[str] | None]:
+    days = sorted({side.date for side in sides if side.date is not None})
+    ids = [side.event_id for side in sides]
+    where = ds.field("date").isin([pa.scalar(day) for day in days]) & ds.field("event_id").isin(ids)
+    rows = lake.table(PARSED_LOGS, deployment).read(["event_id", "contexts", "contexts_origin"], where).to_pylist()
+    return {row["event_id"]: context_texts(row) for row in rows}

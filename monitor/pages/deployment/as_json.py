@@ -15,7 +15,7 @@ from monitor.detect.stats.client_traffic import Burst
 from monitor.detect.stats.unjoined_signals import UnjoinedCounts
 from monitor.notify.alert_text import summary
 from monitor.pages.charts import Drawing, MarkKind
-from monitor.pages.deployment.failures import FailureKind
+from monitor.pages.deployment.failures import FailureCount
 from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
 from monitor.pages.deployment.view import DeploymentView, Totals
@@ -47,7 +47,9 @@ class LatestConversations:
     """What the detector has in its window; `since` is when a drop began, `since_mean` the mean as it is then.
 
     `onset` is how it began; if it recurs, `onset_hours` are from and until which hour of the day (UTC).
-    `older_version` is the deployment, an older version, whose reference it began with.
+    `older_version` is the deployment, an older version, whose reference it began with. `while_learning` says that the
+    drop began while the reference was learned; then `reference` is the mean before it. `marked_release` is when a
+    release was marked, if `reference` is the mean before that.
     """
 
     conversations: int
@@ -60,13 +62,18 @@ class LatestConversations:
     onset: OnsetKind | None
     onset_hours: tuple[int, int] | None
     older_version: str | None
+    marked_release: datetime | None
+    while_learning: bool
     since_mean: float | None
     segments: Sequence[SegmentChange]
 
 
 @dataclass(frozen=True)
 class MetricData:
-    """A metric over the period. `small_drop` is a twentieth of its range, and what it takes to be seen."""
+    """A metric over the period. `small_drop` is a twentieth of its range, and what it takes to be seen.
+
+    `limit` is the worst mean that is accepted, if somebody has set one.
+    """
 
     metric: str
     version: str
@@ -78,6 +85,8 @@ class MetricData:
     interval: tuple[float, float] | None
     interval_is: str
     reference: float | None
+    limit: float | None
+    limit_passed: bool
     latest: LatestConversations | None
     small_drop: float | None
     small_drop_conversations: float | None
@@ -151,7 +160,7 @@ class DeploymentData:
     totals: Totals
     traffic: Sequence[PointData]
     metrics: Sequence[MetricData]
-    failures: Sequence[FailureKind]
+    failures: Sequence[FailureCount]
     failed_percent: Sequence[PointData]
     judges: JudgesData
     limits: Mapping[str, LimitReading]
@@ -193,6 +202,7 @@ def _judges(found: Judges) -> JudgesData:
 
 def _metric(view: MetricView) -> MetricData:
     reading, mean = view.reading, view.mean
+    low = reading.low_mean if reading else None
     delay = reading.small_delay if reading else None
     return MetricData(
         metric=view.metric,
@@ -205,6 +215,8 @@ def _metric(view: MetricView) -> MetricData:
         interval=mean.interval if mean else None,
         interval_is=BAND,
         reference=reading.reference_mean if reading else None,
+        limit=low.limit if low else None,
+        limit_passed=low is not None and low.is_on,
         latest=_latest(reading) if reading else None,
         small_drop=None if view.scale is None else abs(view.scale.best - view.scale.worst) / 20,
         small_drop_conversations=reading.small_conversations if reading else None,
@@ -228,6 +240,8 @@ def _latest(reading: Reading) -> LatestConversations:
         onset=reading.onset,
         onset_hours=reading.onset_hours,
         older_version=reading.older_version,
+        marked_release=reading.marked_release,
+        while_learning=reading.while_learning,
         since_mean=reading.since_mean,
         segments=reading.segments,
     )

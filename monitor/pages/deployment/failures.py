@@ -15,7 +15,7 @@ from monitor.service.snapshot import DeploymentState, Snapshot
 
 
 @dataclass(frozen=True)
-class FailureKind:
+class FailureCount:
     """How many of what failed, and why; `share` is None where there is nothing that could fail, or nothing is known."""
 
     kind: str
@@ -29,7 +29,7 @@ class FailureKind:
 class FailuresView:
     """All kinds, and the share of failed requests over time."""
 
-    kinds: tuple[FailureKind, ...]
+    kinds: tuple[FailureCount, ...]
     drawing: Drawing
 
 
@@ -40,22 +40,22 @@ def failures_of(name: str, snapshot: Snapshot, period: PagePeriod) -> FailuresVi
     return FailuresView(tuple(kinds), draw(_chart(name, snapshot, period)))
 
 
-def _errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKind]:
+def _errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:
     requests = int((*state.requests.by_time.total(period.first, period.last), 0)[0])
     for reason, number in _by_reason(state.requests.failed_by_time, period).items():
         words = f"status {reason}" if reason.isdecimal() else reason
-        yield FailureKind("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
+        yield FailureCount("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
 
 
-def _refusals(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKind]:
+def _refusals(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:
     scores = state.scores.metrics.get(REFUSAL)
     found = mean_of(scores.means_by_time.total(period.first, period.last)) if scores else None
     if found is not None and found.value > 0:
         of = f"{found.number:,} answers that the metric {REFUSAL} scored"
-        yield FailureKind("refusals", "", round(found.value * found.number), found.value, of)
+        yield FailureCount("refusals", "", round(found.value * found.number), found.value, of)
 
 
-def _unscored(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKind]:
+def _unscored(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:
     reasons = _by_reason(state.scores.unscored_by_time, period)
     scored = sum(
         int(number)
@@ -65,7 +65,7 @@ def _unscored(state: DeploymentState, period: PagePeriod) -> Iterable[FailureKin
     tried = scored + sum(reasons.values())
     for reason, number in reasons.items():
         words = reason.replace("_", " ")
-        yield FailureKind("unscored", words, number, number / tried, f"{tried:,} evaluations")
+        yield FailureCount("unscored", words, number, number / tried, f"{tried:,} evaluations")
 
 
 def _by_reason(found: Mapping[str, PeriodSums], period: PagePeriod) -> dict[str, int]:

@@ -13,7 +13,7 @@ from monitor.service.snapshot import DeploymentState
 
 
 @dataclass(frozen=True)
-class JudgedMetric:
+class JudgeMetric:
     """A metric that asks a judge: its scored answers of the period, and how many answers there were."""
 
     metric: str
@@ -31,7 +31,7 @@ class JudgedMetric:
 class Judges:
     """Coverage by metric and costs by judge; the drawings are None where nothing is judged, or nothing was paid."""
 
-    metrics: tuple[JudgedMetric, ...]
+    metrics: tuple[JudgeMetric, ...]
     costs: dict[str, float]
     coverage: Drawing | None
     cost: Drawing | None
@@ -46,9 +46,7 @@ def judges_of(state: DeploymentState, period: PagePeriod) -> Judges:
     """Return what judges did and cost."""
     answers = int((*state.requests.by_time.total(period.first, period.last), 0, 0)[1])
     metrics = [
-        JudgedMetric(
-            name, scores.judge or "", int(sum(scores.scored_by_time.total(period.first, period.last))), answers
-        )
+        JudgeMetric(name, scores.judge or "", int(sum(scores.scored_by_time.total(period.first, period.last))), answers)
         for name, scores in state.scores.metrics.items()
         if asks_llm(scores.judge)
     ]

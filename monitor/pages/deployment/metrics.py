@@ -167,7 +167,8 @@ def power_words(reading: Reading | None, scale: Scale | None) -> str:
         return "Not watched: no drop of it is seen."
     drop = f"{'rise' if scale.is_reversed else 'drop'} of {abs(scale.best - scale.worst) / 20:.3g}"
     if reading.status is Status.LEARNING:
-        return f"Until the reference is learned, no {drop} is seen."
+        until = f", in about {duration(reading.learning_left)}" if reading.learning_left else ""
+        return f"Until the reference is learned{until}, no {drop} is seen; a larger fall before is told then."
     if reading.status is Status.REGRESSED:
         return f"How soon a {drop} is seen is known again once the regression is over."
     if not reading.can_fire:

@@ -14,7 +14,7 @@ from lake.queries.comments import Comment
 from lake.spec.vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
-from monitor.pages.charts import Histogram, Point
+from monitor.pages.charts import HistogramChart, Point
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands
@@ -88,7 +88,7 @@ class EvidenceData:
     metric: str
     before: Sample
     after: Sample
-    histogram: Histogram | None
+    histogram: HistogramChart | None
     worst: Sequence[Pair]
 
 

@@ -18,7 +18,7 @@ from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
 from monitor.pages.answers.addresses import deployment_of
-from monitor.pages.charts import Distribution, Histogram, HistogramDrawing, draw_histogram
+from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
 
@@ -175,7 +175,7 @@ def _histogram(metric: str, before: pa.Table, after: pa.Table, scale: Scale | No
     high = high if high > low else low + 1.0
     before_side = _distribution("before the onset", values[0], low, high)
     after_side = _distribution("since the onset", values[1], low, high)
-    return draw_histogram(Histogram("distribution", metric, low, high, before_side, after_side))
+    return draw_histogram(HistogramChart("distribution", metric, low, high, before_side, after_side))
 
 
 def _distribution(name: str, values: NDArray[np.float64], low: float, high: float) -> Distribution:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -43,7 +43,8 @@ _ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
 _RECENT_COLUMNS = ANSWER_COLUMNS | {name: pc.field(name) for name in CLIENT_COLUMNS}
 _IN_PORTIONS = (PARSED_LOGS, USER_SIGNALS, SCORES)
 """Tables of which a year may be too much to be read at once."""
-_OF_A_DEPLOYMENT = (*_IN_PORTIONS, ANCHORS, REPLAYS, ALERTS)
+READ_OF_DEPLOYMENTS = (*_IN_PORTIONS, ANCHORS, REPLAYS, ALERTS, INCIDENTS)
+"""Tables of each deployment that are read."""
 _READS_A_ROUND = 4
 """Full portions, of all deployments together, that are read before batches are closed."""
 
@@ -83,15 +84,15 @@ class Ingest:
         """Then only an `Ingest` that begins anew comes to the right readings."""
 
     def _new_streams(self) -> Streams:
-        return Streams(self._settings.regression, self._releases, self._settings.families)
+        settings = self._settings
+        return Streams(settings.regression, self._releases, settings.families, settings.limits.limit_of)
 
-    def open(self, deployments: Sequence[str | None]) -> None:
+    def open(self, deployments: Iterable[str | None]) -> None:
         """Open the tables of deployments, so that all of them can be looked at together."""
         for deployment in deployments:
-            for spec in _OF_A_DEPLOYMENT:
-                self.new_rows.open(spec, deployment)
-            if deployment is not None:
-                self.new_rows.open(INCIDENTS, deployment)
+            for spec in READ_OF_DEPLOYMENTS:
+                if deployment is not None or spec is not INCIDENTS:
+                    self.new_rows.open(spec, deployment)
 
     def read_history(
         self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool] = lambda: False
@@ -278,14 +279,14 @@ class Ingest:
         for (deployment, reason), error in errors.items():
             self._failures.add(reason, f"ratings of {deployment!r}", error)
 
-    def read_alerts(self, deployments: Sequence[str | None], now: datetime) -> None:
+    def read_alerts(self, deployments: Iterable[str | None], now: datetime) -> None:
         """Read the changes of alerts, and what came of their deliveries."""
         for deployment in deployments:
             name = UNASSIGNED if deployment is None else deployment
             handlers = self._stats(ALERTS, name, DeploymentState.with_alerts)
             self._read(ALERTS, deployment, ALERT_COLUMNS, handlers, now)
 
-    def read_incidents(self, deployments: Sequence[str | None], now: datetime) -> None:
+    def read_incidents(self, deployments: Iterable[str | None], now: datetime) -> None:
         """Read what was written of incidents: what follows from alerts, and what people took note of."""
         for deployment in deployments:
             if deployment is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from monitor.detect.limits import Counts
-from monitor.detect.regression import Judge, StreamKey, StreamsState
+from monitor.detect.limits import LimitCounts
+from monitor.detect.regression import AnchoredJudge, StreamKey, StreamsState
 from monitor.detect.stats.ratings import HeldRatings
 from monitor.service.snapshot import DeploymentState
 
@@ -21,10 +21,10 @@ class KeptState:
     """
 
     stats: DeploymentState
-    counts: Counts | None
+    counts: LimitCounts | None
     streams: StreamsState
     ratings: HeldRatings
-    judges: dict[StreamKey, Judge]
+    judges: dict[StreamKey, AnchoredJudge]
     learned_at: datetime | None
     relearned_at: dict[str, datetime]
     stopped: dict[str, tuple[str, ...]]

@@ -228,6 +228,11 @@ class NewRows:
             of == deployment and name in names and not one.has_history for (name, of), one in self._cursors.items()
         )
 
+    @property
+    def lagging(self) -> set[str | None]:
+        """The deployments of which a handler lacks rows."""
+        return {of for _, of, _ in self._lagging}
+
     def begin_late(
         self, spec: TableSpec, deployment: str | None, handler: str, now: datetime, since: date | None = None
     ) -> None:

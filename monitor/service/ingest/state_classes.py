@@ -16,7 +16,7 @@ from lake.spec.vocabulary import LimitKind, OnsetKind, Tier
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.detect.causes.daily import SettingChange, SettingChanges
 from monitor.detect.limits.callers import Callers
-from monitor.detect.limits.limits import Counts
+from monitor.detect.limits.limits import LimitCounts
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual
 from monitor.detect.limits.no_data import RequestTimes
 from monitor.detect.regression.baselines import Baselines
@@ -29,9 +29,11 @@ from monitor.detect.regression.e_detector.betting import Interval
 from monitor.detect.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.detect.regression.e_detector.design_effect import BatchCorrelation
 from monitor.detect.regression.e_detector.evidence import Evidence
-from monitor.detect.regression.judge_drift.anchors import Judge
+from monitor.detect.regression.early_fall import EarlyFall
+from monitor.detect.regression.judge_drift.anchors import AnchoredJudge
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.detect.regression.judgement import Shift
+from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.reading import Reading, Status, StreamKey
@@ -70,19 +72,22 @@ _CLASSES = (
     ChangePoint,
     ClientTraffic,
     CollectorStats,
-    Counts,
+    LimitCounts,
     DaySpread,
     DeploymentState,
     Detector,
+    EarlyFall,
     Evidence,
     ExemplarAnswer,
     LimitKind,
     Histogram,
     Interval,
-    Judge,
+    AnchoredJudge,
     JudgeCosts,
     JudgeDriftDetector,
     KeptState,
+    LowMean,
+    LowMeanWatch,
     MetricStats,
     MinuteCounts,
     Mixture,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -103,8 +103,8 @@ class StateKeeper:
         """Whether batches were closed of a deployment that is not saved since."""
         return bool(self._due)
 
-    def save(self, now: datetime, is_recorded: bool) -> None:
-        """Save what is due, for some seconds at most.
+    def save(self, now: datetime, is_recorded: bool, looked: Set[str | None]) -> None:
+        """Save what is due of the deployments that were looked at, and of those before them, for some seconds at most.
 
         Without `is_recorded`, which says that what the streams found is recorded as alerts, nothing is saved.
         """
@@ -118,7 +118,7 @@ class StateKeeper:
         if has_root and self._is_old(self._saved_root, self._positions_of_root(), now):
             self._failures.attempt(SAVED, partial(self._save_root, now), ROOT_STATE.name)
         until = time.monotonic() + _SECONDS_A_REFRESH
-        for deployment in sorted(self._known, key=str):
+        for deployment in sorted(self._known.intersection(looked | self._due), key=str):
             if (MONITOR_STATE.name, deployment) in self._others:
                 self._due.discard(deployment)
                 continue

@@ -17,7 +17,7 @@ from evaluator.judges import ChatMessage, Judge, JudgeClient, JudgeError, JudgeR
 from evaluator.judges import prompt_claim as claims
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.exchange import Reason
-from evaluator.judges.shared_replies import Claim, SharedReplies
+from evaluator.judges.shared_replies import ReplyClaim, SharedReplies
 from lake.store.requests import REQUESTS
 from lake.tables.lake import Lake
 from tests.evaluator.judges.conftest import SCHEMA, Bench, asked
@@ -89,7 +89,7 @@ def test_who_waits_for_a_reply_reserves_no_money(bench: Bench, shared: SharedRep
     """And takes it when it is there: no call, no spend, and the polls go further apart."""
     key = key_of(bench, shared)
     before, taken = bench.spent, []
-    assert shared.claim(key, "other") == Claim("other")
+    assert shared.claim(key, "other") == ReplyClaim("other")
     slept = bench.sleep
 
     async def answered_after_a_while(seconds: float) -> None:
@@ -151,7 +151,7 @@ def test_a_claim_that_is_renewed_is_waited_for(bench: Bench, shared: SharedRepli
 
     bench.sleep = renewing  # type: ignore[method-assign]
     bench.ask(shared=shared)
-    assert renewed == [Claim("1"), Claim("2"), Claim("3")]
+    assert renewed == [ReplyClaim("1"), ReplyClaim("2"), ReplyClaim("3")]
     assert 3 * 80 + 90 <= sum(bench.slept) < 3 * 80 + 100
 
 
@@ -185,7 +185,7 @@ def test_nobody_releases_the_claim_or_reply_of_another(shared: SharedReplies) ->
     key = "ab" * 32
     shared.claim(key, "two")
     shared.release(key, "one")
-    assert shared.find(key) == Claim("two")
+    assert shared.find(key) == ReplyClaim("two")
     shared.keep(key, REPLY)
     shared.release(key, "two")
     assert shared.find(key) == REPLY
@@ -222,7 +222,7 @@ def test_each_try_of_a_call_renews_its_claim(bench: Bench, server: ScriptedServe
 
     server.follow(look(fails(503)), look(fails(503)), look(as_it_can))
     assert bench.ask(shared=shared).spend.calls == 1
-    assert all(isinstance(one, Claim) for one in seen)
+    assert all(isinstance(one, ReplyClaim) for one in seen)
     assert len(set(seen)) == 3
     assert shared.find(key) == ChatCompletion(FITS, None, None, "stop", 100, 40, 10)
 
@@ -326,16 +326,16 @@ def test_a_claim_that_cannot_be_written_is_counted(bench: Bench, local: Lake, ca
     assert len(caplog.records) == 1
     Path(local.root).unlink()
     now[0] = 61.0
-    assert shared.claim("ab" * 32, "me") == Claim("me")
+    assert shared.claim("ab" * 32, "me") == ReplyClaim("me")
     assert [record.getMessage().partition("; ")[2] for record in caplog.records[1:]] == ["5 were not"]
 
 
 def test_one_whose_answer_was_lost_is_known_as_ones_own(shared: SharedReplies) -> None:
     """The store has it, and its library tried again."""
-    assert shared.claim("ab" * 32, "me") == Claim("me")
-    assert shared.claim("ab" * 32, "me") == Claim("me")
-    assert shared.claim("ab" * 32, "you") == Claim("me")
-    assert shared.claim("ab" * 32, "you", {"me"}) == Claim("you")
+    assert shared.claim("ab" * 32, "me") == ReplyClaim("me")
+    assert shared.claim("ab" * 32, "me") == ReplyClaim("me")
+    assert shared.claim("ab" * 32, "you") == ReplyClaim("me")
+    assert shared.claim("ab" * 32, "you", {"me"}) == ReplyClaim("you")
 
 
 def test_who_closes_while_it_waits_for_another_ends_at_once(bench: Bench, shared: SharedReplies) -> None:
@@ -352,7 +352,7 @@ def test_who_closes_while_it_waits_for_another_ends_at_once(bench: Bench, shared
         (error,) = asking.result(10)
     assert isinstance(error, JudgeError)
     assert (error.reason, bench.server.requests) == (Reason.UNAVAILABLE, [])
-    assert shared.find(key) == Claim("other")
+    assert shared.find(key) == ReplyClaim("other")
 
 
 def test_who_closes_while_it_waits_to_try_again_leaves_no_claim(

@@ -52,4 +52,6 @@ def test_what_is_not_known_to_have_judged_asks_nobody_and_may_drift() -> None:
     assert can_drift(None)
     assert asks_llm("llm")
     assert llms_of("lexical+llm") == []
-    assert {"lexical", "embedding", "model", "llm", "ratings"} == JUDGE_KINDS
+    assert can_drift("outside")
+    assert not asks_llm("outside")
+    assert {"lexical", "embedding", "model", "llm", "ratings", "outside"} == JUDGE_KINDS

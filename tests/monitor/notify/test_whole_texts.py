@@ -77,6 +77,19 @@ def share(**more: Any) -> dict[str, Any]:
             "errors of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
         ),
         (
+            kind("errors", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
+            "rag is back: requests failed for 50 minutes; 10 % of 240 requests of rag in the last 15 minutes failed",
+        ),
+        (
+            kind("empty_answers", "resolved", **share(share=0.0, lasted_seconds=3 * 3600)),
+            "rag is back: answers were empty for 3 hours; 0 % of 240 answers of rag in the last 15 minutes are empty",
+        ),
+        (
+            kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
+            "refusals of rag: alert is over, only 10 % of 240 answers of rag in the last 15 minutes refuse or say that "
+            "the information is missing",
+        ),
+        (
             kind("replay", requests=12, bad=5, mostly="retrieval"),
             "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
             "with their case, mostly by retrieval",
@@ -223,6 +236,26 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes a page.",
     ]
+
+
+def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertChange) -> None:
+    """Against what came before, and how long it is told."""
+    change = replace(firing, details=structs.replace(firing.details, while_learning=True, drop_lower=None))
+    assert " while its reference was learned" in summary(change)
+    text = description(change, URL)
+    assert " in its first conversations to " in text.splitlines()[0]
+    assert "How sure: of 50 streams of steady quality about one is told this, once." in text
+    assert "This warning never becomes a page and ends after seven days." in text
+    assert "steady quality raises an alert like this" not in text
+
+
+def test_a_fall_after_a_marked_release_asks_whether_it_is_meant(firing: AlertChange) -> None:
+    marked = datetime(2026, 11, 20, 9, tzinfo=UTC)
+    change = replace(firing, details=structs.replace(firing.details, marked_release=marked))
+    assert ", after the release that you marked at 2026-11-20 09:00 UTC; accept?" in summary(change)
+    text = description(change, URL)
+    assert "To accept the level now, mark the release again" in text
+    assert "If the change was meant" not in text
 
 
 @pytest.mark.parametrize(

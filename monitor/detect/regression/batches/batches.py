@@ -15,7 +15,11 @@ from monitor.detect.regression.batches.worst_answers import WorstByBatch, worst_
 from monitor.detect.regression.observations import Observations, Segment
 from monitor.detect.regression.segments.partition import in_use
 
-_LARGEST_WEIGHT_RATIO = 10.0
+_LARGEST_WEIGHT_RATIO = 300.0
+_EQUAL = 1.001
+"""Ratio of weights that do not differ but by rounding."""
+_CAP_LEFT = 0.9
+"""Of a cap, from one batch to the next where the weights are smaller."""
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -94,10 +98,15 @@ class Batches:
     An observation is a conversation in a batch. The same question in a batch counts once, whoever asked it: with the
     weighted mean of its scores, in the conversation that asked it first, so that a load test or a bot is no more than
     one observation. The value of a conversation is the weighted mean of its questions, and its segment that of the
-    first. Its weight is their mean weight, cut at a cap and divided by it, so that it is in (0, 1] and no
-    bet can lose more than it has. The cap is the largest weight of the batch before, at most ten times the smallest
-    one there: it must be known before the batch, as a cap taken from the batch itself would depend on the values that
-    are bet on. Only the first batch, which is always part of the reference, is its own cap.
+    first. Its weight is that of its questions: their sum from the first batch on in which weights differ, as then the
+    weighted mean is that of all answers, whichever were drawn; a conversation of which some answers were not drawn has
+    no mean that is known. Before it is their mean, so that each conversation counts alike.
+
+    Weights are cut at a cap and divided by it, so that they are in (0, 1] and no bet can lose more than it has. The cap
+    follows the largest weight of the batches before, at once where it rises and slowly where it falls, as a batch may
+    by chance have none of the answers that are seldom drawn; it is at most 300 times the smallest weight of the batch
+    before. It must be known before the batch, as a cap taken from the batch itself would depend on the values that are
+    bet on. Only the first batch, which is always part of the reference, is its own cap.
     """
 
     _length: int
@@ -106,6 +115,7 @@ class Batches:
     _oldest: int | None
     _first_open: int | None
     _cap: float | None
+    _weights_differ: bool
 
     def __init__(self, length: timedelta, grace: timedelta) -> None:
         self._length = length // _MICROSECOND
@@ -115,6 +125,7 @@ class Batches:
         self._first_open = None
         """Number of the first batch, counted from 1970, that is not closed."""
         self._cap = None
+        self._weights_differ = False
 
     def add(self, rows: ScoreColumns) -> None:
         """Put scores into their batches, or into the oldest open one if theirs is closed."""
@@ -156,6 +167,7 @@ class Batches:
         return ScoreColumns.together(closing)
 
     def _observations(self, rows: ScoreColumns, numbers: Times) -> Observations:
+        of_rows = numbers
         asked = _questions(rows, numbers)
         # Where two are asked at the same time, the order must not depend on the portions in which rows came.
         conversations = _ranks(rows.conversations)[asked.first]
@@ -169,17 +181,28 @@ class Batches:
         numbers = numbers[begins]
         batches = begins_of(numbers)
         at = np.maximum(at[order][begins], numbers * self._length)
-        mean_weights = summed / sizes_of(begins, len(values))
+        of_each = np.where(self._summed(rows.weights, of_rows, numbers), summed, summed / sizes_of(begins, len(values)))
         return Observations(
-            at, np.clip(means, 0.0, 1.0), self._capped(mean_weights, batches),
+            at, np.clip(means, 0.0, 1.0), self._capped(of_each, batches),
             rows.segments[asked.first][order][begins], batches, rows.kinds,
         )  # fmt: skip
+
+    def _summed(self, weights: Floats, of_rows: Times, numbers: Times) -> NDArray[np.bool_]:
+        """Say of each conversation, by the number of its batch, whether its weights are added up."""
+        order = np.argsort(of_rows, kind="stable")
+        begins = begins_of(of_rows[order])
+        most, least = (side.reduceat(weights[order], begins) for side in (np.maximum, np.minimum))
+        differs = np.maximum.accumulate((most > _EQUAL * least) | self._weights_differ)
+        self._weights_differ = bool(differs[-1])
+        return np.asarray(differs[np.searchsorted(of_rows[order][begins], numbers)])
 
     def _capped(self, weights: Floats, begins: Integers) -> Floats:
         most, least = np.maximum.reduceat(weights, begins), np.minimum.reduceat(weights, begins)
         following = np.minimum(most, _LARGEST_WEIGHT_RATIO * least)
-        caps = np.concatenate([following[:1] if self._cap is None else [self._cap], following[:-1]])
-        self._cap = float(following[-1])
+        caps = [float(following[0]) if self._cap is None else self._cap]
+        for largest, bound in zip(following.tolist(), (_LARGEST_WEIGHT_RATIO * least).tolist(), strict=True):
+            caps.append(max(largest, min(_CAP_LEFT * caps[-1], bound)))
+        self._cap = caps.pop()
         of_each = np.repeat(caps, sizes_of(begins, len(weights)))
         return np.asarray(np.minimum(weights, of_each) / of_each)
 

@@ -77,6 +77,12 @@ class BatchHistory:
         """Look for changes among the batches from now on."""
         self._begin = self._added
 
+    @property
+    def from_first(self) -> tuple[Times, Floats] | None:
+        """Starts and sums of all batches that there were; None where some are forgotten, or do not count any more."""
+        mine = self._parts == ALL
+        return None if self._begin or self._added > _REMEMBERED else (self._starts[mine], self._sums[mine])
+
     def fall(self, segment: int = ALL) -> ChangePoint | None:
         """Give where the mean, or that of a segment, fell most likely; None where it is nowhere lower than before."""
         return self._change(-1.0, segment)

@@ -42,7 +42,7 @@ class JudgeReading:
 
 
 @dataclass
-class Judge:
+class AnchoredJudge:
     """What is known of the judge of one stream."""
 
     detector: JudgeDriftDetector
@@ -61,7 +61,7 @@ class JudgeDriftDetectors:
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
-        self._judges: dict[StreamKey, Judge] = {}
+        self._judges: dict[StreamKey, AnchoredJudge] = {}
         self._known: Mapping[StreamKey, JudgeReading] | None = None
         self.stopped = StoppedStreams("is not watched for a judge that changes")
 
@@ -78,12 +78,12 @@ class JudgeDriftDetectors:
                     self._stop(metric, error)
         self._known = None
 
-    def _changed(self, rows: pa.Table) -> dict[StreamKey, Judge]:
-        changed: dict[StreamKey, Judge] = {}
+    def _changed(self, rows: pa.Table) -> dict[StreamKey, AnchoredJudge]:
+        changed: dict[StreamKey, AnchoredJudge] = {}
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
             judge = changed.get(key) or self._judges.get(key)
             if judge is None or judge.scale != scale:
-                judge = Judge(JudgeDriftDetector(self._tolerance), scale, at, at)
+                judge = AnchoredJudge(JudgeDriftDetector(self._tolerance), scale, at, at)
             changed[key] = judge
             if draw == Draw.COMPARED:
                 judge.compared |= qualities
@@ -92,7 +92,7 @@ class JudgeDriftDetectors:
                 judge.scored_at = max(judge.scored_at, at)
         return changed
 
-    def judges_of(self, deployment: str) -> dict[StreamKey, Judge]:
+    def judges_of(self, deployment: str) -> dict[StreamKey, AnchoredJudge]:
         """Give the judges of a deployment, to be kept."""
         return {key: judge for key, judge in self._judges.items() if key.deployment == deployment}
 
@@ -108,7 +108,7 @@ class JudgeDriftDetectors:
         self._judges = {key: judge for key, judge in self._judges.items() if key.of_metric not in gone}
         self._known = None
 
-    def restore(self, judges: Mapping[StreamKey, Judge]) -> None:
+    def restore(self, judges: Mapping[StreamKey, AnchoredJudge]) -> None:
         """Go on with judges that were kept."""
         self._judges |= judges
         self._known = None
@@ -143,7 +143,7 @@ class JudgeDriftDetectors:
         self.forget_metrics(metric[0], {metric[1]})
         self.stopped.stop(metric, error)
 
-    def _reading(self, key: StreamKey, judge: Judge) -> JudgeReading:
+    def _reading(self, key: StreamKey, judge: AnchoredJudge) -> JudgeReading:
         before, difference = self._before(key, judge), None
         if before is not None:
             old = self._judges[before]
@@ -157,7 +157,7 @@ class JudgeDriftDetectors:
             offset=_in_values(difference, judge.scale),
         )
 
-    def _before(self, key: StreamKey, judge: Judge) -> StreamKey | None:
+    def _before(self, key: StreamKey, judge: AnchoredJudge) -> StreamKey | None:
         """Give the version that scored before this one began, if both have the same scale."""
         metric = key.deployment, key.metric
         older = [

@@ -134,6 +134,33 @@ def test_a_class_of_traffic_and_proposed_cases_are_named_in_the_reason() -> None
     assert (end.current_mean, end.ended_without_recovery) == (None, True)
 
 
+def test_a_fall_while_learning_ends_without_a_recovery() -> None:
+    early = replace(READING, while_learning=True)
+    begins = change_of(replace(fired(), reading=early), None, NOW)
+    assert begins.reason == "it fell while its reference was learned: what came later is worse than what came first"
+    assert begins.details.while_learning
+    end = change_of(replace(resolved(), reading=early), begins, NOW)
+    assert (end.current_mean, end.ended_without_recovery) == (None, True)
+    assert end.reason == (
+        "its fall while the reference was learned was told for seven days, and is a part of the reference"
+    )
+
+
+def test_a_fall_after_a_marked_release_ends_with_what_is_learned_or_with_a_recovery() -> None:
+    marked = replace(READING, marked_release=NOW)
+    begins = change_of(replace(fired(), reading=marked), None, NOW)
+    assert begins.reason == "it is worse than before the release that was marked"
+    assert begins.details.marked_release == NOW
+    back = change_of(replace(resolved(), reading=marked), begins, NOW)
+    assert (back.reason, back.ended_without_recovery) == (
+        "the evidence that quality is back reached the threshold",
+        False,
+    )
+    learned = change_of(replace(resolved(), reading=replace(marked, since_mean=None)), begins, NOW)
+    assert learned.reason == "the level after the release that was marked is learned, and accepted"
+    assert learned.ended_without_recovery
+
+
 def test_transitions_count_in_turn() -> None:
     """What is found again, or is not later than what is known, is nothing new; a second alert is another one."""
     twice = replace(resolved(21), reading=replace(READING, tier=Tier.PAGE))

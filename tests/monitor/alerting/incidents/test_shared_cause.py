@@ -5,15 +5,21 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from lake.spec.schemas import ALERTS
+from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
+from monitor.alerting.alerts.change import AlertChange, AlertDetails
+from monitor.alerting.incidents.shared_cause import shared_causes
+from monitor.detect.regression import StreamKey
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
+from tests.monitor.conftest import NOW
 
 MINUTE = timedelta(minutes=1)
 APPS = tuple(f"app-{number:02}" for number in range(6))
@@ -214,3 +220,82 @@ def test_a_team_whose_own_deployments_are_well_hears_of_no_other_ones(
     assert receiver.bodies == []
     assert monitor.snapshot is not None
     assert (monitor.snapshot.without_receiver, monitor.snapshot.unsent) == ({*APPS[:2], MODEL}, 3)
+
+
+def asked_seldom(traffic: Traffic, clock: Any, app: str, status: int, minutes: int, ago: int) -> None:
+    """A request every six minutes, from `ago` minutes ago on, each with a call of the model."""
+    times = [clock() - (ago - place) * MINUTE for place in range(0, minutes, 6)]
+    rows = [{"requested_at": at, "date": at.date(), "status": status} for at in times]
+    traffic.rows.logs(app, *(row | {"is_entry": True, "parent_deployment": None} for row in rows))
+    traffic.rows.logs(MODEL, *(row | {"is_entry": False, "parent_deployment": app} for row in rows))
+
+
+@pytest.mark.parametrize("fails_on", [False, True])
+def test_at_low_traffic_only_what_fails_since_its_cause_is_over_is_told(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings, fails_on: bool
+) -> None:
+    """Ten requests an hour: the last 50 still hold those of the outage of two hours when it is long over.
+
+    Callers that are well since then get no message; one that fails on gets its own. Restarts change nothing.
+    """
+    apps = APPS[:4]
+    for app in apps:
+        asked_seldom(traffic, clock, app, 200, 24 * 60, 24 * 60)
+    looked(Monitor(lake, settings, clock), clock)
+    monitor = Monitor(lake, settings, clock)
+    for step in range(12):
+        clock.advance(minutes=30)
+        for number, app in enumerate(apps):
+            is_out = step < 4
+            asked_seldom(traffic, clock, app, 503 if is_out else 200, 30, 30)
+            if fails_on and number == 0 and not is_out:
+                at = clock() - MINUTE
+                traffic.rows.logs(app, *[{"requested_at": at, "date": at.date(), "status": 500}] * 5)
+        monitor = Monitor(lake, settings, clock) if step == 8 else monitor
+        looked(monitor, clock)
+    told = [(status, name) for status, name, _ in messages(receiver)]
+    expected = [("firing", MODEL), ("resolved", MODEL)]
+    assert [one for one in told if one[1] == MODEL] == expected
+    assert {name for _, name in told} == ({MODEL, APPS[0]} if fails_on else {MODEL})
+
+
+def failure(name: str, fired: int, ended: int | None = None) -> AlertChange:
+    """The newest change of an alert that fired so many minutes ago, and ended then."""
+    event = AlertEvent.FIRING if ended is None else AlertEvent.RESOLVED
+    at = NOW - (fired if ended is None else ended) * MINUTE
+    details = AlertDetails(fired_at=NOW - fired * MINUTE, recorded_at=at)
+    return AlertChange(f"{name}-{at}", name, StreamKey(name, "errors", "floor"), event, at, details)
+
+
+@pytest.mark.parametrize(
+    ("app", "is_well", "explained"),
+    [
+        (failure("app", 295), True, True),
+        (failure("app", 295), False, False),
+        (failure("app", 180), True, True),
+        (failure("app", 160), True, False),
+        (failure("app", 335), True, False),
+        (failure("app", 295, 100), True, False),
+    ],
+)
+def test_what_is_over_explains_what_began_in_its_time_and_is_well_since(
+    app: AlertChange, is_well: bool, explained: bool
+) -> None:
+    """The model failed from 300 to 200 minutes ago; half an hour before and after belong to it. What ended is none."""
+    asked = []
+
+    def fails_since(name: str, at: datetime) -> bool:
+        asked.append((name, at))
+        return not is_well
+
+    causes = shared_causes([failure(MODEL, 300, 200), app], {MODEL: {"app"}}, NOW, fails_since)
+    assert {name: set(cause.failing) for name, cause in causes.items()} == ({MODEL: {"app"}} if explained else {})
+    assert set(asked) <= {("app", NOW - 200 * MINUTE)}
+
+
+def test_a_new_outage_does_not_count_those_of_the_last_one() -> None:
+    """The model fails anew; a caller that is well since the last time is none of those that fail too."""
+    changes = [failure(MODEL, 300, 200), failure("well", 290, 150), failure(MODEL, 20), failure("ill", 15)]
+    changes[2] = replace(changes[2], alert_id="anew")
+    causes = shared_causes(changes, {MODEL: {"well", "ill"}}, NOW, lambda *_: False)
+    assert {name: set(cause.failing) for name, cause in causes.items()} == {MODEL: {"ill"}}

@@ -52,6 +52,22 @@ def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
     assert begin.details.window_seconds == 900
     assert end.details is not None
     assert (end.details.bad, end.details.requests) == (8, 60)
+    assert end.details.lasted_seconds == 20 * 60
+
+
+def test_an_end_says_how_long_it_was_bad_however_it_was_found() -> None:
+    """From the first bad one to the last: of an alert that an earlier look or process has found, too."""
+    rows = [*requests(500, 400, 4), *requests(400, 350, 4, status=503), *requests(350, 120, 4)]
+    rows += [*requests(120, 90, 4, status=503), *requests(90, 0, 4)]
+    every = limits_of(rows).look({}, NOW)[0]
+    assert [one.details and one.details.lasted_seconds for one in every] == [None, 50 * 60, None, 30 * 60]
+    (end,) = limits_of(rows).look({("rag", LimitKind.ERRORS): (True, every[2].at)}, NOW)[0]
+    assert end == every[3]
+    # What was counted when it fired is forgotten.
+    rows = [*requests(1000, 30, 1, status=503), *requests(30, 0, 1)]
+    (end,) = limits_of(rows).look({("rag", LimitKind.ERRORS): (True, NOW - timedelta(days=4))}, NOW)[0]
+    assert end.details is not None
+    assert end.details.lasted_seconds == (4 * 24 * 60 - 30) * 60
 
 
 def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
@@ -257,3 +273,22 @@ def test_one_deployment_may_have_limits_of_its_own() -> None:
     assert minutes_ago(limits_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
     (over,) = limits_of(rows, own).look({("rag", "errors"): (True, NOW - 50 * MINUTE)}, NOW)[0]
     assert (over.change, over.reason) == ("resolved", "this limit is switched off")
+
+
+def test_whether_requests_fail_since_a_time_is_of_those_after_its_minute() -> None:
+    """A share at the limit of four or more; what came until then, and what comes after the look, does not count."""
+    limits = limits_of([*requests(100, 40, 1, status=503), *requests(40, 20, 1), *requests(20, 16, 1, status=503)])
+    lately = limits.recent_failures()
+    table = logs(requests(16, 0, 4, status=503)).select(LOG_COLUMNS)
+    limits.add_logs("rag", table, NOW)
+    expected = {50: True, 40: False, 31: False, 30: True, 21: True, 20: False, 10: False}
+    assert {ago: lately.fails_since("rag", NOW - ago * MINUTE) for ago in expected} == expected
+    assert limits.recent_failures().fails_since("rag", NOW - 19 * MINUTE)
+    assert not lately.fails_since("other", NOW - 50 * MINUTE)
+
+
+def test_three_requests_do_not_say_whether_they_fail() -> None:
+    """One that failed among few is chance."""
+    lately = limits_of([*requests(50, 3, 1), *requests(3, 0, 1, status=503)]).recent_failures()
+    assert not lately.fails_since("rag", NOW - 4 * MINUTE)
+    assert lately.fails_since("rag", NOW - 5 * MINUTE)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from lake.spec.schemas import SCORES
-from monitor.detect.regression.streams import SILENT
+from monitor.detect.regression.stream import SILENT
+from monitor.detect.regression.streams import Streams
 from tests.monitor.detect.regression.feeding import feed
-from tests.monitor.detect.regression.test_streams import HOUR, KEY, START, feed_all, hourly_scores, row
+from tests.monitor.detect.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores, row
 
 
 def by(status: str | None, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -55,3 +56,13 @@ def test_a_warning_by_proposed_cases_without_scores_for_four_weeks_is_not_shown(
     later = max(one["requested_at"] for one in rows) + SILENT + pause
     feed(streams, SCORES.rows([row(later, 0.8)]), later + HOUR)
     assert streams.readings()[KEY].status == status
+
+
+def test_a_warning_by_proposed_cases_does_not_hide_how_the_mean_of_the_others_stands_to_its_limit() -> None:
+    rows = by("proposed", hourly_scores(80, 20)) + by("accepted", hourly_scores(80, 0, seed=2))
+    streams = Streams(SETTINGS, limit_of=lambda deployment, metric: 0.7 if metric == KEY.metric else None)
+    feed(streams, SCORES.rows(rows), NOW)
+    reading = streams.readings()[KEY]
+    assert (reading.status, reading.by_proposed) == ("regressed", True)
+    assert reading.low_mean is not None
+    assert (reading.low_mean.is_on, reading.low_mean.limit) == (True, pytest.approx(0.7))

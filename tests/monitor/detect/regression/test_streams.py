@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.spec.schemas import SCORES
+from lake.spec.vocabulary import Tier
 from monitor.detect.regression import RegressionSettings, Release, Releases, Status, StreamKey, Streams, Transition
 from tests.monitor.detect.regression.feeding import feed
 
@@ -136,19 +137,67 @@ def released(*hours: float, metric: str | None = None) -> Releases:
 @settings(max_examples=10)
 @given(st.lists(st.integers(0, 360), max_size=5))
 def test_after_a_marked_release_the_new_level_is_what_is_usual(cuts: list[int]) -> None:
-    """Worse from hour 20 on as released: nothing fires, and a fall from that level does, in any portions of rows."""
+    """Worse from hour 20 on as released: a fall from that level fires, in any portions of rows.
+
+    Until that level is learned it is compared with the one before the release, as a warning.
+    """
     rows = hourly_scores(60, 20)
     for one in rows[46 * 6 :]:
         one["value"] /= 4
     found, streams = [], Streams(SETTINGS, released(19.5, metric=KEY.metric))
     for begin, end in pairwise([0, *sorted(cuts), len(rows)]):
         found += feed(streams, SCORES.rows(rows[begin:end]), NOW)
-    assert {one.change for one in found} == {"firing"}
-    assert START + 46 * HOUR < found[0].at < START + 54 * HOUR
-    assert found[0].reading.reference_mean == pytest.approx(0.4, abs=0.1)
+    since_mark = [one for one in found if one.reading.marked_release is not None]
+    assert [(one.change, one.reading.tier) for one in since_mark] == [("firing", Tier.WARN), ("resolved", Tier.WARN)]
+    assert {one.reading.marked_release for one in since_mark} == {START + 19.5 * HOUR}
+    assert since_mark[0].reading.reference_mean == pytest.approx(0.8, abs=0.1)
+    assert START + 20 * HOUR < since_mark[0].at < since_mark[1].at <= START + 28 * HOUR
+    assert since_mark[1].reading.since_mean is None
+    later = [one for one in found if one not in since_mark]
+    assert {one.change for one in later} == {"firing"}
+    assert START + 46 * HOUR < later[0].at < START + 54 * HOUR
+    assert later[0].reading.reference_mean == pytest.approx(0.4, abs=0.1)
     assert streams.readings()[KEY].status is Status.REGRESSED
     whole = Streams(SETTINGS, released(19.5))
     assert feed(whole, SCORES.rows(rows), NOW) == found
+
+
+def test_a_release_that_changes_nothing_is_told_nothing_of() -> None:
+    assert feed(Streams(SETTINGS, released(19.5)), SCORES.rows(hourly_scores(60, 1000)), NOW) == []
+
+
+def test_while_the_level_after_a_release_is_learned_the_stream_is_regressed_against_the_one_before() -> None:
+    streams = Streams(SETTINGS, released(19.5))
+    (begins,) = feed(streams, SCORES.rows(hourly_scores(26, 20)), NOW)
+    reading = streams.readings()[KEY]
+    assert (reading.status, reading.tier, reading.marked_release) == (
+        Status.REGRESSED, Tier.WARN, begins.reading.marked_release,
+    )  # fmt: skip
+    assert reading.since is not None
+    assert reading.since >= START + 19 * HOUR
+
+
+def test_who_marks_a_release_of_a_stream_that_is_regressed_accepts_it() -> None:
+    """Also of one that is regressed against the level before an earlier mark."""
+    rows = hourly_scores(60, 20)
+    fired = [one.at for one in feed(Streams(SETTINGS, released(26.5)), SCORES.rows(rows), NOW)]
+    assert fired
+    assert max(fired) < START + 27 * HOUR
+    found = feed(Streams(SETTINGS, released(19.5, 25.5)), SCORES.rows(rows), NOW)
+    assert [one.change for one in found] == ["firing"]
+    assert found[0].at < START + 26 * HOUR
+
+
+def test_a_mark_that_comes_later_is_compared_with_the_reference_that_was_known() -> None:
+    """The rows from its day on come again, as a running monitor reads them, and the first ones do not."""
+    rows = hourly_scores(26, 20)
+    old, _ = feed_all(rows[: 22 * 6 - 3])
+    streams = Streams(SETTINGS, released(19.5))
+    streams.restore(old.state_of(KEY.deployment))
+    assert streams.forget_outdated(KEY.deployment) == {KEY.metric: START + 19.5 * HOUR}
+    found = feed(streams, SCORES.rows(rows[18 * 6 :]), NOW)
+    assert [(one.change, one.reading.marked_release) for one in found] == [("firing", START + 19.5 * HOUR)]
+    assert found[0].reading.reference_mean == pytest.approx(0.8, abs=0.05)
 
 
 def test_a_release_of_another_metric_or_deployment_changes_nothing() -> None:

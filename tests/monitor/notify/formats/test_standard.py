@@ -59,6 +59,8 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "onset": None,
                 "onset_hours": None,
                 "older_version": None,
+                "marked_release": None,
+                "while_learning": False,
                 "changed_at": "2026-11-20T12:00:00Z",
                 "log_evidence": 7.1,
                 "log_threshold": 6.6,

@@ -15,7 +15,7 @@ from jinja2 import Environment
 from monitor.pages.charts import (
     ChartOnset,
     Distribution,
-    Histogram,
+    HistogramChart,
     Mark,
     MarkKind,
     Point,
@@ -222,7 +222,7 @@ def test_the_chart_as_a_page_has_it(environment: Environment) -> None:
 def test_two_distributions(environment: Environment) -> None:
     """Both are drawn in per cent on one axis, and the words name how many there are and where most of them lie."""
     before, after = Distribution("before", [0, 10, 30], 0.8), Distribution("since the drop", [3, 1, 0])
-    drawn = draw_histogram(Histogram("h", "groundedness", 0.0, 1.5, before, after))
+    drawn = draw_histogram(HistogramChart("h", "groundedness", 0.0, 1.5, before, after))
     assert drawn.finding == (
         "Before: 40 scores, mean 0.80, 75 % of them from 1 to 1.5. "
         "Since the drop: 4 scores, 75 % of them from 0 to 0.5."
@@ -236,6 +236,8 @@ def test_two_distributions(environment: Environment) -> None:
 
 def test_an_empty_distribution(environment: Environment) -> None:
     """Without any score nothing is divided by zero."""
-    drawn = draw_histogram(Histogram("h", "m", 0, 1, Distribution("before", [0, 0]), Distribution("since", [0, 0])))
+    drawn = draw_histogram(
+        HistogramChart("h", "m", 0, 1, Distribution("before", [0, 0]), Distribution("since", [0, 0]))
+    )
     assert drawn.finding == "Before: no score. Since: no score."
     assert html(environment, shown=drawn)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.pages.compare.pairs import ComparedAnswer, different_words, pairs_of, question_key
@@ -223,3 +224,85 @@ def test_of_several_answers_the_one_nearest_to_their_mean_is_shown() -> None:
 def test_questions_are_paired_whatever_their_spelling_and_those_without_a_word_are_not() -> None:
     assert question_key(" WHERE - is it? ") == question_key("where is it") != question_key("who is it")
     assert question_key(None) == question_key("?!") == ""
+
+
+TWO = {"deployment": "help__1.1.0", "before_deployment": "help__1.0.0", "metric": METRIC}
+
+
+@pytest.fixture
+def versions(rows: ScoreColumns) -> None:
+    """The newer version answers one of two questions worse; both answered within the last 28 days."""
+    for name, days, value in (("help__1.0.0", 20, 1.0), ("help__1.1.0", 1, 0.25)):
+        for question, score in (("How much leave?", value), ("Is there tea?", 1.0)):
+            row = {"event_id": f"{question}-{name}", "response_id": f"{question}-{name}", **at(days)}
+            found = {"contexts": [{"text": f"of {name}"}], "contexts_origin": "retrieval_stage"}
+            rows.logs(name, row | {"question": question, "answer": f"{name} says"} | found)
+            rows.scores(name, row | {"metric": METRIC, "value": score})
+
+
+def test_two_deployments_are_compared_question_by_question(versions: None, monitor: Monitor) -> None:
+    """Each side is read from its own tables, its contexts too; the page names both and links to both answers."""
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        found = client.get("/compare.json", params=TWO).json()
+        page = client.get("/compare", params=TWO).text
+        same = client.get("/compare.json", params=TWO | {"before_deployment": "help__1.1.0"}).json()
+        overview = client.get("/").text
+    assert (found["deployment"], found["before_deployment"]) == ("help__1.1.0", "help__1.0.0")
+    assert found["before"] == found["after"] == "2026-10-24 to 2026-11-20"
+    whole = found["found"]
+    assert (whole["count"], whole["worse"], whole["same"], whole["unpaired"]) == (2, 1, 1, 0)
+    first = whole["pairs"][0]
+    assert (first["difference"], first["before"]["answer"], first["after"]["answer"]) == (
+        -0.75,
+        "help__1.0.0 says",
+        "help__1.1.0 says",
+    )
+    assert (first["before"]["contexts"], first["after"]["contexts"]) == (["of help__1.0.0"], ["of help__1.1.0"])
+    for name in ("help__1.0.0", "help__1.1.0"):
+        assert f"/answer?deployment={name}&amp;date=" in page
+    assert "Before is help__1.0.0, 2026-10-24 to 2026-11-20, after is help__1.1.0" in page
+    assert same["before"] != same["after"]
+    assert "/compare?deployment=help__1.1.0&amp;before_deployment=help__1.0.0" in overview
+
+
+def test_replays_of_two_deployments_are_compared_case_by_case(lake: Lake, versions: None, monitor: Monitor) -> None:
+    """The latest run of each, where none is named, by the cases that both were asked."""
+    for name, value in (("help__1.0.0", 1.0), ("help__1.1.0", 0.0)):
+        for run, days in (("early", 3), ("late", 2)):
+            of_run = {"run_id": f"{run}-{name}", "run_started_at": at(days)["requested_at"], "date": at(days)["date"]}
+            score = {"metric": "case_passed", "value": value if run == "late" else 0.5}
+            row = of_run | {"case_id": "a", "answer": f"{name} says", "scores": [score]}
+            lake.table(REPLAYS, name).append(REPLAYS.rows([row]))
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        found = client.get("/compare.json", params=TWO | {"between": "replays", "metric": ""}).json()
+        page = client.get("/compare", params=TWO | {"between": "replays", "metric": ""}).text
+    assert (found["before"], found["after"]) == ("late-help__1.0.0", "late-help__1.1.0")
+    assert found["found"]["pairs"][0]["difference"] == -1.0
+    assert all(f'value="{run}-{name}"' in page for run in ("early", "late") for name in ("help__1.0.0", "help__1.1.0"))
+
+
+def test_two_deployments_take_rights_to_both(monitor: Monitor, versions: None, lake: Lake) -> None:
+    """Texts are for who may read both, and are noted of both; a deployment that one may not see is not compared."""
+    newer, older = TWO["deployment"], TWO["before_deployment"]
+    groups = {
+        "both": {"deployments": [newer, older], "rights": ["texts"]},
+        "one": {"deployments": [newer], "rights": ["texts"]},
+        "figures": {"deployments": [newer, older]},
+    }
+    access = {"proxy": {"addresses": ["10.0.0.7"], "groups": groups}}
+    monitor.refresh()
+    app = create_app(monitor, MonitorSettings.model_validate({"access": access}))
+    with TestClient(app, client=("10.0.0.7", 5000)) as client:
+        as_both, as_one, as_figures = ({"X-Forwarded-User": "ann", "X-Forwarded-Groups": name} for name in groups)
+        for params in (TWO, TWO | {"deployment": older, "before_deployment": newer}):
+            assert "help__1.0.0 says" in client.get("/compare.json", params=params, headers=as_both).text
+            assert client.get("/compare.json", params=params, headers=as_one).status_code == 422
+            shown = client.get("/compare.json", params=params, headers=as_figures)
+            assert (shown.json()["found"]["count"], "says" in shown.text) == (2, False)
+        mixed = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": "one,figures"}
+        shown = client.get("/compare.json", params=TWO, headers=mixed)
+        assert (shown.json()["found"]["count"], "says" in shown.text) == (2, False)
+    monitor.audit.write()
+    assert {row["deployment"] for row in lake.table(AUDIT).read().to_pylist()} >= {newer, older}

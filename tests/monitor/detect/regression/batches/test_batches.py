@@ -62,7 +62,45 @@ def test_a_conversation_is_one_observation_with_the_weighted_mean_of_its_scores(
     """Three answers of one chat and one of another are two observations; a weight of 3 counts threefold."""
     found = closed(score(START, 1.0, "a", 3), score(START, 0.0, "a", 1), score(START, 0.0, "b", 1)).observations
     assert found.values.tolist() == [0.75, 0.0]
-    assert found.weights.tolist() == [1.0, 0.5]
+    assert found.weights.tolist() == [1.0, 0.25]
+
+
+def test_conversations_count_alike_until_weights_differ() -> None:
+    """From then on each counts by the sum of its weights, in whatever portions they come."""
+    alike = score(START, chat="a", weight=2), score(START, chat="a", weight=2), score(START, chat="b", weight=2)
+    assert closed(*alike).observations.weights.tolist() == [1.0, 1.0]
+    differ = score(START + HOUR, chat="a", weight=2), score(START + HOUR, chat="b", weight=1)
+    later = tuple(score(START + 2 * HOUR, chat=chat, weight=2) for chat in ("a", "a", "b"))
+    assert closed(*alike, *differ, *later).observations.weights[-2:].tolist() == [1.0, 1.0]
+    far = tuple(score(START + 2 * HOUR, chat=chat, weight=0.5) for chat in ("a", "a", "b"))
+    weights = closed(*alike, *differ, *far).observations.weights[-2:]
+    assert weights.tolist() == pytest.approx([0.5, 0.25])
+    batches = Batches(HOUR, 0 * MINUTE)
+    for portion in (alike, differ, far):
+        batches.add(rows(*portion))
+        found = batches.close(portion[0].at + HOUR)
+    assert found is not None
+    assert found.observations.weights.tolist() == pytest.approx(weights.tolist())
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.1, 0.02])
+def test_the_mean_is_that_of_all_answers_whatever_the_sampling_rate(rate: float) -> None:
+    """Flagged answers, which are bad, are all drawn; others with their conversation, often none in an hour."""
+    generator = np.random.default_rng(3)
+    hours, chats, turns = 400, 100, 4
+    flagged = generator.random((hours, chats, turns)) < 0.05
+    values = np.where(flagged, 0.2, 0.8)
+    probability = np.where(flagged, 1.0, rate)
+    drawn = np.argwhere(generator.random((hours, chats, 1)) < probability)
+    found = closed(
+        *(
+            score(START + hour * HOUR, values[hour, chat, turn], f"{hour} {chat}", 1 / probability[hour, chat, turn])
+            for hour, chat, turn in drawn.tolist()
+        )
+    )
+    observations = found.observations
+    mean = (observations.values * observations.weights).sum() / observations.weights.sum()
+    assert mean == pytest.approx(values.mean(), abs=0.01)
 
 
 def asked(question: str | None, at: datetime, value: float, chat: str, weight: float = 1.0) -> Score:
@@ -117,10 +155,19 @@ def test_portions_and_order_do_not_matter(found: list[tuple[int, int, int, int]]
 
 
 def test_no_single_weight_outvotes_a_batch() -> None:
-    """A weight of 1000 beside weights of 1 counts as ten, in this batch and as the measure of the next."""
-    odd = score(START, chat="a", weight=1000), score(START, chat="b")
-    assert closed(*odd).observations.weights.tolist() == pytest.approx([1.0, 0.1])
-    assert closed(score(START + HOUR, weight=5), after=odd).observations.weights.tolist() == [0.5]
+    """A weight of 10,000 beside weights of 1 counts as 300, in this batch and as the measure of the next."""
+    odd = score(START, chat="a", weight=10_000), score(START, chat="b")
+    assert closed(*odd).observations.weights.tolist() == pytest.approx([1.0, 1 / 300])
+    assert closed(score(START + HOUR, weight=30), after=odd).observations.weights.tolist() == [0.1]
+
+
+def test_a_batch_of_small_weights_alone_takes_a_tenth_of_the_measure() -> None:
+    """That an hour had none of the answers that are seldom drawn must not cut those of the next."""
+    begin = score(START, weight=50), score(START, chat="b")
+    found = closed(*begin, score(START + HOUR), score(START + 2 * HOUR, weight=50)).observations
+    assert found.weights.tolist() == pytest.approx([1.0, 0.02, 0.02, 1.0])
+    found = closed(*begin, score(START + HOUR), score(START + 2 * HOUR, weight=9)).observations
+    assert found.weights[-1] == pytest.approx(9 / 45)
 
 
 def test_weights_are_relative_to_the_batch_before() -> None:
