@@ -11,10 +11,11 @@ import msgspec
 from collector.parsing.json_text.bodies import objects, read_object, text_or_none
 from lake.spec.vocabulary import ContextsOrigin
 
-_RETRIEVAL_RESPONSES: Final = (
+RETRIEVAL_RESPONSES: Final = (
     "application/x.aidial-rag.retrieval-response+json",
     "application/vnd.aidial.rag.retrieval-results+json",
 )
+"""Types of an attachment that holds all that was retrieved."""
 _LARGEST_PAGE: Final = 2**31 - 1
 
 _DEBUG = "[DEBUG] "
@@ -101,7 +102,7 @@ def _of_retrieval_response(
 ) -> tuple[Context, ...] | None:
     for some in (attachments, *(objects(stage.get("attachments")) for stage in stages)):
         for attachment in some:
-            if attachment.get("type") in _RETRIEVAL_RESPONSES:
+            if attachment.get("type") in RETRIEVAL_RESPONSES:
                 data = read_object(attachment.get("data"))
                 if data is not None and isinstance(data.get("chunks"), list):
                     return tuple(_retrieved(chunk) for chunk in objects(data["chunks"]))

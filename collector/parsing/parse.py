@@ -19,6 +19,7 @@ from collector.parsing.line.members import json_text
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.request.request import Request, read_model, read_request
+from collector.parsing.turn import ToolCalls, read_attachments, read_tool_calls
 from lake.spec.answer_kinds import finish_kind
 from lake.spec.service_vocabulary import RejectionReason
 from lake.spec.vocabulary import ANSWERING_KINDS, OWN_ORIGINS, TOOL_ERROR, Kind, Origin
@@ -29,6 +30,7 @@ _LONGEST_ERROR: Final = 10_000
 """Characters of a body that may be an error in place of an embedding, which is longer."""
 
 _NO_REQUEST: Final = Request()
+_NO_CALLS: Final = ToolCalls(None, None)
 _NO_ANSWER: Final = Answer(None, None, (), None, None, {}, None, None, {})
 
 Record = LogRecord | SignalRecord | Rejection | Filtered
@@ -105,6 +107,8 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
     contexts, contexts_origin = (
         ((), None) if answer is None else read_contexts(answer.custom_content, request.prompt_contexts)
     )
+    is_entry = kind in ANSWERING_KINDS and call.is_made_by_person
+    called = _NO_CALLS if answer is None else read_tool_calls(call.readable_request, request, answer, is_entry=is_entry)
     return LogRecord(
         event_id=call.event_id,
         response_id=said.response_id,
@@ -116,7 +120,7 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         kind=kind,
         status=call.status,
         error="; ".join(_errors(call, answer)) or None,
-        repairs=[*call.repairs, *said.repairs, *filter(None, [request.error])] or None,
+        repairs=[*call.repairs, *said.repairs, *filter(None, [request.error]), *called.repairs] or None,
         origin=origin,
         user_id=call.user_id,
         user_title=call.user_title,
@@ -127,7 +131,7 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         parent_span_id=call.parent_span_id,
         parent_deployment=call.parent_deployment,
         execution_path=call.execution_path,
-        is_entry=kind in ANSWERING_KINDS and call.is_made_by_person,
+        is_entry=is_entry,
         model=said.model or request.model,
         stream=request.stream,
         prompt_tokens=call.usage.prompt_tokens,
@@ -152,6 +156,12 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         answer_kind=said.kind,
         finish_kind=finish_kind(said.finish_reason),
         reasoning=said.reasoning,
+        tool_calls=called.calls,
+        tool_calls_origin=called.origin,
+        attachments=None if answer is None else read_attachments(answer),
+        reasoning_tokens=call.usage.reasoning_tokens,
+        cached_tokens=call.usage.cached_tokens,
+        turn=request.turn,
         extra=_extra(call, answer, assembled_response, keep_raw_response),
     )
 

@@ -34,7 +34,7 @@ REASONS = {
 class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of `parsed_logs` but for `source` and `ingested_at`; the columns' docs are in `lake.PARSED_LOGS`.
 
-    `contexts` are dicts with the keys text, title, url, page and id.
+    `contexts` are dicts with the keys text, title, url, page and id. Results of `tool_calls` are not cut yet.
     """
 
     event_id: str
@@ -84,6 +84,12 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     answer_kind: str | None = None
     finish_kind: str | None = None
     reasoning: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_calls_origin: str | None = None
+    attachments: list[dict[str, Any]] | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    turn: int | None = None
 
 
 class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):

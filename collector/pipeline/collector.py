@@ -23,6 +23,7 @@ from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalReco
 from collector.pipeline.cut_off_rejections import CutOffRejections
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
+from collector.pipeline.tool_calls import RecentToolCalls
 from collector.pipeline.warm_start import RecentChildContexts, RecentIds, recent_child_contexts
 from collector.redaction import Redactor
 from lake.delta_log.change import LostRaceError
@@ -295,6 +296,7 @@ class Collector:
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
         self.cut_off.read(self.lake, committed, now - window)
         self.committed_offsets, self._duplicates, self._children = committed, duplicates, children
+        self._tool_calls = RecentToolCalls.read(self.lake, committed, now - window)
         self._committer = BatchCommitter(self.lake, recent.seen, window)
         self._must_recover = False
 
@@ -378,6 +380,7 @@ class Collector:
                 section.newest_requested_at = record.requested_at
 
     def _join_children(self, record: LogRecord) -> LogRecord:
+        record = self._tool_calls.joined(record)
         if record.contexts_origin in OUTRANKED_BY_CHILD and record.trace_id and record.span_id:
             contexts = self._children.contexts_for(record.trace_id, record.span_id)
             if contexts is not None:

@@ -6,6 +6,8 @@ An application that logs no contexts has those in the prompt of the model call t
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,8 +30,15 @@ from collector.commit.duplicates import DuplicateWindow, Numbers
 from collector.commit.position import Partition
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
-from lake.spec.vocabulary import ContextsOrigin, SourceKind
+from lake.spec.tool_calls import ToolCallsOrigin
+from lake.spec.vocabulary import ANSWERING_KINDS, ContextsOrigin, Kind, SourceKind
 from lake.tables.lake import Lake
+from lake.tables.table import Table
+
+CHILD_COLUMNS = (
+    "trace_id", "parent_span_id", "kind", "deployment", "error", "tool_calls", "tool_calls_origin", "request_body",
+)  # fmt: skip
+"""What of a call says which tools its caller called, and how that went."""
 
 _PERIODS = 4
 _ROWS_AT_ONCE = 32_768
@@ -133,24 +142,57 @@ def recent_child_contexts(lake: Lake, committed: CommittedOffsets, since: dateti
     There are at most 2,000, in order of arrival. Calls of a batch that was cut off are left out: their lines come
     again.
     """
-    is_child = (ds.field("contexts_origin") == ContextsOrigin.PROMPT) & (ds.field("ingested_at") >= since)
-    is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
-    tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
-    found = [
-        _newest(_committed_rows(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), committed))
-        for table in tables
-    ]
-    newest = _newest(pa.concat_tables(found)) if found else None
-    if newest is None or not newest.num_rows:
-        return []
-    order = {event_id: index for index, event_id in enumerate(newest["id"].to_pylist())}
-    columns = ["event_id", "trace_id", "parent_span_id", "contexts"]
-    where = (
-        is_child & (ds.field("ingested_at") >= pc.min(newest["ingested_at"])) & ds.field("event_id").isin(list(order))
-    )
-    children = [row for table, its in zip(tables, found, strict=True) if its.num_rows
-                for row in table.read(columns, where).to_pylist()]  # fmt: skip
-    return sorted(children, key=lambda row: order[row["event_id"]])
+    of_prompt = ds.field("contexts_origin") == ContextsOrigin.PROMPT
+    return _RecentChildren.find(lake, committed, since, of_prompt).read(["trace_id", "parent_span_id", "contexts"])
+
+
+def recent_tool_children(lake: Lake, committed: CommittedOffsets, since: datetime) -> list[dict[str, Any]]:
+    """Return `CHILD_COLUMNS` of the newest calls that may be those of tools, or know the calls of a turn, likewise.
+
+    The request is read only where it is needed: of calls of MCP servers, and of the last one of a turn.
+    """
+    is_child = ds.field("kind").isin([*ANSWERING_KINDS, Kind.MCP])
+    recent = _RecentChildren.find(lake, committed, since, is_child)
+    rows = recent.read([name for name in CHILD_COLUMNS if name != "request_body"])
+    last = {(row["trace_id"], row["parent_span_id"]): row["event_id"] for row in rows
+            if row["tool_calls_origin"] == ToolCallsOrigin.REQUEST}  # fmt: skip
+    needed = {*last.values(), *(row["event_id"] for row in rows if row["kind"] == Kind.MCP)}
+    bodies = {row["event_id"]: row["request_body"] for row in recent.read(["request_body"], needed)}
+    some = (row | {"request_body": bodies.get(row["event_id"])} for row in rows)
+    return [{name: row[name] for name in CHILD_COLUMNS} for row in some]
+
+
+@dataclass(frozen=True)
+class _RecentChildren:
+    """The newest calls that other calls made, by id, and the tables that they are in."""
+
+    tables: Sequence[Table]
+    order: Mapping[str, int]
+    where: ds.Expression
+
+    @classmethod
+    def find(cls, lake: Lake, committed: CommittedOffsets, since: datetime, which: ds.Expression) -> _RecentChildren:
+        is_child = which & (ds.field("ingested_at") >= since)
+        is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
+        tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
+        found = [
+            _newest(_committed_rows(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), committed))
+            for table in tables
+        ]
+        newest = _newest(pa.concat_tables(found)) if found else None
+        if newest is None or not newest.num_rows:
+            return cls((), {}, is_child)
+        order = {event_id: index for index, event_id in enumerate(newest["id"].to_pylist())}
+        where = is_child & (ds.field("ingested_at") >= pc.min(newest["ingested_at"]))
+        return cls([table for table, its in zip(tables, found, strict=True) if its.num_rows], order, where)
+
+    def read(self, columns: Sequence[str], some: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Read `event_id` and columns of the calls, or of some of them, in order of arrival."""
+        ids = list(self.order if some is None else some)
+        where = self.where & ds.field("event_id").isin(ids)
+        rows = [row for table in self.tables if ids
+                for row in table.read(list(dict.fromkeys(["event_id", *columns])), where).to_pylist()]  # fmt: skip
+        return sorted(rows, key=lambda row: self.order[row["event_id"]])
 
 
 def _newest(rows: pa.Table) -> pa.Table:

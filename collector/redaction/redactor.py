@@ -34,6 +34,7 @@ _KEPT = frozenset(
         "prefix_hash",
         "parent_history_hash",
         "contexts_origin",
+        "tool_calls_origin",
         "reason",
     }
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, time_of
@@ -33,6 +33,13 @@ def _sections(details: AnswerDetails) -> Iterator[list[str]]:
         yield ["Question as the application rewrote it", text_lines(row["standalone_question"])]
     yield ["Answer", text_lines(row["answer"])]
     yield list(_unsupported(details))
+    if row["tool_calls"]:
+        yield [
+            "Calls of tools",
+            *(line for number, call in enumerate(row["tool_calls"], 1) for line in _tool(number, call)),
+        ]
+    if row["attachments"]:
+        yield ["Attachments", *map(_attachment, row["attachments"])]
     origin = f" ({in_one_line(details.contexts_origin)})" if details.contexts_origin else ""
     contexts = [line for context in details.contexts for line in _context(context)]
     yield [f"Contexts{origin}", *(contexts or ["  (none)"])]
@@ -59,6 +66,8 @@ def _head(details: AnswerDetails) -> Iterator[str]:
         "finish reason": row["finish_reason"],
         "took": _took(row["duration_ms"]),
         "tokens": _tokens(row["prompt_tokens"], row["completion_tokens"]),
+        "of thoughts": _count(row["reasoning_tokens"], "tokens"),
+        "cached": _count(row["cached_tokens"], "tokens"),
         "price": _number(row["price"]),
         "rating": details.rating,
         "label": details.label,
@@ -80,6 +89,20 @@ def _context(context: AnswerContext) -> Iterator[str]:
     named = ", ".join(in_one_line(one, 500) for one in place if one)
     yield f"  {context.rank}. {named}".rstrip()
     yield text_lines(context.text, indented=True)
+
+
+def _tool(number: int, call: Mapping[str, Any]) -> Iterator[str]:
+    how = {True: "failed", False: "succeeded", None: "not known whether it failed"}[call["is_error"]]
+    yield f"  {number}. {in_one_line(call['name'] or '(no name)')}, {how}"
+    yield f"    with {in_one_line(call['arguments'] or 'no arguments', _DETAILS_CHARACTERS)}"
+    if call["result"] is not None:
+        yield text_lines(call["result"], indented=True)
+
+
+def _attachment(attachment: Mapping[str, Any]) -> str:
+    size = None if attachment["size"] is None else f"{attachment['size']:,} bytes"
+    facts = (attachment["title"], attachment["type"], attachment["url"], size)
+    return f"  {', '.join(in_one_line(one, 500) for one in facts if one)}"
 
 
 def _unsupported(details: AnswerDetails) -> Iterator[str]:
@@ -136,6 +159,10 @@ def _filled(facts: Iterable[str | None]) -> list[str]:
 
 def _took(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else f"{milliseconds / 1000:,.1f} s"
+
+
+def _count(number: int | None, unit: str) -> str | None:
+    return None if number is None else f"{number:,} {unit}"
 
 
 def _tokens(prompt: int | None, completion: int | None) -> str | None:

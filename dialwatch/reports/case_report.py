@@ -15,9 +15,11 @@ from lake.queries.alike_cases import AlikeCases
 from lake.queries.answer_details import AnswerSignal
 from lake.queries.cases import FactPlace
 from lake.queries.signals import fold_signals
+from lake.spec.tool_calls import call_line
 
 _COMPARED = (
     "status", "question", "conversation_hash", "answer", "documents", "facts", "context", "context_ids", "citations",
+    "tool_calls",
     "confidence", "source_response_id", "extractor",
 )  # fmt: skip
 
@@ -52,6 +54,9 @@ def _sections(details: CaseDetails) -> Iterator[list[str]]:
     yield ["Documents", *([f"  {in_one_line(one or '', 1000)}" for one in case["documents"] or ()] or ["  (none)"])]
     facts = [line for number, place in enumerate(places) for line in _fact(case, number, place)]
     yield ["Facts", *(facts or ["  (none)"])]
+    if case["tool_calls"] is not None:
+        calls = [f"  {in_one_line(call_line(call), 1000)}" for call in case["tool_calls"]]
+        yield ["Calls of tools", *(calls or ["  (none)"])]
     yield ["Contexts", *(list(_contexts(case, places)) or ["  (none)"])]
     yield ["Why it is a case", *_source(details)]
     yield ["Versions", *_history(details.history)]

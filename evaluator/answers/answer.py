@@ -19,12 +19,14 @@ from lake.queries.answer_rows import (
     context_texts,
 )
 from lake.spec.answer_kinds import finish_kind, is_whole
+from lake.spec.tool_calls import CALLS_OUTRANKED_BY_CHILD, ToolCall
 from lake.spec.vocabulary import CUT_FINISH_REASONS, OUTRANKED_BY_CHILD, ContextsOrigin
 
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
     "error", "is_entry", *CASE_QUESTION_COLUMNS, "answer", "documents", "contexts", "contexts_origin", "finish_reason",
     "answer_kind",
+    "tool_calls", "tool_calls_origin",
     "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
@@ -44,6 +46,8 @@ class LoggedAnswer:
     `context_ids` are the ids of the same chunks, with None for one that has none; None where `contexts` is.
     `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
+    `tool_calls` are the calls of tools of its turn as in `parsed_logs`, None where they are not known; `turn_call` is
+    the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
     ended before its end, or the log does not hold all of it.
     """
@@ -67,6 +71,9 @@ class LoggedAnswer:
     price: float | None
     model: str | None
     is_cut: bool
+    tool_calls: list[ToolCall] | None = None
+    turn_call: tuple[str, str] | None = None
+    own_call: tuple[str, str] | None = None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:
@@ -77,7 +84,7 @@ def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswe
 
 
 def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
-    contexts = context_texts(row)
+    contexts, call = context_texts(row), _call(row)
     return LoggedAnswer(
         event_id=row["event_id"],
         response_id=row["response_id"],
@@ -93,15 +100,17 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         contexts=contexts,
         context_ids=None if contexts is None else context_ids(row["contexts"]),
         cited_only=row["contexts_origin"] == ContextsOrigin.CITED,
-        call=_call(row),
+        call=call if row["contexts_origin"] in OUTRANKED_BY_CHILD else None,
         duration_ms=row["duration_ms"],
         price=row["price"],
         model=row["model"],
         is_cut=not is_whole(row) or finish_kind(row["finish_reason"]) in CUT_FINISH_REASONS,
+        tool_calls=row["tool_calls"],
+        turn_call=call if row["tool_calls_origin"] in CALLS_OUTRANKED_BY_CHILD else None,
+        own_call=call,
     )
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, str] | None:
     trace_id, span_id = row["trace_id"], row["span_id"]
-    outranked = row["contexts_origin"] in OUTRANKED_BY_CHILD
-    return (trace_id, span_id) if outranked and trace_id and span_id else None
+    return (trace_id, span_id) if trace_id and span_id else None

@@ -4,6 +4,8 @@ An application that shows no chunks has them in the prompt of its own model call
 after its own. So such an answer waits for a grace time from when its row was written. Which answers still wait
 follows from the rows and one moment in the `scores` table: those that were written after it.
 
+The same holds for an answer that calls tools: the line of a tool says whether its call failed.
+
 Where the model stands behind an interceptor, the line of another call that can have made it may come too. So such a
 model call waits for half of that time: it may come in the first half, and the other call's line in the second.
 """
@@ -21,12 +23,14 @@ import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
-from lake.queries.answer_rows import IS_ANSWER, context_ids, usable_texts
+from lake.queries.answer_rows import IS_ANSWER, context_ids, tool_results, usable_texts
 from lake.spec.schemas import PARSED_LOGS
+from lake.spec.tool_calls import CalledTool, ToolCallsOrigin, lacks_errors, with_errors
 from lake.spec.vocabulary import OUTRANKED_BY_CHILD
 
+_CALLS_TOOLS = tuple(origin for origin in ToolCallsOrigin if origin != ToolCallsOrigin.NONE)
 _MAY_GET_CONTEXTS = (
-    ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD)
+    (ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD) | ds.field("tool_calls_origin").isin(_CALLS_TOOLS))
     & ds.field("trace_id").is_valid()
     & ds.field("span_id").is_valid()
 )
@@ -86,9 +90,20 @@ def may_get_contexts(until: int) -> ds.Expression:
 
 
 def with_late_contexts(tables: DeploymentTables, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
-    """Return the answers with the contexts of their own model calls, where these have come and say more."""
-    found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call}, tables.deployment)
-    return [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
+    """Return the answers with what their own calls say, where these have come and say more: contexts, calls of tools.
+
+    Of a call of a tool its own row says whether it failed. Results of tools follow the contexts, in each call anew: the
+    answers that are given must be as their rows are.
+    """
+    children, deployment = tables.children, tables.deployment
+    found = children.of({answer.call: answer.requested_at for answer in some if answer.call}, deployment)
+    turns = children.turns_of({one.turn_call: one.requested_at for one in some if one.turn_call}, deployment)
+    some = [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
+    some = [replace(one, tool_calls=turns[one.turn_call]) if one.turn_call in turns else one for one in some]
+    unclear = {one.own_call: one.requested_at for one in some if one.own_call and lacks_errors(one.tool_calls)}
+    called = children.tools_of(unclear)
+    some = [_with_errors(one, called[one.own_call]) if one.own_call in called else one for one in some]
+    return [_with_results(one) for one in some]
 
 
 def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAnswer:
@@ -96,6 +111,18 @@ def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAns
     if texts is None:
         return answer
     return replace(answer, contexts=texts, context_ids=context_ids(contexts), cited_only=False)
+
+
+def _with_errors(answer: LoggedAnswer, called: Sequence[CalledTool]) -> LoggedAnswer:
+    return replace(answer, tool_calls=with_errors(answer.tool_calls or (), called))
+
+
+def _with_results(answer: LoggedAnswer) -> LoggedAnswer:
+    results = tool_results(answer.tool_calls)
+    if not results:
+        return answer
+    texts, ids = [*(answer.contexts or ()), *(one["text"] for one in results)], answer.context_ids or ()
+    return replace(answer, contexts=texts, context_ids=[*ids, *[None] * len(results)])
 
 
 def _moment(microseconds: int) -> pa.Scalar:

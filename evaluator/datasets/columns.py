@@ -25,6 +25,7 @@ READ_FROM: Mapping[str, tuple[str, str]] = {
     "answer": (ANSWERS, "answer"),
     "contexts": (ANSWERS, "context"),
     "context_ids": (ANSWERS, "context_ids"),
+    "tool_calls": (ANSWERS, "tool_calls"),
     "duration_ms": (ANSWERS, "duration_ms"),
     "price": (ANSWERS, "price"),
     "facts": (GROUND_TRUTH, "facts"),
@@ -32,6 +33,7 @@ READ_FROM: Mapping[str, tuple[str, str]] = {
     "reference_contexts": (GROUND_TRUTH, "reference_contexts"),
     "reference_context_ids": (GROUND_TRUTH, "reference_context_ids"),
     "is_answerable_label": (GROUND_TRUTH, "is_answerable_label"),
+    "reference_tool_calls": (GROUND_TRUTH, "reference_tool_calls"),
 }
 """For each column that metrics read, the table that has it and its name there.
 
@@ -46,6 +48,8 @@ TEXT_LISTS = frozenset(
         "reference_answers",
         "reference_contexts",
         "reference_context_ids",
+        "tool_calls",
+        "reference_tool_calls",
         "other_cases",
     }
 )

@@ -33,6 +33,7 @@ from lake.queries.case_versions import EVALUATOR, newest_versions, next_version
 from lake.queries.signals_by_answer import read_signaled
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.tool_calls import expected_calls
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.positions import read_new
 
@@ -154,6 +155,7 @@ def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None)
         "answer": text,
         "context": [context for context, _ in supporting],
         "context_ids": [identifier for _, identifier in supporting],
+        "tool_calls": expected_calls(answer.tool_calls),
         "source_response_id": _source_id(candidate),
         "source_date": answer.date,
         "confidence": candidate.rating.confidence,

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from lake.spec.tool_calls import ToolCall
 from lake.spec.vocabulary import UnscoredReason
 
 _MISSING_OF_PANDAS = ("NAType", "NaTType")
@@ -93,6 +94,31 @@ def ids(cell: object, column: str) -> list[str] | None:
     if _is_missing(cell):
         return None
     raise UnreadableCellError(f"{UNREADABLE}{column}")
+
+
+def tool_calls(cell: object, column: str) -> list[ToolCall] | None:
+    """Return the calls of tools of a list; None where the cell is missing.
+
+    Each has a `name` and `arguments`, JSON text or None. Raises UnreadableCellError with `unreadable_<column>` for all
+    else.
+    """
+    if isinstance(cell, np.ndarray) and cell.ndim == 1:
+        cell = cell.tolist()
+    if isinstance(cell, list | tuple):
+        return [_tool_call(item, column) for item in cell]
+    if _is_missing(cell):
+        return None
+    raise UnreadableCellError(f"{UNREADABLE}{column}")
+
+
+def _tool_call(item: object, column: str) -> ToolCall:
+    if not isinstance(item, dict):
+        raise UnreadableCellError(f"{UNREADABLE}{column}")
+    texts_of = {name: text(item.get(name), column) for name in ("name", "arguments")}
+    is_error = item.get("is_error")
+    if not (isinstance(is_error, bool) or _is_missing(is_error)):
+        raise UnreadableCellError(f"{UNREADABLE}{column}")
+    return item | texts_of | {"is_error": is_error if isinstance(is_error, bool) else None}
 
 
 def amount(cell: object, column: str) -> float | None:

@@ -16,10 +16,12 @@ from lake.spec.vocabulary import JudgeKind, UnscoredReason
 if TYPE_CHECKING:
     import pandas as pd
 
-GROUND_TRUTH_COLUMNS = frozenset({"reference_answers", "reference_contexts", "reference_context_ids", "facts"})
+GROUND_TRUTH_COLUMNS = frozenset(
+    {"reference_answers", "reference_contexts", "reference_context_ids", "reference_tool_calls", "facts"}
+)
 """Columns that no log holds: a metric that needs one can only score rows with a case of ground truth."""
 
-MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price"})
+MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price", "tool_calls"})
 """Columns that were measured from outside: they say something even where the answer itself is not known."""
 
 Details = Mapping[str, Any]

@@ -23,7 +23,11 @@ def replay_metrics(chosen: Sequence[Metric]) -> list[Metric]:
 
     `case_passed` is always one of them.
     """
-    usable = [metric for metric in chosen if not asks_judge(metric) and not MEASURED_COLUMNS.issuperset(metric.needs)]
+    usable = [
+        metric
+        for metric in chosen
+        if not asks_judge(metric) and not (MEASURED_COLUMNS.issuperset(metric.needs) or "tool_calls" in metric.needs)
+    ]
     watched = [metric for metric in usable if _can_get_worse(metric)]
     names = {metric.name for metric in watched}
     return watched if CASE_PASSED in names else [*watched, metric_named(CASE_PASSED)]

@@ -85,6 +85,7 @@ def work_on(
         facts=[list(found.case.facts) for _, found in pairs],
         reference_answers=[[found.case.answer] for _, found in pairs],
         is_answerable_label=[found.case.is_answerable_label for _, found in pairs],
+        reference_tool_calls=[found.case.tool_calls for _, found in pairs],
         reference_context_ids=[list(found.case.context_ids) for _, found in pairs],
     )
     yield from _without_held(compared, frame, pairs, held)
@@ -113,5 +114,6 @@ def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
     import pandas as pd
 
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
+    columns |= {"tool_calls": [answer.tool_calls for answer in some]}
     columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})

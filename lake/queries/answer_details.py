@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.queries.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trace_rows
-from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS
+from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE, RATABLE_COLUMNS, add_tool_results
 from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.call_tables import CallTablesOfDays
-from lake.queries.child_contexts import ChildContexts, add_late_contexts
+from lake.queries.child_contexts import ChildContexts, add_late_contexts, add_late_tool_calls
 from lake.queries.comments import comment_of, members_of
 from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
 from lake.queries.latest_rows import each_once, latest_scores
@@ -31,7 +31,7 @@ from lake.queries.ratings import (
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, with_namesakes
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
-from lake.spec.vocabulary import OUTRANKED_BY_CHILD, REFUSAL, FailureKind
+from lake.spec.vocabulary import REFUSAL, FailureKind
 from lake.tables.day_reading import DayReader, RequestPeriod
 from lake.tables.lake import Lake
 
@@ -120,9 +120,10 @@ class AnswerDetails:
 
     `row` has every column of `parsed_logs`, null where an older version did not know it, with the raw request
     (`request_body`) and response (`assembled_response`, `response_body`). `contexts` and `contexts_origin` are those
-    that were scored: also of the answer's own model call, if its line came late. `before` is the conversation before
-    it, the oldest turn first. `scores` are by metric, the latest first, `signals` by time. `calls` begin with the
-    outermost one; with tracing off there are none, and of thousands `calls_left_out` are not given.
+    that were scored, and so are `tool_calls` of the row: also of the answer's own calls, if their lines came late.
+    Results of tools follow the chunks. `before` is the conversation before it, the oldest turn first. `scores` are by
+    metric, the latest first, `signals` by time. `calls` begin with the outermost one; with tracing off there are none,
+    and of thousands `calls_left_out` are not given.
     """
 
     row: Mapping[str, Any]
@@ -154,9 +155,12 @@ def read_answer(
         return None
     row = each_once(rows).to_pylist()[0] | {"deployment": deployment}
     trace = trace_rows(row, logs)
-    if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
+    if len(trace) > 1:
         tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
-        add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
+        children = ChildContexts(lake, tables=tables)
+        add_late_contexts(children, deployment, [row])
+        add_late_tool_calls(children, deployment, [row])
+    add_tool_results([row])
     scores = _scores(lake, row)
     signals, calls = _read_signals(lake, row, logs[deployment]), answer_calls(row, trace)
     answer = PARSED_LOGS.rows([{name: row[name] for name in (*FAILURE_COLUMNS, *JOIN_COLUMNS)}])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow.dataset as ds
 
 from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.thoughts import without_thoughts
-from lake.spec.vocabulary import ANSWERING_KINDS, AnswerKind, Origin, has_known_contexts
+from lake.spec.tool_calls import ToolCall, readable
+from lake.spec.vocabulary import ANSWERING_KINDS, AnswerKind, ContextsOrigin, Origin, has_known_contexts
 
 IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION)
 """Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
@@ -114,3 +115,19 @@ def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | No
     """Return the texts of chunks in rank order; None where there are chunks, but only images."""
     texts = [(context or {}).get("text") or "" for context in contexts]
     return texts if not texts or any(text.strip() for text in texts) else None
+
+
+def tool_results(calls: Sequence[ToolCall] | None) -> list[dict[str, Any]]:
+    """Return the results of tools as contexts, whose title is the tool: the answer is based on them as on chunks."""
+    said = [(call, readable(call["result"])) for call in calls or () if call["result"]]
+    beside = {"url": None, "page": None, "id": None}
+    return [{"text": text, "title": call["name"]} | beside for call, text in said if text.strip()]
+
+
+def add_tool_results(rows: Iterable[dict[str, Any]]) -> None:
+    """Put the results of tools behind the contexts of rows of `parsed_logs`; the origin says if there are no others."""
+    for row in rows:
+        if results := tool_results(row["tool_calls"]):
+            known = has_known_contexts(row["contexts_origin"])
+            row["contexts"] = [*(row["contexts"] or ()), *results] if known else results
+            row["contexts_origin"] = row["contexts_origin"] if known else ContextsOrigin.TOOL_RESULT

@@ -19,7 +19,7 @@ from lake.tables.table import Table
 Deployments = Sequence[str | None]
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
-_NAME_COLUMNS = frozenset({"deployment", "parent_deployment"})
+_NAME_COLUMNS = frozenset({"deployment", "parent_deployment", "contexts_origin", "tool_calls_origin"})
 
 
 class CallTables(Protocol):
@@ -38,8 +38,10 @@ class CallTables(Protocol):
     def children(self, since: datetime, until: datetime) -> pa.Table:
         """Read the calls that others made in this time, without their contexts, with the table that they were in."""
 
-    def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
-        """Read `event_id` and `contexts` of these calls."""
+    def details(
+        self, columns: Sequence[str], deployment: str | None, days: Iterable[date], event_ids: Sequence[str]
+    ) -> pa.Table:
+        """Read `event_id` and columns with long texts of these calls."""
 
 
 class AllCallTables:
@@ -75,10 +77,12 @@ class AllCallTables:
             return self.rows(INDEX_COLUMNS, between(since, until) & IS_CHILD)
         return _together(INDEX_COLUMNS, recent.items())
 
-    def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
-        """Read `event_id` and `contexts` of some calls of one deployment."""
+    def details(
+        self, columns: Sequence[str], deployment: str | None, days: Iterable[date], event_ids: Sequence[str]
+    ) -> pa.Table:
+        """Read `event_id` and columns of some calls of one deployment."""
         where = ds.field("date").isin(pa.array(sorted(days), pa.date32())) & ds.field("event_id").isin(event_ids)
-        return self._table(deployment).read(["event_id", "contexts"], where)
+        return self._table(deployment).read(["event_id", *columns], where)
 
     def _read_each(
         self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None
@@ -117,9 +121,11 @@ class CallTablesOfDays:
         """Read the calls that others made, of the period."""
         return self.rows(INDEX_COLUMNS, between(since, until) & IS_CHILD)
 
-    def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
-        """Read `event_id` and `contexts` of some calls of one deployment."""
-        return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", "contexts"], days, self._period)
+    def details(
+        self, columns: Sequence[str], deployment: str | None, days: Iterable[date], event_ids: Sequence[str]
+    ) -> pa.Table:
+        """Read `event_id` and columns of some calls of one deployment."""
+        return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", *columns], days, self._period)
 
 
 def between(since: datetime, until: datetime) -> ds.Expression:

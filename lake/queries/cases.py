@@ -14,6 +14,7 @@ from lake.queries.case_sources import possible_sources
 from lake.queries.case_versions import newest_versions
 from lake.queries.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
+from lake.spec.tool_calls import ToolCall
 from lake.tables.table import Table
 
 FactPlace = tuple[int, int, int]
@@ -44,7 +45,8 @@ def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
 
 _COLUMNS = (
     "case_id", "deployment", "version", "question", "conversation_hash", "documents", "facts",
-    "answer", "is_answerable_label", "context_ids", "source_response_id", "source_date", "confidence", "status",
+    "answer", "is_answerable_label", "context_ids", "tool_calls", "source_response_id", "source_date", "confidence",
+    "status",
 )  # fmt: skip
 
 
@@ -52,7 +54,8 @@ _COLUMNS = (
 class Case:
     """A question with a reference answer and the facts that it is based on.
 
-    `context_ids` are those of the chunks that the facts stand in, of the chunks that have an id.
+    `context_ids` are those of the chunks that the facts stand in, of the chunks that have an id. `tool_calls` are the
+    calls of tools that a right answer takes (name, arguments), None where nobody has looked.
     """
 
     case_id: str
@@ -68,6 +71,7 @@ class Case:
     source_date: date | None = None
     deployment: str | None = None
     is_answerable_label: bool | None = None
+    tool_calls: list[ToolCall] | None = None
 
     @property
     def accepted(self) -> bool:
@@ -175,6 +179,7 @@ class CaseBook:
                 source_date=row["source_date"],
                 deployment=row["deployment"],
                 is_answerable_label=row["is_answerable_label"],
+                tool_calls=row["tool_calls"],
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status

@@ -1,12 +1,16 @@
-"""Contexts that an application's own model call had in its prompt, for an application that shows none."""
+"""What an application's own calls say of its answer: contexts and calls of tools, where the application shows none.
+
+The contexts stand in the prompt of its last model call, and so do the calls of tools that came before it. The row of a
+tool says whether its call failed.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +19,21 @@ import pyarrow.dataset as ds
 from lake.queries.answer_rows import usable_texts
 from lake.queries.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.queries.call_tables import AllCallTables, CallTables, between
-from lake.spec.vocabulary import OUTRANKED_BY_CHILD, ContextsOrigin
+from lake.spec.tool_calls import (
+    CALLS_OF_CHILD,
+    CALLS_OUTRANKED_BY_CHILD,
+    CalledTool,
+    ToolCall,
+    ToolCallsOrigin,
+    called_tool,
+    lacks_errors,
+    turn_of_child,
+    with_errors,
+)
+from lake.spec.vocabulary import OUTRANKED_BY_CHILD, ContextsOrigin, Kind
 from lake.tables.open_tables import TableSource
 
+Key = TypeVar("Key")
 Span = tuple[str, str]
 """trace_id and span_id of a call."""
 
@@ -41,7 +57,7 @@ class _Index:
 
 
 class ChildContexts:
-    """Finds the contexts in the prompts of the calls that other calls made, in all deployments' tables.
+    """Finds what stands in the prompts of the calls that other calls made, in all deployments' tables.
 
     It opens each table once and keeps the ids of the days that it was asked for, until `forget()`.
 
@@ -72,28 +88,72 @@ class ChildContexts:
         the one whose calls these are. With it, calls to a model behind an interceptor are found too: their parent span
         is that of a hop that Core does not log, so their parent is the only call of the trace that can have made them.
         """
+        found = self._details(["contexts"], self._last(calls, deployment, "contexts_origin", [ContextsOrigin.PROMPT]))
+        return {span: child["contexts"] or [] for span, child in found.items()}
+
+    def turns_of(self, calls: Mapping[Span, datetime], deployment: str | None = None) -> dict[Span, list[ToolCall]]:
+        """Return the calls of tools that the last child of each of these calls knows of its turn; found as by `of`."""
+        columns = ["tool_calls_origin", "request_body", "tool_calls"]
+        found = self._details(columns, self._last(calls, deployment, "tool_calls_origin", CALLS_OF_CHILD))
+        turns = {span: turn_of_child(*(child[name] for name in columns)) for span, child in found.items()}
+        return {span: turn for span, turn in turns.items() if turn is not None}
+
+    def tools_of(self, calls: Mapping[Span, datetime]) -> dict[Span, list[CalledTool]]:
+        """Return the calls of these that are logged as calls of tools, by their time."""
+        if not calls:
+            return {}
+        where = between(min(calls.values()) - CLOCKS_DIFFER, max(calls.values()) + LONGEST_CALL)
+        where &= ds.field("trace_id").isin(sorted({trace_id for trace_id, _ in calls}))
+        where &= ds.field("parent_span_id").isin(sorted({span_id for _, span_id in calls}))
+        columns = ["event_id", "trace_id", "parent_span_id", "requested_at", "kind", "error"]
+        rows = self._tables.rows(columns, where).to_pylist()
+        rows.sort(key=lambda row: (row["requested_at"], row["event_id"]))
+        servers = {number: row for number, row in enumerate(rows) if row["kind"] == Kind.MCP}
+        bodies = {number: row["request_body"] for number, row in self._details(["request_body"], servers).items()}
+        found: dict[Span, list[CalledTool]] = defaultdict(list)
+        for number, row in enumerate(rows):
+            span = row["trace_id"], row["parent_span_id"]
+            tool = called_tool(row["kind"], row["deployment"], bodies.get(number), row["error"])
+            if span in calls and tool is not None:
+                found[span].append(tool)
+        return dict(found)
+
+    def _last(
+        self, calls: Mapping[Span, datetime], deployment: str | None, column: str, values: Sequence[str]
+    ) -> dict[Span, dict[str, Any]]:
+        """Return the last child of each call of those that have one of these values in the column of the index."""
         by_day: dict[date, dict[Span, datetime]] = defaultdict(dict)
         for span, at in calls.items():
             by_day[at.astimezone(UTC).date()][span] = at
         children: dict[Span, dict[str, Any]] = {}
         for day in sorted(by_day):
-            children |= self._last_children(day, by_day[day], deployment)
+            children |= self._last_children(day, by_day[day], deployment, column, values)
+        return children
+
+    def _details(self, columns: Sequence[str], children: Mapping[Key, dict[str, Any]]) -> dict[Key, dict[str, Any]]:
+        """Read columns with long texts of children."""
         wanted = defaultdict(list)
         for child in children.values():
             wanted[child["deployment"]].append(child)
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, dict[str, Any]] = {}
         for deployment, some in wanted.items():
             days = {child["requested_at"].date() for child in some}
-            rows = self._tables.contexts(deployment, days, [child["event_id"] for child in some])
-            found |= {row["event_id"]: row["contexts"] or [] for row in rows.to_pylist()}
-        return {span: found[child["event_id"]] for span, child in children.items() if child["event_id"] in found}
+            rows = self._tables.details(columns, deployment, days, [child["event_id"] for child in some])
+            found |= {row["event_id"]: row for row in rows.to_pylist()}
+        return {key: found[child["event_id"]] for key, child in children.items() if child["event_id"] in found}
 
     def _last_children(
-        self, day: date, calls: Mapping[Span, datetime], deployment: str | None
+        self,
+        day: date,
+        calls: Mapping[Span, datetime],
+        deployment: str | None,
+        column: str,
+        values: Sequence[str],
     ) -> dict[Span, dict[str, Any]]:
         index = self._children(day, min(calls.values()) - CLOCKS_DIFFER, max(calls.values()) + LONGEST_CALL)
         traces = pa.array(sorted({trace_id for trace_id, _ in calls}), pa.string())
-        some = index.rows.filter(pc.is_in(index.rows["trace_id"], traces)).to_pylist()
+        rows = index.rows.filter(pc.is_in(index.rows["trace_id"], traces))
+        some = [row for row in rows.to_pylist() if row[column] in values]
         some.sort(key=lambda row: (row["requested_at"], row["event_id"]))
         by_parent = {(row["trace_id"], row["parent_span_id"]): row for row in some}
         found = {span: by_parent[span] for span in calls if span in by_parent}
@@ -182,12 +242,32 @@ def add_late_contexts(children: ChildContexts, deployment: str | None, rows: Seq
     A day at a time. Of each row `contexts` and `contexts_origin` are replaced where the child's say more; `trace_id`,
     `span_id` and `requested_at` are read too.
     """
-    by_day: dict[date, dict[Span, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        if row["contexts_origin"] in OUTRANKED_BY_CHILD and row["trace_id"] and row["span_id"]:
-            by_day[row["requested_at"].date()][row["trace_id"], row["span_id"]] = row
-    for calls in by_day.values():
-        asked = {span: row["requested_at"] for span, row in calls.items()}
-        for span, contexts in children.of(asked, deployment).items():
+    for calls in _by_day(row for row in rows if row["contexts_origin"] in OUTRANKED_BY_CHILD):
+        for span, contexts in children.of(_asked(calls), deployment).items():
             if usable_texts(contexts) is not None:
                 calls[span] |= {"contexts": contexts, "contexts_origin": ContextsOrigin.CHILD_CALL}
+
+
+def add_late_tool_calls(children: ChildContexts, deployment: str | None, rows: Sequence[dict[str, Any]]) -> None:
+    """Put into rows the calls of tools of their turns in the same way, and whether these failed, where it is known.
+
+    Of each row `tool_calls` and `tool_calls_origin` are replaced.
+    """
+    for calls in _by_day(row for row in rows if row["tool_calls_origin"] in CALLS_OUTRANKED_BY_CHILD):
+        for span, turn in children.turns_of(_asked(calls), deployment).items():
+            calls[span] |= {"tool_calls": turn, "tool_calls_origin": ToolCallsOrigin.CHILD_CALL}
+    for calls in _by_day(row for row in rows if lacks_errors(row["tool_calls"])):
+        for span, called in children.tools_of(_asked(calls)).items():
+            calls[span]["tool_calls"] = with_errors(calls[span]["tool_calls"], called)
+
+
+def _by_day(rows: Iterable[dict[str, Any]]) -> Iterable[dict[Span, dict[str, Any]]]:
+    by_day: dict[date, dict[Span, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        if row["trace_id"] and row["span_id"]:
+            by_day[row["requested_at"].date()][row["trace_id"], row["span_id"]] = row
+    return by_day.values()
+
+
+def _asked(calls: Mapping[Span, dict[str, Any]]) -> dict[Span, datetime]:
+    return {span: row["requested_at"] for span, row in calls.items()}

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from lake.queries.answer_rows import (
     CASE_QUESTION_COLUMNS,
     CaseQuestion,
+    add_tool_results,
     answer_text,
     answers_to,
     case_question,
     context_texts,
 )
 from lake.queries.cases import Case, CaseBook
-from lake.queries.child_contexts import ChildContexts, add_late_contexts
+from lake.queries.child_contexts import ChildContexts, add_late_contexts, add_late_tool_calls
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import USABLE_STATUS
 from lake.spec.schemas import PARSED_LOGS
@@ -33,7 +34,8 @@ OTHER_CASES = "other_cases"
 _READ = (
     "event_id", "kind", "is_entry", "status", "error", "finish_reason", "answer_kind", "response_id",
     "response_ids", "requested_at",
-    "documents", "contexts", "contexts_origin", "answer", "trace_id", "span_id", "duration_ms", "price",
+    "documents", "contexts", "contexts_origin", "tool_calls", "tool_calls_origin",
+    "answer", "trace_id", "span_id", "duration_ms", "price",
     *CASE_QUESTION_COLUMNS,
 )  # fmt: skip
 _IN_ORDER = [("requested_at", "ascending"), ("event_id", "ascending")]
@@ -61,7 +63,8 @@ def answers_frame(
     """Return the answers that people saw, as the evaluator scores them, a row each, in the order they were asked for.
 
     - `question`, `documents`, `context`, `answer`: what aidial-rag-eval reads. `documents` and `context` are lists of
-      strings, empty where there is none. An answer without contexts of its own has those of the model call it made.
+      strings, empty where there is none. An answer without contexts of its own has those of the model call it made;
+      results of tools follow.
     - `response_id`, and `case_id` of the case of ground truth (of these statuses) that the answer is compared with: one
       that was not made of it, and whose own answer was asked for before. Null where there is none, also where the
       evaluator finds one by an encoder of sentences, or one that is compared in its conversation alone.
@@ -73,7 +76,10 @@ def answers_frame(
     another `origin`, such as `evaluation`, what that asked for.
     """
     rows = lake.table(PARSED_LOGS, deployment).read(_READ, answers_to(origin)).sort_by(_IN_ORDER).to_pylist()
-    add_late_contexts(ChildContexts(lake), deployment, rows)
+    children = ChildContexts(lake)
+    add_late_contexts(children, deployment, rows)
+    add_late_tool_calls(children, deployment, rows)
+    add_tool_results(rows)
     some = [_asked(row) for row in rows]
     cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status)
     earlier = [(answer, found.case) for answer, found in cases.earlier(some)]

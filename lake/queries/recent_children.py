@@ -13,13 +13,17 @@ import pyarrow.dataset as ds
 from lake.delta_log.change import TableReplacedError
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.table_spec import TIMESTAMP
+from lake.spec.tool_calls import CALLS_OF_CHILD
 from lake.spec.vocabulary import ContextsOrigin
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
 
-INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
+INDEX_COLUMNS = (
+    "event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment", "contexts_origin",
+    "tool_calls_origin",
+)  # fmt: skip
 IS_CHILD = (
-    (ds.field("contexts_origin") == ContextsOrigin.PROMPT)
+    ((ds.field("contexts_origin") == ContextsOrigin.PROMPT) | ds.field("tool_calls_origin").isin(CALLS_OF_CHILD))
     & ds.field("trace_id").is_valid()
     & ds.field("parent_span_id").is_valid()
 )

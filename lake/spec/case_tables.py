@@ -5,7 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lake.spec.case_vocabulary import CaseOrigin, CaseStatus, ReplayVerdict
-from lake.spec.table_spec import CITATION, CONTEXT, REPLAY_SCORE, STRINGS, TIMESTAMP, TableSpec, described
+from lake.spec.table_spec import (
+    CITATION,
+    CONTEXT,
+    EXPECTED_CALL,
+    REPLAY_SCORE,
+    STRINGS,
+    TIMESTAMP,
+    TableSpec,
+    described,
+)
 from lake.spec.vocabulary import one_of
 
 GROUND_TRUTH = TableSpec(
@@ -56,6 +65,12 @@ GROUND_TRUTH = TableSpec(
             "null for a chunk that has none of both.",
         ),
         (
+            "tool_calls",
+            pa.list_(EXPECTED_CALL),
+            "Calls of tools that a right answer takes, in their order; `arguments` is JSON text. Null where nobody has "
+            "looked, and in cases of earlier versions.",
+        ),
+        (
             "source_response_id",
             pa.string(),
             "Answer that the case was made from: its response_id; its event_id where that is missing or not unique.",
@@ -73,7 +88,7 @@ GROUND_TRUTH = TableSpec(
         ("updated_by", pa.string(), "Who made it."),
     ),
     by_date=False,
-    long_text=("question", "facts", "citations", "answer", "context", "note"),
+    long_text=("question", "facts", "citations", "answer", "context", "note", "tool_calls"),
 )
 
 REPLAYS = TableSpec(

@@ -20,7 +20,8 @@ from lake.spec.root_tables import (
     SILENCES,
 )
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
-from lake.spec.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
+from lake.spec.table_spec import ATTACHMENT, CONTEXT, SOURCE, STRINGS, TIMESTAMP, TOOL_CALL, TableSpec, described
+from lake.spec.tool_calls import ToolCallsOrigin
 from lake.spec.vocabulary import (
     DELIVERY_EVENTS,
     LIMIT_VERSION,
@@ -87,7 +88,8 @@ PARSED_LOGS = TableSpec(
         ("question", pa.string(), "Text of the last user message, as sent."),
         ("standalone_question", pa.string(), "The question as DIAL RAG rewrote it, without its conversation."),
         ("answer", pa.string(), "Text of the first choice."),
-        ("documents", STRINGS, "Documents in scope: url, else title, else `inline:` and a hash. First seen first."),
+        ("documents", STRINGS, "Documents in scope, images of the question too: url, else title, else `inline:` and a "
+         "hash. First seen first."),
         ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order."),
         ("contexts_origin", pa.string(), f"{one_of(ContextsOrigin)}."),
         ("finish_reason", pa.string(), f"Why the first choice ended, in the sender's own word: {FinishReason.STOP}, "
@@ -113,9 +115,24 @@ PARSED_LOGS = TableSpec(
          "answer names none, and in rows of earlier versions."),
         ("reasoning", pa.string(), "Thoughts of the model before its answer, apart from it. Null where there are none, "
          "and in rows of earlier versions."),
+        ("tool_calls", pa.list_(TOOL_CALL), "Calls of tools in the order in which they were asked for: of an entry "
+         "those of its whole turn, 200 at most; of a model's own call those that it asks for. `arguments` is JSON "
+         "text, `result` at most 16 KiB, null where it is not known; `is_error` is null where nothing says whether "
+         "the call failed. Empty where there are none; null where that is not known, and in rows of earlier versions."),
+        ("tool_calls_origin", pa.string(), f"{one_of(ToolCallsOrigin)}. Null where the log holds no answer, and in "
+         "rows of earlier versions."),
+        ("attachments", pa.list_(ATTACHMENT), "What the answer made beside its text: images, tables, files. `size` is "
+         "the number of bytes where the log has them. Null where the answer is not known, and in rows of earlier "
+         "versions."),
+        ("reasoning_tokens", pa.int64(), "Tokens of the answer that are thoughts. Null before Core 2026, and in rows "
+         "of earlier versions."),
+        ("cached_tokens", pa.int64(), "Tokens of the prompt that the model had in its cache. Null as "
+         "reasoning_tokens."),
+        ("turn", pa.int32(), "Messages of the user in the request: 1 for the first question of a conversation. Null "
+         "where the request cannot be read, and in rows of earlier versions."),
     ),
     long_text=("question", "standalone_question", "answer", "contexts", "request_body",
-               "assembled_response", "response_body", "extra", "reasoning"),
+               "assembled_response", "response_body", "extra", "reasoning", "tool_calls", "attachments"),
 )  # fmt: skip
 
 USER_SIGNALS = TableSpec(

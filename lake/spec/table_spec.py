@@ -13,6 +13,12 @@ STRINGS = pa.list_(pa.string())
 CONTEXT = pa.struct(
     [("text", pa.string()), ("title", pa.string()), ("url", pa.string()), ("page", pa.int32()), ("id", pa.string())]
 )
+TOOL_CALL = pa.struct(
+    [("id", pa.string()), ("name", pa.string()), ("arguments", pa.string()), ("result", pa.string()),
+     ("is_error", pa.bool_())]
+)  # fmt: skip
+EXPECTED_CALL = pa.struct([("name", pa.string()), ("arguments", pa.string())])
+ATTACHMENT = pa.struct([("type", pa.string()), ("title", pa.string()), ("url", pa.string()), ("size", pa.int64())])
 CITATION = pa.struct([("statement", pa.string()), ("chunk", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
 REPLAY_SCORE = pa.struct(
     [("metric", pa.string()), ("metric_version", pa.string()), ("value", pa.float64()), ("reason", pa.string()),

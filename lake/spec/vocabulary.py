@@ -64,13 +64,17 @@ def origin_headers(origin: Origin) -> dict[str, str]:
 
 
 class ContextsOrigin(StrEnum):
-    """`parsed_logs.contexts_origin`: where the chunks of a row were found, the best source first."""
+    """`parsed_logs.contexts_origin`: where the chunks of a row were found, the best source first.
+
+    `tool_result` is not stored: results of tools stand in `tool_calls`, and are contexts for who reads the answer.
+    """
 
     RETRIEVAL_RESPONSE = "retrieval_response"
     RETRIEVAL_STAGE = "retrieval_stage"
     CHILD_CALL = "child_call"
     CITED = "cited"
     PROMPT = "prompt"
+    TOOL_RESULT = "tool_result"
     NONE = "none"
 
 
@@ -209,6 +213,8 @@ class UnscoredReason(StrEnum):
     NO_CLAIM_RETRIEVED = "no_claim_retrieved"
     NO_ENTITIES = "no_entities"
     NO_CITATIONS = "no_citations"
+    NO_TOOL_CALLS = "no_tool_calls"
+    UNKNOWN_RESULTS = "unknown_results"
     NO_DURATION = "no_duration"
     NO_PRICE = "no_price"
     TOO_SHORT = "too_short"

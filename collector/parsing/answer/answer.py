@@ -61,7 +61,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     answer's JSON text: Core's where it is used, else the one merged here. `error` is None if that is a whole
     answer, else it says what is missing or went wrong. `repairs` names what is missing beside a whole answer.
     `extra` has what `assembled` has not: the upstream's `error`; all other choices, usage and statistics are in
-    `assembled`.
+    `assembled`. `special` are its messages or items that call tools or show something. `is_cut` says that DIAL Core cut
+    it.
     """
 
     text: str | None
@@ -76,6 +77,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     repairs: tuple[str, ...] = ()
     kind: str | None = None
     reasoning: str | None = None
+    special: tuple[Mapping[str, Any], ...] = ()
+    is_cut: bool = False
 
 
 class _Reading(msgspec.Struct, gc=False):
@@ -258,6 +261,8 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         kind=kind,
         reasoning=body.reasoning or thoughts,
         repairs=(NO_ID,) if lacks_id else (),
+        special=body.special,
+        is_cut=_CUT in notes,
     )
 
 

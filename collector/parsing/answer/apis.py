@@ -27,6 +27,7 @@ _CALLS = (
 """Items of the Responses API that ask the client for something; `mcp_call` and `web_search_call` ran on the server."""
 _PLAIN = frozenset(("role", "content", "custom_content", "refusal"))
 """Members of a message that is a text or a refusal, and what DIAL adds to it."""
+_SAID = ("message", "reasoning")
 _FINAL_PHASES = ("final_answer", "final")
 _USUAL_REASONS = ("stop", "completed", "end_turn")
 _NO_REASON = re.compile("(?:null|none)+", re.IGNORECASE)
@@ -37,6 +38,7 @@ class Body(Struct, frozen=True, gc=False):
 
     `model` is "" and `empty_text` is true if they are empty in the JSON: DIAL Core may have lost both, and the stream
     that it merged may have them. `is_glued` is true where Core has joined what each chunk repeats.
+    `special` are the messages or items that call tools or show something.
     """
 
     text: str | None
@@ -51,6 +53,7 @@ class Body(Struct, frozen=True, gc=False):
     refusal: str | None = None
     reasoning: str | None = None
     is_glued: bool = False
+    special: tuple[dict[str, Any], ...] = ()
 
 
 class _Object(Struct, gc=False):
@@ -208,11 +211,13 @@ def _with_more(body: Body, message: Mapping[str, Any], parts: MessageParts) -> B
     """The body with what a message has beside its text."""
     called, function = message.get("tool_calls"), message.get("function_call")
     calls = objects(called) or objects([function])
-    shows = body.has_attachment or bool(message.get("audio") or message.get("images")) or parts.has_attachment
+    shows = bool(message.get("audio") or message.get("images")) or parts.has_attachment
+    calls_tool = bool(called or function) or parts.calls_tool
     return msgspec.structs.replace(
         body,
-        calls_tool=bool(called or function) or parts.calls_tool,
-        has_attachment=shows,
+        calls_tool=calls_tool,
+        has_attachment=body.has_attachment or shows,
+        special=({"role": "assistant"} | dict(message),) if calls_tool or shows else (),
         refusal=body.refusal or parts.refusal,
         reasoning=thoughts_of(message) or parts.thoughts,
         is_glued=any(map(_is_glued, calls)),
@@ -291,6 +296,7 @@ def _response(value: Mapping[str, Any]) -> Body:
         reasoning=apart(thoughts) if thoughts else None,
         calls_tool=calls_tool,
         has_attachment=has_attachment,
+        special=tuple(item for item in items if item.get("type") not in _SAID),
     )
 
 
@@ -311,6 +317,7 @@ def _message(value: Mapping[str, Any]) -> Body:
         reasoning=parts.thoughts,
         calls_tool=parts.calls_tool,
         has_attachment=parts.has_attachment,
+        special=(dict(value),) if parts.calls_tool or parts.has_attachment else (),
     )
 
 
@@ -323,6 +330,7 @@ def _of_parts(
     reasoning: str | None,
     calls_tool: bool,
     has_attachment: bool,
+    special: tuple[dict[str, Any], ...],
 ) -> Body:
     response_id = text_or_none(value.get("id"))
     return Body(
@@ -335,4 +343,5 @@ def _of_parts(
         has_attachment=has_attachment,
         refusal=refusal,
         reasoning=reasoning,
+        special=special,
     )

@@ -30,6 +30,18 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     total_tokens: int | None = None
     deployment_price: float | None = None
     price: float | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+def read_details(completion: Any, prompt: Any) -> tuple[int | None, int | None]:
+    """Tokens of thoughts, and those of the prompt that were cached, of the details of a usage; None for no number."""
+    counts = (
+        one.get(name) if isinstance(one, dict) else None
+        for one, name in ((completion, "reasoning_tokens"), (prompt, "cached_tokens"))
+    )
+    thought, cached = (count if type(count) is int and 0 <= count < 2**63 else None for count in counts)
+    return thought, cached
 
 
 class Call(msgspec.Struct, gc=False):
@@ -88,12 +100,18 @@ def read_call(line: Line, raw: bytes) -> Call:
     trace_id, span_id = _id(members, TRACE, "trace_id"), _id(members, SPAN, "core_span_id")
     by_person = is_made_by_person(target, parent_deployment, bool(members.peek("trace", "core_parent_span_id")))
     secured = not line.cut and _is_secured(line.members)
+    thought, cached = read_details(
+        members.peek("token_usage", "completion_tokens_details"),
+        members.peek("token_usage", "prompt_tokens_details") or members.peek("token_usage", "prompt_token_details"),
+    )
     usage = Usage(
         prompt_tokens=members.integer("token_usage", "prompt_tokens"),
         completion_tokens=members.integer("token_usage", "completion_tokens"),
         total_tokens=members.integer("token_usage", "total_tokens"),
         deployment_price=members.number("token_usage", "deployment_price"),
         price=members.number("token_usage", "price"),
+        reasoning_tokens=thought,
+        cached_tokens=cached,
     )
     call = Call(
         left={},

@@ -16,7 +16,7 @@ import orjson
 from msgspec import UNSET, Struct, UnsetType
 
 from collector.parsing.json_text.value_limit import holds_more_values
-from collector.parsing.line.call import SPAN, TRACE, Call, Usage, decoded, event_id, read_time
+from collector.parsing.line.call import SPAN, TRACE, Call, Usage, decoded, event_id, read_details, read_time
 from collector.parsing.line.callers import is_made_by_person
 from collector.parsing.line.kinds import Target, read_target
 
@@ -142,13 +142,24 @@ def _call(line: _Line, raw: bytes) -> Call | None:
         parent_span_id=parent_span_id,
         execution_path=line.execution_path,
         status=status,
-        usage=Usage(
-            usage.prompt_tokens, usage.completion_tokens, usage.total_tokens, usage.deployment_price, usage.price
-        ),
+        usage=_usage(usage),
         secured=line.assembled_response is UNSET and response.body is UNSET and request.body is UNSET,
         request_body=request.body or None,
         assembled_response=line.assembled_response or None,
         response_body=response.body or None,
+    )
+
+
+def _usage(usage: _TokenUsage) -> Usage:
+    completion, prompt = usage.completion_tokens_details, usage.prompt_tokens_details or usage.prompt_token_details
+    details = (None, None) if completion is prompt is UNSET else read_details(completion, prompt)
+    return Usage(
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.total_tokens,
+        usage.deployment_price,
+        usage.price,
+        *details,
     )
 
 

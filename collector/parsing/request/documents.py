@@ -1,4 +1,4 @@
-"""The documents that a conversation is about: what its user attached."""
+"""The documents that a conversation is about: what its user attached or showed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,30 @@ def documents_of(custom_contents: Iterable[object]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def images_of(content: object) -> tuple[str, ...]:
+    """Names of the images among the parts of a message's content: the url, else `inline:` and a hash of it.
+
+    Parts are those of chat completions (`image_url`), of responses (`input_image`) and of the Messages API (`image`).
+    """
+    found = map(_image, objects(content))
+    return tuple(_inline(image) if image.startswith("data:") else image for image in found if image)
+
+
+def _image(part: Mapping[str, Any]) -> str | None:
+    shown = part.get("image_url")
+    if shown is None and part.get("type") == "image" and isinstance(source := part.get("source"), dict):
+        data = text_or_none(source.get("data"))
+        return text_or_none(source.get("url")) or (f"data:{data}" if data else None)
+    return text_or_none(shown.get("url") if isinstance(shown, dict) else shown)
+
+
+def _inline(data: str) -> str:
+    return "inline:" + hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
+
+
 def _name(attachment: Mapping[str, Any]) -> str | None:
     name = text_or_none(attachment.get("url")) or text_or_none(attachment.get("title"))
     data = text_or_none(attachment.get("data"))
     if name is None and data is not None:
-        return "inline:" + hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
+        return _inline(data)
     return name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,11 +11,12 @@ from msgspec import UNSET
 from collector.parsing.contexts import Context, contexts_of_prompt
 from collector.parsing.json_text.bodies import CUT_MARK, objects, read_object, text_of, text_or_none
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
-from collector.parsing.request.documents import documents_of
+from collector.parsing.request.documents import documents_of, images_of
 from collector.parsing.request.history import HistoryHashes, read_history
 from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
 
 _NO_HISTORY: Final = HistoryHashes()
+_LIST: Final = ord("[")
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +24,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
     `question` is the text of the last user message as sent. `history` shows which requests
     repeat, follow or edit each other. `prompt_contexts` are the chunks that an application put
-    into the last user message. `configuration_type` is DIAL RAG's mode: rag, retrieval or indexing.
+    into the last user message. `configuration_type` is DIAL RAG's mode: rag, retrieval or indexing. `turn` counts the
+    user's messages; `is_followed` says that messages follow the last of them, as calls of tools and their results do.
     `error` says why the body could not be read; None if it could.
     """
 
@@ -35,6 +37,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     model: str | None = None
     prompt_contexts: tuple[Context, ...] = ()
     configuration_type: str | None = None
+    turn: int | None = None
+    is_followed: bool = False
     error: str | None = None
 
 
@@ -74,30 +78,49 @@ def _unreadable(body: str) -> str:
 
 def _request(body: RequestBody) -> Request:
     messages = body.messages or []
-    attached = _take_attached(messages)
+    attached, images, turn = _take_attached(messages)
     asked_at, asked = _asked(messages)
     question = text_of(value_of(body.prompt) if asked_at is None else asked)
     return Request(
         question=question,
-        documents=documents_of(attached.values()) if attached else (),
+        documents=_documents(attached, images) if attached or images else (),
         message_count=None if body.messages is UNSET else len(messages),
         history=read_history(body, attached, asked_at),
         stream=body.stream,
         model=body.model or None,
         prompt_contexts=contexts_of_prompt(question) if question else (),
         configuration_type=None if body.custom_fields is UNSET else _configuration_type(value_of(body.custom_fields)),
+        turn=None if body.messages is UNSET else turn,
+        is_followed=asked_at is not None and asked_at < len(messages) - 1,
     )
 
 
-def _take_attached(messages: Sequence[Message]) -> dict[int, Any]:
-    """Take the custom content out of all messages; that of user messages by their index."""
-    attached = {}
+def _take_attached(messages: Sequence[Message]) -> tuple[dict[int, Any], dict[int, tuple[str, ...]], int]:
+    """Take the custom content out of all messages; that of user messages by their index.
+
+    Beside it the names of the images that the user's messages show, by their index, and how many messages the user has.
+    """
+    attached, images, turn = {}, {}, 0
     for index, message in enumerate(messages):
-        if message.custom_content is not UNSET:
-            if message.role == "user":
+        if message.role == "user":
+            turn += 1
+            if message.custom_content is not UNSET:
                 attached[index] = value_of(message.custom_content)
+            if message.content is not UNSET and memoryview(message.content)[0] == _LIST:
+                parts = value_of(message.content)
+                turn -= not _is_said(parts)
+                if found := images_of(parts):
+                    images[index] = found
+        if message.custom_content is not UNSET:
             message.custom_content = UNSET
-    return attached
+    return attached, images, turn
+
+
+def _documents(attached: Mapping[int, object], images: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for index in sorted(attached.keys() | images.keys()):
+        names |= dict.fromkeys((*documents_of([attached.get(index)]), *images.get(index, ())))
+    return tuple(names)
 
 
 def _asked(messages: Sequence[Message]) -> tuple[int | None, object]:
@@ -106,10 +129,15 @@ def _asked(messages: Sequence[Message]) -> tuple[int | None, object]:
         message = messages[index]
         if message.role == "user":
             content = value_of(message.content)
-            parts = objects(content)
-            if not parts or any(part.get("type") != "tool_result" for part in parts):
+            if _is_said(content):
                 return index, content
     return None, None
+
+
+def _is_said(content: object) -> bool:
+    """Whether a user's message is more than results of tools."""
+    parts = objects(content)
+    return not parts or any(part.get("type") != "tool_result" for part in parts)
 
 
 def _configuration_type(step: object) -> str | None:

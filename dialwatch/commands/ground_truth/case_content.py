@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lake.spec.tool_calls import call_line, call_of_line
+
 TEXTS = ("question", "answer")
-LISTS = ("facts", "documents", "context")
+CALLS = "tool_calls"
+"""Column of calls of tools, each of which people write as a line."""
+LISTS = ("facts", "documents", "context", CALLS)
 CONTENT = (*TEXTS, *LISTS)
 """Columns of a case that people write."""
 NOTE = "note"
@@ -19,10 +23,27 @@ _SHOWN = 60
 def problems_of(case: Mapping[str, Any]) -> list[str]:
     """Say of each wrong value of a case what is wrong and what to do; return nothing if all values can be used.
 
+    `case` is as people write it (`written`).
+
     Facts must stand in the chunks of the case, if it has any.
     """
-    problems = [*_wrong_texts(case), *_wrong_items(case)]
+    problems = [*_wrong_texts(case), *_wrong_items(case)] or list(wrong_calls(case[CALLS] or []))
     return problems or list(_wrong_facts(case["facts"] or [], case["context"] or []))
+
+
+def written(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a case of the table as people read and write it: each call of a tool is a line."""
+    calls = case.get(CALLS)
+    return {**case, CALLS: None if calls is None else [call_line(call) for call in calls]}
+
+
+def wrong_calls(lines: Sequence[str]) -> Iterator[str]:
+    """Say which lines are no calls of tools."""
+    for place, line in enumerate(lines, 1):
+        try:
+            call_of_line(line)
+        except ValueError as error:
+            yield f"{CALLS}, {_ordinal(place)}: {_quoted(line)} is no call: {error}"
 
 
 def _wrong_texts(case: Mapping[str, Any]) -> Iterator[str]:
@@ -76,7 +97,10 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
     from dialwatch.reports.fact_places import found_places
     from lake.queries.cases import citations_of, statements_of
 
-    changed = {name: value for name, value in content.items() if not _is_equal(name, value, case[name])}
+    known = written(case)
+    changed = {name: value for name, value in content.items() if not _is_equal(name, value, known[name])}
+    if changed.get(CALLS) is not None:
+        changed[CALLS] = [call_of_line(line) for line in changed[CALLS]]
     if "question" in changed and case["conversation_hash"] is not None:
         changed["conversation_hash"] = None
     if "context" in changed:

@@ -21,6 +21,7 @@ _EDITOR = "vi"
 _HELP = """\
 Change what is wrong, save, and leave the editor. Nothing is changed where the text stays as it is.
 Each fact must stand in one chunk of the context, word for word; upper case and punctuation within it do not count.
+A call of a tool is its name and its arguments: get_order {"id": "4711"}
 The note says why, and stands in the history of the case."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dialwatch.commands.ground_truth.case_content import CONTENT, LISTS, NOTE, changes_of, problems_of
+from dialwatch.commands.ground_truth.case_content import CONTENT, LISTS, NOTE, changes_of, problems_of, written
 from dialwatch.commands.ground_truth.cases import (
     FoundCase,
     IdArgument,
@@ -79,7 +79,7 @@ def edit(
             "--set",
             metavar="NAME=VALUE",
             help="Change question, answer, or a list as JSON: facts, documents, "
-            "context. Can be repeated; without it the case is opened in $EDITOR.",
+            "context, tool_calls. Can be repeated; without it the case is opened in $EDITOR.",
         ),
     ] = None,
     accept_: Annotated[bool, typer.Option("--accept", help="Accept the case too.")] = False,
@@ -246,7 +246,7 @@ def _save(lake: Lake, found: FoundCase, columns: Mapping[str, Any], who: str, no
 
 def _checked(found: FoundCase, given: Mapping[str, str]) -> dict[str, Any]:
     content = {name: _value(name, text) for name, text in given.items()}
-    problems = problems_of({**found.case, **content})
+    problems = problems_of({**written(found.case), **content})
     if problems:
         raise typer.BadParameter(visible("; ".join(problems)), param_hint="--set")
     return content
@@ -270,7 +270,7 @@ def _in_editor(found: FoundCase) -> dict[str, Any]:
     """Return what a person leaves in the editor; it is asked again as long as something is wrong with it."""
     from dialwatch.commands.ground_truth.case_yaml import CaseYamlError, content_of, edited, yaml_of
 
-    text = before = yaml_of(found.case)
+    text = before = yaml_of(written(found.case))
     problems: list[str] = []
     title = f"{found.name}, version {found.case['version']}, {found.case['status']}"
     while True:
@@ -279,7 +279,7 @@ def _in_editor(found: FoundCase) -> dict[str, Any]:
             return {}
         try:
             content = content_of(text)
-            problems = problems_of({**found.case, **content})
+            problems = problems_of({**written(found.case), **content})
         except CaseYamlError as error:
             problems = str(error).split("\n")
         if not problems:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from dialwatch.commands.ground_truth.case_content import CONTENT, LISTS, TEXTS, changes_of, is_utf8, problems_of
+from dialwatch.commands.ground_truth.case_content import (
+    CALLS,
+    CONTENT,
+    LISTS,
+    TEXTS,
+    changes_of,
+    is_utf8,
+    problems_of,
+    written,
+    wrong_calls,
+)
 from dialwatch.commands.ground_truth.case_files import FileRow
 from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION
 from lake.queries.case_versions import next_version
 from lake.queries.cases import citations_of, statements_of
 from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.tool_calls import call_line, call_of_line
 from runtime.identity import identity
 
 _EXTRACTOR = "import"
@@ -52,9 +63,22 @@ class ImportOutcome:
 def take(rows: Iterable[FileRow], cases: Mapping[str, Case], about: Import) -> ImportOutcome:
     """Return what rows make of the cases that the lake has, by their ids."""
     outcome = ImportOutcome()
-    for row in rows:
+    for row in map(_with_call_lines, rows):
         _take(row, cases, about, outcome)
     return outcome
+
+
+def _with_call_lines(row: FileRow) -> FileRow:
+    """The row with each call of a tool as a line; an export has them as objects."""
+    calls = row.values.get(CALLS)
+    if not isinstance(calls, list):
+        return row
+    return replace(row, values={**row.values, CALLS: [_line(call) for call in calls]})
+
+
+def _line(call: Any) -> Any:
+    is_call = isinstance(call, dict) and all(isinstance(call.get(one, ""), str | None) for one in ("name", "arguments"))
+    return call_line({"name": call.get("name"), "arguments": call.get("arguments")}) if is_call else call
 
 
 def _take(row: FileRow, cases: Mapping[str, Case], about: Import, outcome: ImportOutcome) -> None:
@@ -63,7 +87,9 @@ def _take(row: FileRow, cases: Mapping[str, Case], about: Import, outcome: Impor
     if problems:
         outcome.problems += [f"{row.name}: {problem}" for problem in problems]
         return
-    said = json.dumps([row.values.get(name) for name in (*CONTENT, *_BESIDE)])
+    # A row without calls says what it said before they had a column.
+    names = (name for name in (*CONTENT, *_BESIDE) if name != CALLS or row.values.get(name) is not None)
+    said = json.dumps([row.values.get(name) for name in names])
     case_id = _id_of(row.values, said, cases, about.deployment, outcome)
     other, said_there = outcome.taken.setdefault(case_id, (row.name, said))
     if other != row.name and said_there == said:
@@ -83,7 +109,7 @@ def _take_case(row: FileRow, case_id: str, case: Case | None, about: Import, out
         return
     merged = {**(case or {}), **columns}
     note = {"note": row.values.get("note")}
-    if problems := problems_of(merged):
+    if problems := problems_of(written(merged)):
         outcome.problems += [f"{row.name}: {problem}" for problem in problems]
     elif case is None:
         outcome.new.append(_made(case_id, about) | merged | note)
@@ -125,6 +151,8 @@ def _wrong_values(values: Values) -> Iterator[str]:
         for place, item in enumerate(items or (), 1):
             if problem := _no_text(item, may_be_null=name == "context_ids"):
                 yield f"{name}, no. {place}: it {problem}"
+    if isinstance(values.get(CALLS), list) and all(isinstance(line, str) for line in values[CALLS]):
+        yield from wrong_calls(values[CALLS])
     confidence = values.get("confidence")
     is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
     if confidence is not None and not (is_number and 0 <= confidence <= 1):
@@ -142,6 +170,8 @@ def _new_columns(values: Values) -> dict[str, Any]:
     """Return content of a new case."""
     columns: dict[str, Any] = {name: values.get(name) for name in (*TEXTS, *_BESIDE, "context_ids")}
     columns |= {name: values.get(name) or [] for name in LISTS}
+    calls = values.get(CALLS)
+    columns[CALLS] = None if calls is None else [call_of_line(line) for line in calls]
     given = {"facts": values.get("facts"), "citations": values.get("citations")}
     return columns | {
         "citations": citations_of(columns["facts"], columns["context"], statements_of(given), found_places)

@@ -14,7 +14,7 @@ _SHOWN = frozenset((
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "duration_ms", "kind", "status",
     "origin", "trace_id", "span_id", "parent_span_id", "is_entry", "model", "stream", "prompt_tokens",
     "completion_tokens", "total_tokens", "deployment_price", "price", "contexts_origin", "finish_reason",
-    "message_count", "ingested_at",
+    "message_count", "ingested_at", "tool_calls_origin", "reasoning_tokens", "cached_tokens", "turn",
 ))  # fmt: skip
 """Columns of `parsed_logs` that hold no text and do not say who asked."""
 

@@ -17,6 +17,7 @@ from lake.queries.cases import citations_of, statements_of
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.service_vocabulary import AuditAction
+from lake.spec.tool_calls import call_line, call_of_line, expected_calls
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
 from monitor.pages.ground_truth.fact_places import places_of
@@ -31,7 +32,7 @@ BY_PERSON = "person/1"
 _UNPROCESSABLE, _NOT_FOUND, _CONFLICT = 422, 404, 409
 _SHOWN = 80
 _UNDONE = ("question", "conversation_hash", "documents", "facts", "citations", "answer", "context", "context_ids",
-           "extractor", "status")  # fmt: skip
+           "tool_calls", "extractor", "status")  # fmt: skip
 
 
 class CaseActions:
@@ -49,18 +50,21 @@ class CaseActions:
         self._change(reader, name, fields, {"status": CaseStatus(status)} | ({"note": note} if note else {}))
 
     def edit(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
-        """Change question, answer and facts (one a line); raises HTTPException where a value cannot be used."""
+        """Change question, answer, facts and calls of tools (one a line each).
+
+        Raises HTTPException where a value cannot be used.
+        """
         case = self._history(name, fields)[0]
         question, answer = (_sent(fields, one) for one in ("question", "answer"))
         if not question or not answer:
             raise HTTPException(_UNPROCESSABLE, "A case has a question and an answer: neither may be empty")
-        if max(len(question), len(answer), len(fields.get("facts", ""))) > MOST_CHARACTERS:
+        if max(map(len, (question, answer, fields.get("facts", ""), fields.get("tool_calls", "")))) > MOST_CHARACTERS:
             raise HTTPException(_UNPROCESSABLE, f"A text has at most {MOST_CHARACTERS:,} characters")
         # The form has one fact a line: a fact of several lines came from the case, and is kept as it is.
         known = {fact_line(fact): fact for fact in case["facts"] or ()}
         lines = [fact_line(line) for line in fields.get("facts", "").splitlines()]
         facts = [known.get(line, line) for line in lines if line]
-        columns = self._changed(case, question, answer, facts)
+        columns = self._changed(case, question, answer, facts) | _changed_calls(case, fields.get("tool_calls"))
         note = _note(fields)
         if columns:
             self._change(reader, name, fields, columns | ({"note": note} if note else {}))
@@ -142,6 +146,23 @@ class CaseActions:
         self._monitor.audit.note(reader.who, AuditAction.CHANGE_CASE, name, detail=detail)
 
 
+def _changed_calls(case: Mapping[str, Any], text: str | None) -> dict[str, Any]:
+    """Return the calls of tools where a form changes them; it has each in a line."""
+    if text is None:
+        return {}
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines == [call_line(call) for call in case["tool_calls"] or ()]:
+        return {}
+    calls = []
+    for line in lines:
+        try:
+            calls.append(call_of_line(line))
+        except ValueError as error:
+            said = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+            raise HTTPException(_UNPROCESSABLE, f"“{said}” is no call of a tool: {error}") from None
+    return {"tool_calls": calls}
+
+
 def _case_of(
     row: Mapping[str, Any],
     asked: Any,
@@ -163,6 +184,7 @@ def _case_of(
         "answer": row["answer"],
         "context": contexts or [],
         "context_ids": context_ids(row["contexts"]) if contexts else [],
+        "tool_calls": expected_calls(row["tool_calls"]),
         "source_response_id": source_id,
         "source_date": row["date"],
         "confidence": 1.0,

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.service_vocabulary import AuditAction
+from lake.spec.tool_calls import call_line
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, Visible
@@ -75,6 +76,7 @@ class CaseData:
     missing_facts: Sequence[str]
     contexts: Sequence[str]
     documents: Sequence[str]
+    tool_calls: Sequence[str] | None
     source_response_id: str | None
     history: Sequence[CaseVersion]
     signals: Sequence[CaseSignal]
@@ -116,6 +118,7 @@ class GroundTruthPage(Page):
             most_characters=MOST_CHARACTERS,
             ALL=_ALL,
             fact_line=fact_line,
+            call_line=call_line,
         )
 
     def show_json(self, request: Request) -> Response:
@@ -195,6 +198,7 @@ def _data_of(queue: Queue) -> CaseData | None:
         missing_facts=view.missing_facts,
         contexts=row["context"] or (),
         documents=row["documents"] or (),
+        tool_calls=None if row["tool_calls"] is None else [call_line(call) for call in row["tool_calls"]],
         source_response_id=row["source_response_id"],
         history=view.history,
         signals=view.signals,

@@ -134,6 +134,8 @@ def test_token_details(name: str) -> None:
     assert row(changes).prompt_tokens == 412
 
 
+_IMAGE = "inline:83286fe62613ea3440ebc42507fde9f2"
+"""SHA-256 of "data:x"."""
 A, B = {"index": 0, "t": "a"}, {"index": 1, "t": "b"}
 MERGES: list[tuple[str, list[Any], Any]] = [
     ("null source keeps", ["a", None], "a"),
@@ -290,7 +292,7 @@ def test_requests() -> None:
     parts = [{"type": "text", "text": "Why?"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     messages = [user("Hi", "1"), {"role": "assistant", "content": None, "tool_calls": []}, user(parts, "2")]
     record = row({"request.body": json.dumps({"messages": messages, "stream": True, "model": "m"})})
-    assert (record.question, record.documents, record.message_count) == ("Why?", ["1", "2"], 3)
+    assert (record.question, record.documents, record.message_count) == ("Why?", ["1", "2", _IMAGE], 3)
 
 
 def test_a_cut_line() -> None:

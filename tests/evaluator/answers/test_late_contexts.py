@@ -361,3 +361,15 @@ def test_a_log_without_news_is_not_read_again(
     clock.wait(200)
     assert evaluator.run_once().unscored == {"no_contexts": 1}
     assert set(traffic.values(KPRECISION)) == {"first", "other", "second", "third"}
+
+
+def test_an_answer_that_calls_tools_waits_for_the_lines_of_the_tools(
+    evaluator: Evaluator, traffic: Any, clock: Clock
+) -> None:
+    """Also one whose contexts are known: whether a call failed stands in another line."""
+    traffic.log(
+        parent(traffic, clock, "a", "retrieval_response", contexts=[{"text": CHUNK}], tool_calls_origin="state")
+    )
+    assert evaluator.run_once().scored == 0
+    clock.wait(121)
+    assert evaluator.run_once().scored > 0

@@ -22,6 +22,7 @@ from tests.servers import Bucket
 
 ANSWER = {"question": "Q?", "documents": ["a.pdf"], "context": ["the sky is blue"], "answer": "blue sky"}
 TRUTH = {"question": "Q?", "documents": ["a.pdf"], "facts": ["sky is blue"], "answer": "blue"}
+CALLS = [{"name": "f", "arguments": "{}", "is_error": False}]
 MEASURED = {"duration_ms": 1500, "price": 0.01}
 
 
@@ -100,8 +101,9 @@ def test_all_stands_for_what_the_columns_allow(tmp_path: Path, models: Models) -
     report = score_dataset(answers, truth, str(tmp_path / "out.parquet"))
     assert report.left_out["ndcg"] == ["context_ids", "reference_context_ids"]
     assert set(report.aggregate.index) | set(report.left_out) | set(report.unavailable) == set(unpaid)
-    answers = table(tmp_path, "answers", ANSWER | {"context_ids": ["1"]} | MEASURED)
+    answers = table(tmp_path, "answers", ANSWER | {"context_ids": ["1"]} | MEASURED | {"tool_calls": CALLS})
     more = {"reference_context_ids": ["1"], "reference_contexts": ["x"], "reference_answers": ["red", "blue sky"]}
+    more |= {"reference_tool_calls": CALLS}
     report = score_dataset(
         answers, table(tmp_path, "truth", TRUTH | more), str(tmp_path / "out.parquet"), models=models
     )

@@ -35,9 +35,22 @@ GOOD: dict[str, Any] = {
     "facts": ["sky is blue", "snow is white"],
     "duration_ms": 250,
     "price": 0.5,
+    "tool_calls": [
+        {"name": "f", "arguments": '{"a": 1}', "is_error": True},
+        {"name": "g", "arguments": None, "is_error": False},
+        {"name": "f", "arguments": '{"a":1}', "is_error": None},
+    ],
+    "reference_tool_calls": [{"name": "f", "arguments": '{"a": 1}'}, {"name": "g", "arguments": '{"b": 2}'}],
 }
 TWO_RANKS = 1 + 1 / np.log2(3)
 EXPECTED = {
+    "tool_error_share": 1 / 2,
+    "repeated_tool_calls": 1 / 3,
+    "tool_call_count": 3.0,
+    "tool_call_accuracy": 0.0,
+    "tool_call_accuracy_any_order": 0.0,
+    "tool_call_f1": 1 / 2,
+    "tool_names_f1": 1.0,
     "context_present": 1.0,
     "facts_recall": 1 / 2,
     "facts_precision": 1 / 2,
@@ -215,7 +228,7 @@ def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows() -> None:
 
 def test_metrics_that_compare_with_ground_truth_are_known() -> None:
     """The service scores these only where it has a case: those that read a column that no log holds."""
-    logged = {"question", "answer", "contexts", "context_ids", "duration_ms", "price", "deployment_price"}
+    logged = {"question", "answer", "contexts", "context_ids", "duration_ms", "price", "deployment_price", "tool_calls"}
     free = {name for name, metric in REGISTRY.items() if not needs_ground_truth(metric)}
     assert free == {name for name, metric in REGISTRY.items() if logged.issuperset(metric.needs)}
     assert free >= {

@@ -52,6 +52,17 @@ def test_the_last_child_with_chunks_in_its_prompt_counts(lake: Lake) -> None:
     assert texts(ChildContexts(lake), *spans) == {"a": ["3"], "b": ["59"]}
 
 
+def test_a_later_call_about_tools_alone_hides_no_chunks(lake: Lake) -> None:
+    """The last child with chunks counts, and the last one that knows calls of tools, each for its own."""
+    log_child(lake, "a", 1)
+    calls = [{"name": "f"}]
+    log_child(lake, "a", 2, contexts_origin="none", contexts=None, tool_calls_origin="answer", tool_calls=calls)
+    children = ChildContexts(lake)
+    assert texts(children, "a") == {"a": ["1"]}
+    (turn,) = children.turns_of({("t", "a"): NOON}).values()
+    assert [call["name"] for call in turn] == ["f"]
+
+
 def test_a_lake_without_children_and_a_question_without_calls_give_nothing(lake: Lake) -> None:
     """Nothing there is no error."""
     assert ChildContexts(lake).of({}) == {}

@@ -56,7 +56,7 @@ def test_rows_of_a_table_without_the_columns_have_a_kind(
     tmp_path: Path, columns: dict[str, Any], kind: AnswerKind | None
 ) -> None:
     """Columns that a table of an earlier version lacks are null; text and finish reason say what the answer is."""
-    added = ["answer_kind", "finish_kind", "reasoning"]
+    added = ["answer_kind", "finish_kind", "reasoning", "tool_calls", "tool_calls_origin", "attachments", "turn"]
     row = {"event_id": "a", "date": NOW.date(), "requested_at": NOW, "ingested_at": NOW, "status": 200} | columns
     older = PARSED_LOGS.rows([row]).select([name for name in PARSED_LOGS.schema.names if name not in added])
     write_deltalake(str(tmp_path / "rag-app" / "parsed_logs"), older, partition_by=["date"])
@@ -64,5 +64,5 @@ def test_rows_of_a_table_without_the_columns_have_a_kind(
         Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app").read([*added, "answer", "status", "error", "finish_reason"])
     )
     (read,) = rows.to_pylist()
-    assert [read[name] for name in added] == [None, None, None]
+    assert [read[name] for name in added] == [None] * len(added)
     assert answer_kind_of(read, has_text=is_visible(read["answer"] or "")) == kind

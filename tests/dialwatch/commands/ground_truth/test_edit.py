@@ -185,4 +185,19 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.text("a \n\r\t:-#'
 def test_any_text_comes_back_from_its_yaml(text: str, texts: list[str]) -> None:
     """Whatever is in it; a list stays a list."""
     content = {"question": text, "answer": text, "facts": texts, "documents": texts, "context": texts}
+    content["tool_calls"] = texts
     assert content_of(yaml_of(content)) == content | {"note": ""}
+
+
+def test_calls_of_tools_are_lines(lake: Lake) -> None:
+    """A name and a JSON object; what is none is refused with what to write, and nothing is changed."""
+    arguments = ("ground-truth", "edit", "c", "--who", "ann", "--lake", lake.root, "--set")
+    wrong = dialwatch(*arguments, 'tool_calls=["get_order [4711]"]')
+    assert wrong.returncode == 2
+    assert "tool_calls, no. 1" in wrong.stderr
+    assert newest(lake)["tool_calls"] is None
+    assert dialwatch(*arguments, r'tool_calls=["get_order {\"id\": \"4711\"}", "now"]').returncode == 0
+    calls = [{"name": "get_order", "arguments": '{"id": "4711"}'}, {"name": "now", "arguments": None}]
+    assert newest(lake)["tool_calls"] == calls
+    shown = dialwatch("ground-truth", "show", "c", "--lake", lake.root).stdout
+    assert 'get_order {"id": "4711"}' in shown

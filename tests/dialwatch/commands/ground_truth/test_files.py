@@ -25,8 +25,13 @@ from tests.commands import Done, dialwatch
 from tests.dialwatch.commands.ground_truth.test_ground_truth import case
 
 FORMATS = ("parquet", "csv", "jsonl")
+CALLS = [{"name": "get_order", "arguments": '{"id": "4711"}'}, {"name": "now", "arguments": None}]
 CONTENT = ("question", "answer", "documents", "facts", "context")
-HELD = {"parquet": CONTENT[:-1], "csv": CONTENT, "jsonl": (*CONTENT, "context_ids", "confidence", "conversation_hash")}
+HELD = {
+    "parquet": CONTENT[:-1],
+    "csv": CONTENT,
+    "jsonl": (*CONTENT, "context_ids", "confidence", "conversation_hash", "tool_calls"),
+}
 """What a format holds of the content of a case."""
 
 
@@ -35,7 +40,7 @@ def lake(tmp_path: Path) -> Lake:
     """A lake with cases of one deployment: proposed, accepted, rejected, one of a conversation, two that are alike."""
     lake = Lake(str(tmp_path / "lake"))
     cases = [
-        case("a", question="=cmd()", documents=["b.pdf", "a.pdf"], context_ids=["a.pdf#page=1"]),
+        case("a", question="=cmd()", documents=["b.pdf", "a.pdf"], context_ids=["a.pdf#page=1"], tool_calls=CALLS),
         case("b", question="Who?", status="accepted", source_response_id="r2"),
         case("c", question="Who?", facts=["Delhi"], confidence=0.5),
         case("d", question="Yes", conversation_hash="h"),

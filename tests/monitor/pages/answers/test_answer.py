@@ -44,6 +44,24 @@ def test_all_that_is_known_of_an_answer_is_shown(one_answer: str, client: TestCl
     assert page.index("context-1") < page.index("context-2")
 
 
+def test_tools_attachments_and_thoughts_are_shown(one_answer: str, rows: ScoreColumns, client: TestClient) -> None:
+    """Each call with its arguments, its result and how it went; names of clients cannot turn into markup."""
+    beside = {"id": "1", "arguments": '{"id": "4711"}', "result": "away <b>now</b>"}
+    calls = [beside | {"name": name, "is_error": error} for name, error in (("get", True), ("put", False), ("x", None))]
+    made = [{"type": "image/png", "title": "A <i>cat</i>", "url": "files/a.png", "size": 1234}]
+    row = {"event_id": "e9", "date": TODAY, "requested_at": NOW, "tool_calls": calls, "attachments": made}
+    rows.logs("rag", row | {"tool_calls_origin": "state", "reasoning": "I must look."})
+    page = client.get(one_answer.replace("e1", "e9")).text
+    words = text_of(page)
+    for expected in (
+        "get: failed", "put: succeeded", "x: not known whether it failed", 'Arguments: {"id": "4711"}',
+        "Result: away <b>now</b>", "A <i>cat</i> image/png, 1,234 bytes", "files/a.png", "I must look.",
+    ):  # fmt: skip
+        assert expected in words, expected
+    assert "<b>now" not in page
+    assert "<i>cat" not in page
+
+
 def test_calls_that_are_left_out_are_counted(
     one_answer: str, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -240,3 +240,18 @@ def test_rights(monitor: Monitor, filled: None, lake: Lake) -> None:
 def test_a_case_that_another_changed_is_shown_as_it_is(client: TestClient, lake: Lake) -> None:
     change_case(lake, "rag", "b", {"confidence": 0.95}, "ann", NOW + timedelta(minutes=1))
     assert client.get("/ground-truth.json", params=RAG).json()["chosen"]["case_id"] == "b"
+
+
+def test_calls_of_tools_are_edited_a_line_each(client: TestClient, lake: Lake) -> None:
+    """A form without the field changes none; what is no call is refused; undone they are as they were."""
+    texts = {"question": "How much leave, a?", "answer": "30 days.", "facts": FACT}
+    wrong = sent(client, "edit", **texts, tool_calls="get_days [1]")
+    assert (wrong.status_code, "is no call of a tool" in wrong.text) == (422, True)
+    assert sent(client, "edit", **texts, tool_calls='get_days {"of": "ann"}\r\n\r\nnow\r\n').status_code == 303
+    calls = [{"name": "get_days", "arguments": '{"of": "ann"}'}, {"name": "now", "arguments": None}]
+    assert case_of(lake, "a")["tool_calls"] == calls
+    assert "get_days {&#34;of&#34;: &#34;ann&#34;}" in client.get("/ground-truth", params=RAG | {"case": "a"}).text
+    assert sent(client, "edit", version="2", **texts).status_code == 303
+    assert case_of(lake, "a")["version"] == 2
+    assert sent(client, "undo", version="2").status_code == 303
+    assert case_of(lake, "a")["tool_calls"] is None

@@ -1,0 +1,197 @@
+"""Calls of tools of a turn, in the words of all senders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lake.spec.tool_calls import (
+    LONGEST_RESULT,
+    MOST_CALLS,
+    CalledTool,
+    ToolCallsOrigin,
+    after_person,
+    bounded,
+    call_line,
+    call_of_line,
+    called_tool,
+    canonical,
+    messages_of_turn,
+    read_turn,
+    readable,
+    turn_of_child,
+    with_errors,
+)
+
+
+def call(name: str = "f", arguments: str | None = "{}", call_id: str | None = "1", **more: Any) -> dict[str, Any]:
+    """A call of a tool as a row holds it."""
+    return {"id": call_id, "name": name, "arguments": arguments, "result": None, "is_error": None} | more
+
+
+def chat(*names: str) -> dict[str, Any]:
+    """A message of an assistant that calls tools, whose ids are their names."""
+    functions = ({"name": name, "arguments": "{}"} for name in names)
+    return {"role": "assistant", "tool_calls": [{"id": one["name"], "function": one} for one in functions]}
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([chat("f"), {"role": "tool", "tool_call_id": "f", "content": "4"}], call(call_id="f", result="4")),
+        (
+            [{"role": "assistant", "function_call": {"name": "f", "arguments": "no JSON"}},
+             {"role": "function", "name": "f", "content": [{"type": "text", "text": "4"}]}],
+            call(arguments="no JSON", call_id=None, result="4"),
+        ),
+        (
+            [{"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+             {"type": "function_call_output", "call_id": "1", "output": {"b": 1, "a": 2}}],
+            call(result='{"a":2,"b":1}'),
+        ),
+        ([{"type": "custom_tool_call", "call_id": "1", "name": "f", "input": "x y"}], call(arguments="x y")),
+        (
+            [{"type": "mcp_call", "id": "1", "name": "f", "arguments": "{}", "output": None, "error": "away"}],
+            call(result="away", is_error=True),
+        ),
+        (
+            [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]},
+             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "4",
+                                           "is_error": True}]}],
+            call(result="4", is_error=True),
+        ),
+        (
+            [{"type": "ai", "data": {"tool_calls": [{"name": "f", "args": {}, "id": "1"}]}},
+             {"type": "tool", "data": {"content": "4", "tool_call_id": "1", "status": "error"}}],
+            call(result="4", is_error=True),
+        ),
+        ([{"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}]}], call()),
+        ([{"role": "assistant", "content": [{"functionCall": {"name": "f", "args": {}}}]}], call(call_id=None)),
+    ],
+)  # fmt: skip
+def test_each_sender_writes_a_call_and_its_result_in_its_own_way(
+    messages: list[dict[str, Any]], expected: dict[str, Any]
+) -> None:
+    """Chat completions (old and new), responses, the Messages API, LangChain, Bedrock and Gemini give the same."""
+    assert read_turn(messages).calls == [expected]
+
+
+@pytest.mark.parametrize("status", ["success", None])
+def test_what_says_nothing_of_an_error_leaves_it_open(status: str | None) -> None:
+    """LangChain's status says that it went well; without one, and in the Messages API without is_error, it is null."""
+    said = {} if status is None else {"status": status}
+    turn = read_turn([chat("f"), {"role": "tool", "tool_call_id": "f", "content": "Error: away"} | said])
+    assert turn.calls[0]["is_error"] is (False if status else None)
+    result = {"type": "tool_result", "tool_use_id": "f", "content": "x"}
+    assert read_turn([chat("f"), {"role": "user", "content": [result]}]).calls[0]["is_error"] is None
+
+
+def test_results_without_a_call_are_counted_and_left_out() -> None:
+    """A result belongs to the call with its id, else to the first of its name without one."""
+    stray = {"role": "tool", "tool_call_id": "other", "content": "4"}
+    nameless = {"role": "function", "content": "4"}
+    named = [{"role": "function", "name": "f", "content": text} for text in ("1", "2", "3")]
+    twice = [{"role": "assistant", "function_call": {"name": "f"}}] * 2
+    turn = read_turn([chat("g"), *twice, stray, nameless, *named])
+    assert [one["result"] for one in turn.calls] == [None, "1", "2"]
+    assert turn.strays == 3
+
+
+def test_odd_messages_have_no_calls() -> None:
+    """Whatever clients send as messages, nothing is raised."""
+    odd = [{}, {"role": 5, "type": 7}, {"type": "ai", "data": 5}, {"role": "assistant", "tool_calls": "no"},
+           {"content": [1, None, {"type": "tool_result"}]},
+           {"type": "image_generation_call", "result": "x"}]  # fmt: skip
+    assert read_turn(odd).calls == []
+    assert after_person("no") == messages_of_turn({"input": "What?"}) == []
+
+
+def test_a_turn_begins_after_the_last_words_of_a_person() -> None:
+    """A result in the name of the user is none; LangChain calls a person human."""
+    user, result = {"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "tool_result"}]}
+    assert messages_of_turn({"messages": [chat("f"), user, chat("g"), result]}) == [chat("g"), result]
+    assert after_person([{"type": "human", "data": {"content": "a"}}, {"type": "ai"}]) == [{"type": "ai"}]
+
+
+def test_the_bounds_keep_whole_characters() -> None:
+    """At most 200 calls, and 16 KiB of a result."""
+    kept = bounded([call(result="€" * LONGEST_RESULT)] + [call(result="a" * LONGEST_RESULT)] * MOST_CALLS)
+    assert len(kept) == MOST_CALLS
+    assert kept[0]["result"] == "€" * (LONGEST_RESULT // 3)
+    assert kept[1]["result"] == "a" * LONGEST_RESULT
+
+
+def test_the_turn_of_a_child_is_its_request_and_what_it_asks_for() -> None:
+    """The results stand in the request alone; a body that is gone or broken says nothing."""
+    messages = [{"role": "user", "content": "a"}, chat("f"), {"role": "tool", "tool_call_id": "f", "content": "4"}]
+    body, asked = json.dumps({"messages": messages}), [call("g")]
+    earlier = call("f", call_id="f", result="4")
+    assert turn_of_child(ToolCallsOrigin.REQUEST, body, asked) == [earlier, *asked]
+    assert turn_of_child(ToolCallsOrigin.ANSWER, body, asked) == asked
+    assert turn_of_child(ToolCallsOrigin.REQUEST, None, asked) is None
+    assert turn_of_child(ToolCallsOrigin.STATE, body, asked) is None
+    assert turn_of_child(ToolCallsOrigin.NONE, body, []) is None
+
+
+def mcp(name: str, arguments: Any, error: str | None = None) -> CalledTool | None:
+    body = json.dumps({"method": "tools/call", "params": {"name": name, "arguments": arguments}})
+    return called_tool("mcp", "toolsets/public/orders", body, error)
+
+
+def test_a_row_of_a_tool_says_whether_its_call_failed() -> None:
+    """Of an MCP server by its name and arguments in any spelling, of a deployment by its name; of others nothing."""
+    rows = [
+        mcp("get", {"id": "1", "n": 2}, "tool error: away"),
+        mcp("get", {"id": "2"}, "tool error: no"),
+        mcp("order_get", {"id": "2"}),
+    ]
+    rows += [called_tool("chat_completion", "applications/public/dial-rag", None, None)]
+    called = [row for row in rows if row is not None]
+    calls = [call("orders_get", '{"n": 2, "id": "1"}'), call("order_get", '{"id":"2"}'), call("dial_rag"),
+             call("get", '{"id":"3"}'), call("rest"),
+             call("orders_get", '{"n":2,"id":"1"}', is_error=False)]  # fmt: skip
+    assert [one["is_error"] for one in with_errors(calls, called)] == [True, False, False, None, None, False]
+
+
+def test_equal_calls_have_the_rows_in_their_order() -> None:
+    """The first of two failed and the second did not; the last row counts for all that follow."""
+    called = [one for one in (mcp("get", {}, "tool error: away"), mcp("get", {})) if one is not None]
+    assert [one["is_error"] for one in with_errors([call("get")] * 3, called)] == [True, False, False]
+
+
+@pytest.mark.parametrize("body", [None, "", "no", "[]", "{}", '{"params":[]}', '{"params":{"name":5}}'])
+def test_an_mcp_row_without_the_call_of_a_tool_says_nothing(body: str | None) -> None:
+    """Such as a list of tools."""
+    assert called_tool("mcp", "orders", body, None) is None
+    assert called_tool("embedding", "ada", body, None) is None
+
+
+def test_arguments_are_compared_whatever_their_spelling() -> None:
+    """The order of members and white space do not matter; none at all is an empty object."""
+    assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{"a":[1,2],"b":1}')
+    assert canonical(None) == canonical("") == canonical(" {} ")
+    assert canonical("x y") == "x y"
+
+
+def test_a_result_of_json_is_read_line_by_line() -> None:
+    """A key and a value each, so that an answer in words can be compared with it; all else stays as it is."""
+    assert readable('{"id":"4711","ships":"2026-11-27"}') == "id: 4711\nships: 2026-11-27"
+    assert readable('[{"a": {"b": 1}}, {"a": {"b": [true, null, 2.5]}}, "x"]') == "a.b: 1\na.b: true\na.b: 2.5\nx"
+    assert readable("{broken") == "{broken"
+    assert readable("-3.5 C, snow") == "-3.5 C, snow"
+    assert readable("") == ""
+
+
+@pytest.mark.parametrize("line", ['get_order {"id": "4711"}', "now"])
+def test_a_call_is_a_line(line: str) -> None:
+    """As people read and write it."""
+    assert call_line(call_of_line(f"  {line} ")) == line
+
+
+@pytest.mark.parametrize("line", ["", "get_order [1]", "get_order 4711", '{"id": 1}', "f {", '"f" 1'])
+def test_a_line_that_is_no_call_is_refused(line: str) -> None:
+    """With what to write."""
+    with pytest.raises(ValueError, match="write the name of the tool"):
+        call_of_line(line)
