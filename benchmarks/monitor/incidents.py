@@ -21,7 +21,7 @@ import numpy as np
 import monitor.notify.delivery as delivery
 from benchmarks.regression.streams import LAWS, LEVELS, Floats, worse
 from benchmarks.regression.tables import in_words, print_table
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import (

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.regression.detection import print_table
 from benchmarks.regression.streams import LAWS, LEVELS, Floats, traffic, worse
-from lake.spec.vocabulary import AlertVerdict
+from lake.spec.alert_vocabulary import AlertVerdict
 from monitor.detect.regression import Detector, Observation, RegressionSettings, Status, judgement_of
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 

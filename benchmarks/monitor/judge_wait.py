@@ -38,7 +38,7 @@ from benchmarks.monitor.judge_drift import (
 )
 from benchmarks.regression.detection import print_table
 from benchmarks.regression.streams import traffic, worse
-from lake.spec.vocabulary import AlertVerdict, Tier
+from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.detect.regression import Detector, Judgement, Observation, Status, judgement_of
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 

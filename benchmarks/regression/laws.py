@@ -23,8 +23,9 @@ import pyarrow as pa
 from benchmarks.regression.law_table import FALLS, LAWS
 from benchmarks.regression.law_traffic import Traffic
 from benchmarks.regression.tables import in_words, print_table
+from lake.spec.alert_vocabulary import AlertEvent, Tier
 from lake.spec.schemas import SCORES
-from lake.spec.vocabulary import AlertEvent, Direction, JudgeKind, Tier
+from lake.spec.vocabulary import Direction, JudgeKind
 from monitor.detect.regression import RegressionSettings, Streams, Transition
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

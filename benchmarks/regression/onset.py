@@ -22,7 +22,7 @@ from benchmarks.regression.one_fall import START, falling, hour_of
 from benchmarks.regression.rules import DAY
 from benchmarks.regression.streams import Floats
 from benchmarks.regression.tables import print_table
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.detect.regression import Detector, Reading, RegressionSettings, Status
 
 _BEGIN, _HOURS = 30 * DAY + 14, 60 * DAY

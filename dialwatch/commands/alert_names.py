@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from dialwatch.config import Settings
 from evaluator.metrics import REGISTRY, UnknownMetricError
-from lake.spec.vocabulary import DISLIKES, LimitKind
+from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 
 

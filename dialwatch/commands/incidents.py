@@ -23,7 +23,7 @@ from dialwatch.commands.options import (
 )
 from dialwatch.reports.terminal_text import MOST_CHARACTERS, in_one_line
 from dialwatch.times import format_time
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 
 if TYPE_CHECKING:
     from monitor.alerting.alerts.change import AlertChange

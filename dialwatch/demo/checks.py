@@ -12,10 +12,10 @@ from collector import Counts
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
 from lake.queries.case_versions import newest_versions
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
 from lake.spec.schemas import ALERTS, SCORES
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent
 from lake.tables.lake import Lake
 
 METRIC = "faithfulness_kprecision"

@@ -22,8 +22,9 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, an
 from evaluator.metrics import Metric
 from evaluator.metrics.scores import Redrawable
 from evaluator.scoring import Scorer
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict
 from lake.spec.schemas import ANCHORS
-from lake.spec.vocabulary import FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, can_drift
+from lake.spec.vocabulary import FIRST_DRAWS, Draw, can_drift
 from lake.tables.pass_transaction import PassTransaction
 from runtime.identity import identity
 

@@ -10,7 +10,8 @@ from importlib.resources import files
 
 import yaml
 
-from lake.spec.vocabulary import DISLIKES, LimitKind, Signal
+from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.vocabulary import DISLIKES, Signal
 
 _CUT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 _LIMIT = "over N"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lake.spec.alert_vocabulary import ReleaseEvent, SavedSearchEvent, SilenceEvent
 from lake.spec.service_vocabulary import AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
 from lake.spec.table_spec import SOURCE, TIMESTAMP, TableSpec, described
-from lake.spec.vocabulary import ReleaseEvent, SavedSearchEvent, SilenceEvent, one_of
+from lake.spec.vocabulary import one_of
 
 REJECTED = TableSpec(
     "_rejected",

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lake.spec.alert_vocabulary import (
+    DELIVERY_EVENTS,
+    LIMIT_VERSION,
+    AlertEvent,
+    AlertVerdict,
+    IncidentEvent,
+    LimitKind,
+    Tier,
+)
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
 from lake.spec.root_tables import (
@@ -23,25 +32,18 @@ from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import ATTACHMENT, CONTEXT, SOURCE, STRINGS, TIMESTAMP, TOOL_CALL, TableSpec, described
 from lake.spec.tool_calls import ToolCallsOrigin
 from lake.spec.vocabulary import (
-    DELIVERY_EVENTS,
-    LIMIT_VERSION,
     OUTSIDE_VERSION,
-    AlertEvent,
-    AlertVerdict,
     AnswerKind,
     ContextsOrigin,
     Direction,
     Draw,
     FinishReason,
-    IncidentEvent,
     JudgeKind,
     Kind,
-    LimitKind,
     Origin,
     Signal,
     SignalOrigin,
     SourceKind,
-    Tier,
     UnscoredReason,
     one_of,
 )

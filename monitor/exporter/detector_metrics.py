@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import Metric
 
-from lake.spec.vocabulary import Tier
+from lake.spec.alert_vocabulary import Tier
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, Status
 from monitor.exporter.metric_families import counter, gauge

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import httpcore
 import msgspec
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at

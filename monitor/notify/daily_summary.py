@@ -9,7 +9,7 @@ from functools import partial
 
 import httpcore
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident

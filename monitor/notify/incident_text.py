@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lake.spec.vocabulary import AlertEvent, AlertVerdict, Tier
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.state import IncidentState
 from monitor.notify.link import link_to_incident

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.metric_names import metric_name
-from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import LimitDetails
 from monitor.notify.plain_text import duration, time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading
 from monitor.notify.plain_text import time

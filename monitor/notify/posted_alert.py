@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.incidents.state import IncidentState, state_of

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.detect.regression import StreamKey
 from monitor.notify.alertmanager import post_alerts

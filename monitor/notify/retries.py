@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 
 DELAYS = tuple(timedelta(seconds=s) for s in (2, 10, 60, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400))
 """Waits between attempts: those of the Standard Webhooks specification with shorter first ones, about 75 hours."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.shared_cause import with_failing_callers
 from monitor.notify.daily_summary import DailySummary

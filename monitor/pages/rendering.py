@@ -13,9 +13,10 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictU
 
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, CaseStatus, ReferenceMatch
 from lake.spec.schemas import UNASSIGNED
-from lake.spec.vocabulary import AlertEvent, AlertVerdict, FailureKind, Signal, Tier
+from lake.spec.vocabulary import FailureKind, Signal
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.alerting.incidents.incident import VERDICTS

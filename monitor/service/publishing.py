@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from lake.spec.vocabulary import ALERT_STATES, LimitKind
+from lake.spec.alert_vocabulary import ALERT_STATES, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.limits import LimitReading

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import AlertEvent, LimitKind, can_drift
+from lake.spec.vocabulary import can_drift
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.explainer import Explainer

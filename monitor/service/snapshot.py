@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.queries.answer_rows import IS_PRODUCTION
-from lake.spec.vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence, SilencedSpan

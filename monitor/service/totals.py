@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from lake.spec.alert_vocabulary import DELIVERY_EVENTS
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import ALERTS, ANCHORS, SCORES
 from lake.spec.table_spec import TableSpec
-from lake.spec.vocabulary import DELIVERY_EVENTS
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.judge_costs import JudgeCosts, of_each_judge

@@ -17,8 +17,8 @@ from prometheus_client import generate_latest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.scores import Score, score_rows
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS
-from lake.spec.vocabulary import LimitKind
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.store import AlertStore

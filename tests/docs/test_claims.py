@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 
 from dialwatch.config_loading import load_settings
 from evaluator.metrics import metric_named
-from lake.spec.vocabulary import LimitKind
+from lake.spec.alert_vocabulary import LimitKind
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.pages.overview.query import Column

@@ -6,8 +6,9 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from evaluator.metrics.registry import REGISTRY
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.metric_names import metric_name, metric_names
-from lake.spec.vocabulary import DISLIKES, LimitKind
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lake.spec.vocabulary import AlertVerdict
+from lake.spec.alert_vocabulary import AlertVerdict
 from runtime.logs import JsonFormatter, Logs, TextFormatter, chosen_logs, configure_logs
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lake.spec.vocabulary import DELIVERY_EVENTS, LIMIT_VERSION, AlertEvent, AlertVerdict
+from lake.spec.alert_vocabulary import DELIVERY_EVENTS, LIMIT_VERSION, AlertEvent, AlertVerdict
 
 ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 

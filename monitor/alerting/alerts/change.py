@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
 from monitor.detect.causes import AffectedCounts, AroundOnset
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey

@@ -8,8 +8,8 @@ from dataclasses import replace
 import msgspec
 
 from lake.delta_log.change import LostRaceError
+from lake.spec.alert_vocabulary import ALERT_STATES
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import ALERT_STATES
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from monitor.alerting.alerts.change import AlertChange, digest, from_row, to_row

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from lake.queries.affected import affected
+from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.schemas import UNASSIGNED
-from lake.spec.vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, around_onset

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent, AlertVerdict
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, AlertVerdict
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.pending import recorded_at
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lake.spec.vocabulary import AlertEvent, AlertVerdict, Tier
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.detect.regression import Judgement, Reading, StreamKey
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from lake.spec.vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
+from lake.spec.alert_vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.detect.limits import LastChanges, LimitChange
 from monitor.detect.regression import StreamKey

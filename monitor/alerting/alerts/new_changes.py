@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, Tier
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest
 from monitor.alerting.alerts.judge_wait import decided, held
 from monitor.detect.regression import Judgement, Reading, Transition

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status, StreamKey, Transition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from lake.spec.vocabulary import AlertVerdict
+from lake.spec.alert_vocabulary import AlertVerdict
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.learned_anew import with_regression_of
 from monitor.alerting.alerts.pending import recorded_at

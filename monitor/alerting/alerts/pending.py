@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 
 _RECENT = timedelta(days=1)

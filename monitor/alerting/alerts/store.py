@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from lake.store.store_errors import in_one_line
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, digest

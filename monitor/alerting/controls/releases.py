@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from lake.spec.alert_vocabulary import ReleaseEvent
 from lake.spec.root_tables import RELEASES
-from lake.spec.vocabulary import ReleaseEvent
 from lake.tables.lake import Lake
 from monitor.alerting.controls.numbered_rows import append_numbered
 from monitor.detect.regression import RELEASE_COLUMNS, Release, Releases

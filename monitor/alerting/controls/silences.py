@@ -11,8 +11,8 @@ from typing import Annotated
 import pyarrow as pa
 from pydantic import AwareDatetime
 
+from lake.spec.alert_vocabulary import SilenceEvent
 from lake.spec.root_tables import SILENCES
-from lake.spec.vocabulary import SilenceEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.numbered_rows import append_numbered

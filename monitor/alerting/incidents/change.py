@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lake.spec.vocabulary import AlertVerdict, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import AlertVerdict, IncidentEvent, Tier
 
 
 class IncidentDetails(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake.spec.vocabulary import AlertVerdict, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import AlertVerdict, IncidentEvent, Tier
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at

@@ -10,8 +10,8 @@ from datetime import datetime
 import pyarrow as pa
 
 from lake.delta_log.change import LostRaceError
+from lake.spec.alert_vocabulary import ALERT_STATES, IncidentEvent
 from lake.spec.schemas import INCIDENTS
-from lake.spec.vocabulary import ALERT_STATES, IncidentEvent
 from lake.tables.lake import Lake
 from lake.tables.open_tables import TableSource
 from lake.tables.pass_transaction import PassTransaction

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from lake.spec.vocabulary import AlertEvent, AlertVerdict, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, IncidentEvent, Tier
 from monitor.alerting.alerts.change import AlertChange
 
 

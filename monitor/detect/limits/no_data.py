@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.families import Families
-from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.detect.limits.minute_counts import Numbers
 from monitor.detect.limits.results import LimitChange, LimitDetails
 

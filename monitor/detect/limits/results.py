@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from lake.spec.vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 
 
 class ChangedJudge(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lake.spec.vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
 from monitor.detect.limits.minute_counts import KEPT, LONGEST, MinuteCounts, Windows, minute_of, time_of
 from monitor.detect.limits.results import LimitChange, LimitDetails, LimitReading

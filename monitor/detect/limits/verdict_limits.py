@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.case_vocabulary import ReplayVerdict
-from lake.spec.vocabulary import AlertEvent, LimitKind
 from monitor.detect.limits.results import ChangedJudge, LimitChange, LimitDetails, MeanBeyondLimit
 from monitor.detect.regression import JudgeReading, LowMean
 from monitor.detect.stats.replays import ReplayStats

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from lake.spec.vocabulary import Tier
+from lake.spec.alert_vocabulary import Tier
 from monitor.detect.regression.arrays import Floats, Integers, moment
 from monitor.detect.regression.baselines import Baselines
 from monitor.detect.regression.e_detector.alarm import Alarm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake.spec.vocabulary import AlertVerdict
+from lake.spec.alert_vocabulary import AlertVerdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from lake.spec.alert_vocabulary import AlertEvent, OnsetKind, Tier
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import AlertEvent, OnsetKind, Tier
 from monitor.detect.causes import AffectedCounts, AroundOnset
 from monitor.detect.regression.judgement import UNDECIDED, Judgement
 from monitor.detect.regression.low_mean import LowMean

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
-from lake.spec.vocabulary import ReleaseEvent
+from lake.spec.alert_vocabulary import ReleaseEvent
 from monitor.detect.regression.arrays import Times, microseconds
 
 RELEASE_COLUMNS = ("release_id", "change", "changed_at", "deployment", "metric", "released_at", "comment")

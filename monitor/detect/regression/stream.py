@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.detect.regression.arrays import Integers, Times, begins_of, moment, sizes_of
 from monitor.detect.regression.batches.batches import Batches
 from monitor.detect.regression.batches.worst_answers import WorstByBatch

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
+from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.families import Families
-from lake.spec.vocabulary import AlertEvent
 from monitor.detect.regression.arrays import Times, microseconds, moment
 from monitor.detect.regression.batches.batches import ClosedBatches
 from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lake.spec.vocabulary import AlertEvent, AlertVerdict
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import description, summary
 from monitor.notify.plain_text import one_line

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import AlertEvent, AlertVerdict, OnsetKind
 from monitor.alerting.alerts.change import AlertChange, WorstAnswer
 from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import LimitDetails

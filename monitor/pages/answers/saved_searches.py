@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lake.spec.alert_vocabulary import SavedSearchEvent
 from lake.spec.root_tables import SAVED_SEARCHES
-from lake.spec.vocabulary import SavedSearchEvent
 from lake.tables.lake import Lake
 from monitor.alerting.controls.numbered_rows import append_numbered
 from monitor.pages.answers.addresses import Visible

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from lake.spec.alert_vocabulary import AlertEvent, OnsetKind, Tier
 from lake.spec.schemas import UNASSIGNED
-from lake.spec.vocabulary import AlertEvent, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, SegmentChange, Status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lake.spec.vocabulary import REFUSAL, LimitKind
+from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.vocabulary import REFUSAL
 from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.pages.charts import Drawing, Point, TimeChart, draw

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from lake.queries.signals_by_answer import UnjoinedReason
-from lake.spec.vocabulary import REFUSAL, AlertEvent, LimitKind, Signal, asks_llm
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.vocabulary import REFUSAL, Signal, asks_llm
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.regression import StreamKey

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.notify.alert_text import description, summary

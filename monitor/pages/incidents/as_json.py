@@ -11,7 +11,7 @@ import msgspec
 
 from lake.queries.affected import Affected
 from lake.queries.comments import Comment
-from lake.spec.vocabulary import AlertVerdict, Tier
+from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
 from monitor.pages.charts import HistogramChart, Point

@@ -8,8 +8,8 @@ from datetime import datetime
 
 import pyarrow.dataset as ds
 
+from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent, Tier
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import AlertEvent, IncidentEvent, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, from_row
 from monitor.alerting.incidents.change import IncidentChange

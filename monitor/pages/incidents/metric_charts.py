@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lake.spec.vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments
-from lake.spec.vocabulary import AlertEvent, OnsetKind
+from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases

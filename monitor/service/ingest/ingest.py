@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.delta_log.change import TableReplacedError
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.case_tables import REPLAYS
 from lake.spec.root_tables import BATCHES, REJECTED, RELEASES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, UNASSIGNED, USER_SIGNALS
 from lake.spec.table_spec import TableSpec
-from lake.spec.vocabulary import DISLIKES, LimitKind
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.open_tables import TableSource
 from monitor.alerting.alerts.alert_stats import ALERT_COLUMNS
 from monitor.alerting.controls.silences import SILENCE_COLUMNS, Silences

@@ -11,8 +11,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from lake.spec.alert_vocabulary import LimitKind, OnsetKind, Tier
 from lake.spec.case_vocabulary import ReplayVerdict
-from lake.spec.vocabulary import LimitKind, OnsetKind, Tier
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.detect.causes.daily import SettingChange, SettingChanges
 from monitor.detect.limits.callers import Callers

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
+from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import AlertEvent, OnsetKind
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
 from monitor.detect.causes import AffectedCounts
 from monitor.detect.regression import NewClass, SegmentChange

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake.spec.vocabulary import AlertEvent, Tier
+from lake.spec.alert_vocabulary import AlertEvent, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of

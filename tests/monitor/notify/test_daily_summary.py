@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import AlertEvent, Tier
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import AlertEvent, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.store import AlertStore

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import monitor.notify.delivery as delivery_module
-from lake.spec.vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, LimitKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence

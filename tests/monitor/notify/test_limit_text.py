@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lake.spec.vocabulary import DISLIKES, LIMIT_VERSION
+from lake.spec.alert_vocabulary import LIMIT_VERSION
+from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.alerting.alerts.change import AlertChange, from_row, to_row
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body

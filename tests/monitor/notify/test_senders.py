@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.store import AlertStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor import Monitor
 from monitor.alerting.alerts.store import AlertStore

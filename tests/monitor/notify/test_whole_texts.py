@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.alerting.incidents.state import state_of
 from monitor.detect.limits import LimitDetails

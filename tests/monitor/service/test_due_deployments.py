@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import LimitKind
+from lake.spec.alert_vocabulary import LimitKind
 from lake.tables import open_tables
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings

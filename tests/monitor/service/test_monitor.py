@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import DELIVERY_EVENTS
 from lake.spec.schemas import ALERTS, SCORES, USER_SIGNALS
-from lake.spec.vocabulary import DELIVERY_EVENTS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.detect.regression import JudgeDriftDetectors, Status, Streams

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.detect.regression.arrays import Floats, Integers, Times, begins_of, moment
 from monitor.detect.regression.e_detector.bets import ALL
 from monitor.detect.regression.e_detector.onset import LONGEST_RECURRENCE, Onset, onset_of, recurrence_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.detect.regression.arrays import Floats, Times
 
 _HOUR = 3_600_000_000

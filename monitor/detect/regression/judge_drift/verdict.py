@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lake.spec.vocabulary import AlertVerdict
+from lake.spec.alert_vocabulary import AlertVerdict
 from monitor.detect.regression.judgement import Judgement, Shift
 from monitor.detect.regression.reading import Reading
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import DELIVERY_EVENTS, LIMIT_VERSION, AlertEvent, AlertVerdict
+from lake.spec.alert_vocabulary import DELIVERY_EVENTS, LIMIT_VERSION, AlertEvent, AlertVerdict
 from monitor.alerting.alerts.alert_stats import ALERT_COLUMNS, AlertStats
 
 ROWS = st.fixed_dictionaries(

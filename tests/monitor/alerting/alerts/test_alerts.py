@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from lake.spec.schemas import ALERTS, SCORES
-from lake.spec.vocabulary import AlertVerdict, Tier
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.alerting.alerts.alert_stats import AlertStats

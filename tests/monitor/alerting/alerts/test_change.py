@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest, from_row, is_page, to_row
 from monitor.detect.regression import StreamKey
 from tests.monitor.alerting.alerts.test_pending import FIRED, NOW

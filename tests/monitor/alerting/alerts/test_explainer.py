@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts import explainer as module
 from monitor.alerting.alerts.change import AlertChange, AlertDetails

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.incident_ids import with_incident_ids
 from monitor.detect.regression import StreamKey

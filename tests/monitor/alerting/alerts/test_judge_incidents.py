@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.incident_ids import with_incident_ids
 from monitor.detect.regression import StreamKey

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from lake.spec.vocabulary import AlertVerdict, Tier
+from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.judge_wait import with_waiting_pages

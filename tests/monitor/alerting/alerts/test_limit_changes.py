@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
 from monitor.detect.limits import LimitChange

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest
 from monitor.alerting.alerts.judge_wait import held, overdue, with_waiting_pages
 from monitor.alerting.alerts.new_changes import change_of, changes_of_transitions, delivery_of, with_verdict

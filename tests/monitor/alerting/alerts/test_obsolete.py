@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, OnsetKind, Tier
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerting.alerts.learned_anew import is_back, kept_open

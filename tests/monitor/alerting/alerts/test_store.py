@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lake.delta_log.change import LostRaceError
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, LimitKind
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, LimitKind
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.alerting.alerts.change import AlertChange, digest, to_row

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, LimitKind, Tier
 from lake.spec.schemas import ALERTS, INCIDENTS
-from lake.spec.vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, LimitKind, Tier
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from monitor.alerting.alerts.change import to_row

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.incidents.shared_cause import shared_causes

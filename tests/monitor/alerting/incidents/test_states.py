@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from lake.delta_log.change import LostRaceError
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, IncidentEvent, LimitKind, Tier
 from lake.spec.schemas import INCIDENTS
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, IncidentEvent, LimitKind, Tier
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.alert_vocabulary import OnsetKind
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import OnsetKind
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import from_row

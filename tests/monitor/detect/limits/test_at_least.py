@@ -11,8 +11,9 @@ import httpx
 import numpy as np
 import pytest
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import Direction, LimitKind
+from lake.spec.vocabulary import Direction
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange, from_row

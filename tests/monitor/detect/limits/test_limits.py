@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.spec.schemas import SCORES
-from lake.spec.vocabulary import LimitKind
 from monitor.detect.limits import LimitChange, LimitDetails, LimitReading, Limits, LimitSettings
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lake.spec.vocabulary import LimitKind
+from lake.spec.alert_vocabulary import LimitKind
 from monitor.alerting.alerts.limit_alerts import changes_of_limits
 from monitor.detect.limits import LimitChange, Limits, LimitSettings
 from monitor.detect.limits.evidence import usual_share

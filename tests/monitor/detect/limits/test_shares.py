@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import PARSED_LOGS, SCORES
-from lake.spec.vocabulary import LimitKind
 from monitor.detect.limits import ANSWER_COLUMNS, DeploymentLimits, LimitChange, Limits, LimitSettings
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.regression.law_table import LAWS
 from benchmarks.regression.laws import alarms_of
-from lake.spec.vocabulary import Tier
+from lake.spec.alert_vocabulary import Tier
 from monitor.detect.regression import RegressionSettings
 
 DAYS, STREAMS = 180, 3

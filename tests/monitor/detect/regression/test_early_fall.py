@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from lake.spec.vocabulary import Tier
+from lake.spec.alert_vocabulary import Tier
 from monitor.detect.regression import Detector, Observation, Reading, RegressionSettings, Status
 from monitor.detect.regression.arrays import microseconds
 from monitor.detect.regression.early_fall import EarlyFall, early_fall

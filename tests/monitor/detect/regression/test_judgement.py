@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lake.spec.vocabulary import AlertVerdict
+from lake.spec.alert_vocabulary import AlertVerdict
 from monitor.detect.regression.judgement import MEASURED, UNDECIDED
 
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lake.spec.vocabulary import Tier
+from lake.spec.alert_vocabulary import Tier
 from monitor.detect.regression import Detector, Observation, Reading, RegressionSettings, Scale, Status
 
 START = datetime(2026, 11, 2, tzinfo=UTC)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake.spec.alert_vocabulary import OnsetKind
 from lake.spec.families import Families
 from lake.spec.schemas import SCORES
-from lake.spec.vocabulary import OnsetKind
 from monitor.detect.regression import Reading, RegressionSettings, Release, Releases, Status, Streams, Transition
 from tests.monitor.detect.regression.feeding import feed
 from tests.monitor.detect.regression.test_streams import HOUR, KEY, START, row

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lake.spec.vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from monitor.detect.regression import Detector, Reading, RegressionSettings, Status
 from monitor.detect.regression.arrays import begins_of, microseconds
 from monitor.detect.regression.e_detector.change_point import BatchHistory

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake.spec.alert_vocabulary import Tier
 from lake.spec.schemas import SCORES
-from lake.spec.vocabulary import Tier
 from monitor.detect.regression import RegressionSettings, Release, Releases, Status, StreamKey, Streams, Transition
 from tests.monitor.detect.regression.feeding import feed
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace as replace_fields
 
-from lake.spec.vocabulary import LIMIT_VERSION, AlertVerdict
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertVerdict
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange, StreamKey

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.vocabulary import LimitKind
 from monitor.detect.limits import LimitReading
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.requests import LOG_COLUMNS

@@ -12,8 +12,8 @@ from urllib.parse import quote, urlencode
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent
 from lake.spec.schemas import ALERTS, INCIDENTS, USER_SIGNALS
-from lake.spec.vocabulary import AlertEvent, IncidentEvent
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release

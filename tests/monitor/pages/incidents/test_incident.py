@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import AlertEvent
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release

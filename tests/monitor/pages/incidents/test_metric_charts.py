@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import StreamKey

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lake.spec.vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.pages.incidents.view import moments_of
 from tests.monitor.conftest import NOW
 

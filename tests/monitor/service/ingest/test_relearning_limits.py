@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import ALERTS
-from lake.spec.vocabulary import LimitKind
 from lake.tables.lake import Lake
 from monitor import Monitor
 from monitor.detect.limits import no_data
