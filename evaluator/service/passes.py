@@ -51,8 +51,7 @@ class PassResult(ScoreCounts):
     """What one pass did.
 
     `deployments` counts those that went well, `cases` the new cases of ground truth, `outside` the scores that other
-    programs sent or caused. What a metric left out because it
-    could not run, a backfill scores once it can.
+    programs sent or caused. What a metric left out because it could not run, a backfill scores once it can.
     """
 
     deployments: int = 0
