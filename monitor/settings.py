@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from annotated_types import Ge, Gt
 from pydantic import BeforeValidator, model_validator
 
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from monitor.access.settings import AccessSettings
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.limits import LimitSettings

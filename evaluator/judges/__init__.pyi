@@ -1,6 +1,6 @@
+from .blocking_client import BoundJudge, JudgeClient
 from .budget_ledger import BudgetLedger
 from .calls import Calls
-from .client import BoundJudge, JudgeClient
 from .exchange import NOT_FOR_GOOD, ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from .fence import fenced
 from .judge import Judge

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judges.client import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.judges.judge import token_bound
 from evaluator.judges.schema import Schema

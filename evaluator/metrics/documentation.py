@@ -134,7 +134,7 @@ print(metric_named("faithfulness_claims", judge=client.judge("mini")).judge_name
   tokens (cl100k), and the schemas, which some endpoints count, 152 and 160 more. Contexts come first and are the same
   in both, so that an endpoint's cache of prefixes serves them. [`benchmarks.md`](benchmarks.md#judges) has more rows.
 - `answer_relevancy` (three calls), `context_relevance_sentences`, `context_entity_recall` and each aspect ask for
-  themselves alone.
+  themselves alone. The three `facts_*_judge` share one more call for 20 facts of a row.
 - What a claim is, prompts say so: a fragment ("11 years") is read as the answer to its question, the question's
   premises are no claims, what is said about sources is one, and that texts do not tell is none. What follows by
   arithmetic, from dates or by logic is supported.

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from collector.parsing.answer.apis import message_of, reason_of
-from collector.parsing.answer.merge import ChunkMerge
+from collector.parsing.answer.chunk_merge import ChunkMerge
 from collector.parsing.json_text.bodies import read_object, text_or_none, write_json
 from lake.spec.message_parts import PartKind, part_kind, read_parts, text_of_part
 

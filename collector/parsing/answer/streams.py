@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from collector.parsing.answer.chunk_merge import ChunkMerge
 from collector.parsing.answer.deltas import Deltas
-from collector.parsing.answer.merge import ChunkMerge
 from collector.parsing.answer.output_items import output_items
 from collector.parsing.json_text.bodies import text_or_none
 

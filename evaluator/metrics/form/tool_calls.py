@@ -18,9 +18,9 @@ from lake.spec.vocabulary import UnscoredReason
 
 Arguments = Mapping[str, Any]
 
-_NO_CALLS = "null with `no_tool_calls` where nothing was called, and where it is not known"
+_NO_CALLS = "null with `no_tool_calls` where nothing was called, and where the log does not say what was called"
 _NOTHING = (
-    "null with `no_tool_calls` where nothing was called and nothing should be, and where it is not known what was"
+    "null with `no_tool_calls` where nothing was called and nothing should be, and where the log does not say what was"
 )
 _ODD = OddCases(empty_answer="no difference")
 _ODD_REFERENCE = OddCases(empty_answer="no difference", no_reference="null with `no_ground_truth`")
@@ -84,7 +84,7 @@ def tool_call_count(calls: list[ToolCall] | None) -> Score | float:
 
 @metric(
     Description(
-        asks="Were the tools of the case called, in its order and with its arguments?",
+        asks="Were the tools of the case called with its arguments, in its order, or in any with `any_order`?",
         formula="mean share of the arguments of a call of the case that the call at its place has; 0 where another "
         f"number of tools, or others, were called. With `any_order` both are sorted first; {_NOTHING}",
         source=_RAGAS,

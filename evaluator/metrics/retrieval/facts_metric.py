@@ -46,7 +46,7 @@ def odd_cases(duplicates: str) -> OddCases:
     return OddCases(
         no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",
         duplicate_contexts=duplicates,
-        no_reference="null with `no_facts`, also where no fact can be looked for; `ignored_facts` counts those",
+        no_reference="null with `no_facts`, also where no fact has a letter or a digit; `ignored_facts` counts those",
     )
 
 

@@ -119,7 +119,7 @@ def semantic_similarity(
 @model_metric(
     Description(
         asks="Does the answer mean what a reference answer means, by a model that reads both together?",
-        formula="max over references: 1 / (1 + exp(-logit(answer, reference)))",
+        formula="max over references: 1 / (1 + exp(-output of the model for (answer, reference)))",
         source="RAGAS (answer similarity with a cross-encoder); sentence-transformers (CrossEncoder of STS-B)",
         odd_cases=odd_cases("0.0 with `no_answer`, null with it for a missing cell"),
         disagreement="RAGAS 0.4.3 makes 1 or 0 of it by a threshold; here it is the number, as the cosine is.",

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.answer_kinds import answer_kind_of
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AnswerKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from monitor.detect.limits.minute_counts import Numbers
 from monitor.detect.limits.results import LimitChange, LimitDetails
 

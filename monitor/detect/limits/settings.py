@@ -21,7 +21,7 @@ class DeploymentLimits(Section):
     errors: Share | None = 0.3
     """Share of requests with a status of 400 or more, or without a whole answer."""
     empty_answers: Share | None = 0.3
-    """Share of whole answers without a visible character."""
+    """Share of whole answers with nothing in them: no visible character, call of a tool, attachment or refusal."""
     refusals: Share | None = 0.5
     """Share of answers that the metric `refusal` scored 1; without that metric it never fires."""
     unscored: Share | None = 0.5

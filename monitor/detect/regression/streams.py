@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lake.spec.alert_vocabulary import AlertEvent
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from monitor.detect.regression.arrays import Times, microseconds, moment
 from monitor.detect.regression.batches.batches import ClosedBatches
 from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.schemas import UNASSIGNED
 from monitor.alerting.alerts.change import is_page

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_line
-from collector.parsing.answer.merge import ChunkMerge
+from collector.parsing.answer.chunk_merge import ChunkMerge
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, core_line, rating_line
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluator.judges import ChatMessage, JudgeSettings
-from evaluator.judges.client import BoundJudge
+from evaluator.judges.blocking_client import BoundJudge
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, completion_from_json, read_completion
 from evaluator.judges.dry_run import DryRunClient, RequestCount, least, seconds_for
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend

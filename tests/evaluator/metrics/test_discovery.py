@@ -105,6 +105,6 @@ def test_a_decorated_name_is_a_class_of_metrics_with_the_functions_options(new_m
 
 
 def test_words_that_the_service_writes_into_columns_are_those_of_the_lake() -> None:
-    """Metrics have every kind of judge but people's ratings, and a direction is written as a plain word."""
-    assert {one.value for one in ScoredBy} == JUDGE_KINDS - {JudgeKind.RATINGS}
+    """Metrics have every kind of judge but those of others; a direction is written as a plain word."""
+    assert {one.value for one in ScoredBy} == JUDGE_KINDS - {JudgeKind.RATINGS, JudgeKind.OUTSIDE}
     assert set(get_args(Direction)) == {one.value for one in ColumnDirection}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from monitor.detect.limits.no_data import (
     PENDING,
     NoDataDetector,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.spec.alert_vocabulary import OnsetKind
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from lake.spec.schemas import SCORES
 from monitor.detect.regression import Reading, RegressionSettings, Release, Releases, Status, Streams, Transition
 from tests.monitor.detect.regression.feeding import feed

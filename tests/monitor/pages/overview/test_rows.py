@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 from monitor.pages.overview.rows import DeploymentRow, State, by_application, row_of
 from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState

@@ -1,6 +1,6 @@
 import pytest
 
-from lake.spec.families import Families
+from lake.spec.deployment_families import Families
 
 HELP = "applications/public/help"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing.answer.merge import WHOLE_STRINGS, ChunkMerge
+from collector.parsing.answer.chunk_merge import WHOLE_STRINGS, ChunkMerge
 
 
 def merged(*chunks: dict[str, Any]) -> dict[str, Any]:
