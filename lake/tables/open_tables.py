@@ -92,7 +92,9 @@ class OpenTables:
         A folder says when its log changed last, a store what `_changes` tells.
         """
         if self._watches:
-            told = {of for (of, _), watched in self._news.items() if any(news.may_be_there() for news in watched)}
+            # Pages may open a table meanwhile.
+            every = list(self._news.items())
+            told = {of for (of, _), watched in every if any(news.may_be_there() for news in list(watched))}
             return told.intersection(deployments)
         return {deployment for deployment in deployments if self._has_changed(deployment, specs)}
 
@@ -101,7 +103,8 @@ class OpenTables:
         if known is not None and all(_changed_ns(path) == changed for path, changed in known.items()):
             return False
         folder = self._lake.folder(deployment)
-        with suppress(FileNotFoundError):
+        # What cannot be read is met again by its reader, who says so.
+        with suppress(OSError):
             there = {path.name for path in Path(folder).iterdir()}
             logs = [f"{folder}/{spec.name}/_delta_log" for spec in specs if spec.name in there]
             self._log_times[deployment] = {path: _changed_ns(path) for path in (folder, *logs)}

@@ -41,7 +41,7 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: reading.low_mean.limit if reading.low_mean else None,
     ),
     (
-        "dialwatch_score_mean_limit_passed",
+        "dialwatch_score_mean_limit_exceeded",
         "1 while the mean score is taken to be worse than the limit that somebody has set, else 0; absent without one.",
         lambda reading: float(reading.low_mean.is_on) if reading.low_mean else None,
     ),

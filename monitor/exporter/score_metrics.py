@@ -107,10 +107,13 @@ def _failed_parts(snapshot: Snapshot) -> Metric:
 def _affected(deployments: _Deployments) -> Iterator[Metric]:
     """Yield who asked while quality was bad, by the alerts of the incident that is open; no user is named."""
     counts = {
-        name: [one.details.affected for one in incident.alerts if one.details.affected is not None]
+        name: [
+            one.details.affected
+            for incident in state.incidents
+            for one in incident.alerts
+            if incident.ended_at is None and one.details.affected is not None
+        ]
         for name, state in deployments.items()
-        for incident in state.incidents
-        if incident.ended_at is None
     }
     for metric, field, what in _AFFECTED:
         yield gauge(

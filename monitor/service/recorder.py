@@ -124,7 +124,7 @@ class AlertRecorder:
             *changes,
             *self._ingest.limits.look_at_replays(latest, last),
             *self._of_judges(last, now),
-            *self._ingest.limits.look_at_means(self._means(now), last),
+            *self._ingest.limits.look_at_means(self._means(last, now), last, now),
         ]
         found: dict[str, list[LimitChange]] = {}
         for change in changes:
@@ -198,10 +198,29 @@ class AlertRecorder:
         # Whether a judge that an error has stopped is as before nobody knows.
         return [one for one in found if one.change == AlertEvent.FIRING or not stopped.of(one.deployment)]
 
-    def _means(self, now: datetime) -> Mapping[str, Mapping[str, LowMean]]:
-        """Return how means stand to their limits, of complete deployments: else an alert would end."""
-        low = {key: reading.low_mean for key, reading in self._computed.items() if reading.low_mean is not None}
-        known = watched_streams(self._ingest.deployments, low, now, self._ingest.limits.replaced())
+    def _means(self, last: LastChanges, now: datetime) -> Mapping[str, Mapping[str, LowMean]]:
+        """Return how means stand to their limits, of complete deployments: else an alert would end.
+
+        One with an open alert has no mean where no metric with a limit is in use any more.
+        """
+        limits = self._ingest.limits
+        low = {
+            key: reading.low_mean
+            for key, reading in self._computed.items()
+            if reading.low_mean is not None and limits.has_mean_limit(key.deployment, key.metric)
+        }
+        replaced = limits.replaced()
+        known = dict(watched_streams(self._ingest.deployments, low, now, replaced))
+        for (name, kind), (is_open, _) in last.items():
+            state = self._ingest.deployments.get(name)
+            if kind == LimitKind.AT_LEAST and is_open and state and name not in known:
+                used = (
+                    one
+                    for one, scores in state.watched.items()
+                    if not scores.is_idle(now, is_replaced=name in replaced)
+                )
+                if not any(limits.has_mean_limit(name, metric) for metric in used):
+                    known[name] = {}
         return {name: mine for name, mine in known.items() if self._ingest.is_complete(name)}
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:

@@ -29,11 +29,13 @@ class Explainer:
         self._callers = CallersOfDays(lake)
         self._left = MOST_AT_ONCE
         self._looked: set[str] = set()
+        self._counted: dict[tuple[str, datetime], AffectedCounts] = {}
 
     def begin(self) -> None:
         """Forget what the last refresh looked at, and how much it was: another one begins."""
         self._left = MOST_AT_ONCE
         self._looked = set()
+        self._counted = {}
         self._callers.forget()
 
     def around(
@@ -62,13 +64,18 @@ class Explainer:
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)
 
     def affected(self, transition: Transition, known: Sequence[AlertChange], now: datetime) -> AffectedCounts | None:
-        """Count who asked since the onset; None of an alert of history, or one that is recorded already."""
+        """Count who asked since the onset.
+
+        None of an alert of history, of one that is recorded already, and where too many were counted in this refresh.
+        """
         name, since = transition.key.deployment, transition.reading.since
         if since is None or transition.at < now - _OLDEST or _is_recorded(transition, known):
             return None
-        deployment = None if name == UNASSIGNED else name
-        found = affected(self._lake, deployment, max(since, now - _LONGEST), now)
-        return AffectedCounts(found.requests, found.conversations, found.people)
+        if (name, since) not in self._counted and len(self._counted) < MOST_AT_ONCE:
+            deployment = None if name == UNASSIGNED else name
+            found = affected(self._lake, deployment, max(since, now - _LONGEST), now)
+            self._counted[name, since] = AffectedCounts(found.requests, found.conversations, found.people)
+        return self._counted.get((name, since))
 
 
 def _is_recorded(transition: Transition, known: Sequence[AlertChange]) -> bool:

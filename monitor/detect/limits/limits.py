@@ -278,9 +278,15 @@ class Limits:
         watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
         return list(changes_of_judges(watched, last))
 
-    def look_at_means(self, readings: Mapping[str, Mapping[str, LowMean]], last: LastChanges) -> list[LimitChange]:
+    def look_at_means(
+        self, readings: Mapping[str, Mapping[str, LowMean]], last: LastChanges, now: datetime
+    ) -> list[LimitChange]:
         """Return the alerts that begin or end with means that have a limit, by deployment and metric."""
-        return list(changes_of_means(readings, last))
+        return list(changes_of_means(readings, last, now))
+
+    def has_mean_limit(self, deployment: str, metric: str) -> bool:
+        """Whether a person has set the worst mean of a metric that is accepted."""
+        return self._settings.limit_of(deployment, metric) is not None
 
     def _switched_off(self, last: LastChanges, now: datetime) -> list[LimitChange]:
         return [

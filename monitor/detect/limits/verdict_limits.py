@@ -19,6 +19,7 @@ _CHANGED = "a judge scores answers otherwise than it scored the same answers at 
 _OVER = "the judge scores the same answers as at first again, or its metric has a new version or no scores"
 _BEYOND = "a mean is worse than the limit that was set for it"
 _WITHIN = "the evidence that no mean is worse than its limit reached the threshold, or a limit was taken away"
+_UNWATCHED = "no metric with a limit has scores any more"
 _SAY_NOTHING = (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED)
 _WORSE = "accepted cases that were asked again are answered worse than before"
 _WELL = "accepted cases that were asked again are answered as well as before"
@@ -50,20 +51,29 @@ def changes_of_judges(
 
 
 def changes_of_means(
-    readings: Mapping[str, Mapping[str, LowMean]], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+    readings: Mapping[str, Mapping[str, LowMean]],
+    last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]],
+    now: datetime,
 ) -> Iterator[LimitChange]:
     """Yield the alerts that begin or end with all means of each deployment that have a limit, by metric.
 
-    `last` has of each limit whether its alert is open, and when that changed.
+    A deployment without a mean has no limit any more. Evidence that was begun anew, as after a start without the
+    monitor's state, ends no alert while a mean is beyond its limit. `last` has of each limit whether its alert is open,
+    and when that changed.
     """
     for name, means in readings.items():
         is_open, changed_at = last.get((name, LimitKind.AT_LEAST), (False, None))
+        if not means:
+            if is_open:
+                yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, now, _UNWATCHED)
+            continue
         beyond = {metric: one for metric, one in sorted(means.items()) if one.is_on}
         latest = max(one.latest for one in (beyond or means).values())
         if bool(beyond) is is_open or (changed_at is not None and latest <= changed_at):
             continue
         if is_open:
-            yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, latest, _WITHIN)
+            if not any(one.is_surely_beyond for one in means.values()):
+                yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, latest, _WITHIN)
             continue
         since = min((one.since for one in beyond.values() if one.since is not None), default=None)
         found = tuple(

@@ -30,6 +30,8 @@ class LowMean:
     since: datetime | None
     """When the batch with which it was told began; None while it is not."""
     latest: datetime
+    is_surely_beyond: bool = False
+    """Whether the whole interval is worse than the limit."""
 
     def on(self, scale: Scale) -> LowMean:
         """Return it in a metric's own values."""
@@ -78,4 +80,5 @@ class LowMeanWatch:
         found = mean_interval(latest.values, latest.weights)
         since = None if self._since is None else moment(self._since)
         at = moment(int(latest.at[-1]))
-        return LowMean(self._alarm.is_on, self.limit, found.mean, found.lower, found.upper, len(latest), since, at)
+        ends, is_beyond = (found.lower, found.upper), found.upper < self.limit
+        return LowMean(self._alarm.is_on, self.limit, found.mean, *ends, len(latest), since, at, is_beyond)

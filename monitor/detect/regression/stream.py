@@ -85,7 +85,8 @@ class Stream:
         found = list(self.detector.changes(batch, of_fleet))
         if self.detector.status is not Status.LEARNING:
             self.before = None
-            if before.status is Status.REGRESSED:
+            # Where the new reference has a fall too, one alert goes on.
+            if before.status is Status.REGRESSED and self.detector.status is not Status.REGRESSED:
                 over = replace(before.reading, status=Status.WATCHING, since_mean=None)
                 yield place, self._of_before(over)
         yield from ((place, reading) for _, reading in found)

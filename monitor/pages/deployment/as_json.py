@@ -86,7 +86,7 @@ class MetricData:
     interval_is: str
     reference: float | None
     limit: float | None
-    limit_passed: bool
+    limit_exceeded: bool
     latest: LatestConversations | None
     small_drop: float | None
     small_drop_conversations: float | None
@@ -216,7 +216,7 @@ def _metric(view: MetricView) -> MetricData:
         interval_is=BAND,
         reference=reading.reference_mean if reading else None,
         limit=low.limit if low else None,
-        limit_passed=low is not None and low.is_on,
+        limit_exceeded=low is not None and low.is_on,
         latest=_latest(reading) if reading else None,
         small_drop=None if view.scale is None else abs(view.scale.best - view.scale.worst) / 20,
         small_drop_conversations=reading.small_conversations if reading else None,

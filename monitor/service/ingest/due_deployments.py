@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from zlib import crc32
 
+from lake.spec.schemas import UNASSIGNED
 from lake.tables.open_tables import OpenTables
 from monitor.service.ingest.ingest import READ_OF_DEPLOYMENTS, Ingest
 
@@ -32,7 +33,9 @@ class DueDeployments:
         if not self._is_whole:
             return set(deployments)
         lagging = self._ingest.new_rows.lagging | self._ingest.new_answers.lagging
-        return {one for one in deployments if one in changed or one in lagging or self._is_old(one)}
+        known = self._ingest.deployments.keys()
+        unread = {one for one in deployments if (UNASSIGNED if one is None else one) not in known}
+        return {one for one in deployments if one in changed | lagging | unread or self._is_old(one)}
 
     def end(self, looked: Set[str | None], *, is_whole: bool) -> None:
         """Note that a refresh has looked at deployments, and whether nothing failed in it."""

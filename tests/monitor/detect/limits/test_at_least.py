@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
 from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
+from tests.monitor.conftest import NOW
 
 METRIC = "faithfulness_kprecision"
 START = 1_800_000_000_000_000
@@ -105,10 +107,23 @@ def means(on: bool, latest: int) -> dict[str, dict[str, LowMean]]:
 
 def test_what_is_not_later_than_the_last_change_says_nothing_new() -> None:
     last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
-    assert [one.change for one in changes_of_means(means(True, 5), {})] == ["firing"]
-    assert list(changes_of_means(means(True, 6), last)) == []
-    assert list(changes_of_means(means(False, 5), last)) == []
-    assert [one.change for one in changes_of_means(means(False, 6), last)] == ["resolved"]
+    assert [one.change for one in changes_of_means(means(True, 5), {}, NOW)] == ["firing"]
+    assert list(changes_of_means(means(True, 6), last, NOW)) == []
+    assert list(changes_of_means(means(False, 5), last, NOW)) == []
+    assert [one.change for one in changes_of_means(means(False, 6), last, NOW)] == ["resolved"]
+
+
+def test_evidence_that_was_begun_anew_ends_no_alert_of_a_mean_that_is_beyond_its_limit() -> None:
+    last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
+    anew = {"rag": {METRIC: replace(means(False, 6)["rag"][METRIC], is_surely_beyond=True)}}
+    assert list(changes_of_means(anew, last, NOW)) == []
+
+
+def test_an_alert_ends_where_no_metric_with_a_limit_is_watched_any_more() -> None:
+    last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
+    (end,) = changes_of_means({"rag": {}}, last, NOW)
+    assert (end.change, end.at) == ("resolved", NOW)
+    assert list(changes_of_means({"rag": {}}, {}, NOW)) == []
 
 
 def test_a_deployment_has_its_own_limits_beside_those_of_all() -> None:
@@ -163,10 +178,18 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
     app = create_app(monitor)
     assert f"worse than its limit of {limit:.2f}" in get(app, "/deployment?name=rag").text
     data = get(app, "/deployment.json?name=rag").json()
-    assert [(one["limit"], one["limit_passed"]) for one in data["metrics"]] == [(pytest.approx(limit), True)]
-    (line,) = re.findall(r"(?m)^dialwatch_score_mean_limit_passed.*", get(app, "/metrics").text)
+    assert [(one["limit"], one["limit_exceeded"]) for one in data["metrics"]] == [(pytest.approx(limit), True)]
+    (line,) = re.findall(r"(?m)^dialwatch_score_mean_limit_exceeded.*", get(app, "/metrics").text)
     assert METRIC in line
     assert line.endswith(" 1.0")
-    (over,) = [one for one in alerts(Monitor(lake, limited(), clock), lake) if one.change == "resolved"]
+    without = LimitSettings.model_validate(
+        {"at_least": {METRIC: limit}, "deployments": {"rag": {"at_least": {METRIC: None, "other": 0.5}}}}
+    )
+    assert [one.change for one in alerts(Monitor(lake, limited(**{METRIC: limit}), clock), lake)] == ["firing"]
+    settings = MonitorSettings(limits=without) if direction == "down" else limited()
+    (over,) = [one for one in alerts(Monitor(lake, settings, clock), lake) if one.change == "resolved"]
+    if direction == "down":
+        assert over.reason == "no metric with a limit has scores any more"
+        return
     assert over.reason == "this limit is switched off"
     assert summary(over) == "rag: alert is over, this limit is switched off"
