@@ -207,3 +207,25 @@ def _looking_at(seconds: float) -> Iterator[None]:
 
 def _fails(*_: Any) -> DeploymentState:
     raise RuntimeError("planted")
+
+
+def test_a_folder_that_cannot_be_listed_stops_nothing(
+    lake: Lake, clock: Clock, rows: ScoreColumns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables are read as if they had news; the others are watched as before."""
+    for name in NAMES:
+        rows.logs(name, {})
+    monitor, listed = Monitor(lake, FEW, clock), Path.iterdir
+    monitor.refresh()
+
+    def refuses(path: Path) -> Any:
+        if path.name == "chat":
+            raise PermissionError(path)
+        return listed(path)
+
+    monkeypatch.setattr(open_tables.Path, "iterdir", refuses)
+    for name in NAMES:
+        rows.logs(name, {})
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert [monitor.snapshot.deployments[name].requests.answers for name in NAMES] == [2, 2, 2]

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lake.queries.affected import Affected
 from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
@@ -115,3 +116,25 @@ def test_who_asked_since_the_onset_is_counted_once_for_each_alert(lake: Lake) ->
     assert explainer.affected(fired, [of(fired, AlertEvent.FIRING, 1)], now) is None
     assert explainer.affected(began(since=None), [], now) is None
     assert explainer.affected(fired, [], START + 50 * HOUR) is None
+
+
+def test_who_asked_is_counted_once_an_onset_and_five_times_in_a_refresh(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alerts are recorded after it: many that begin together do not wait for the log of each."""
+    counted: list[Any] = []
+
+    def count(*asked: Any) -> Affected:
+        counted.append(asked)
+        return Affected(asked[2], 1, 1, 1, 0, ())
+
+    monkeypatch.setattr(module, "affected", count)
+    explainer, now = Explainer(lake), START + HOUR
+    explainer.begin()
+    same = [explainer.affected(began(since=START), [], now) for _ in range(3)]
+    others = [explainer.affected(began(since=START - number * HOUR), [], now) for number in range(1, 8)]
+    assert same == [AffectedCounts(1, 1, 1)] * 3
+    assert others == [AffectedCounts(1, 1, 1)] * 4 + [None] * 3
+    assert len(counted) == 5
+    explainer.begin()
+    assert explainer.affected(began(since=START - 7 * HOUR), [], now) == AffectedCounts(1, 1, 1)
