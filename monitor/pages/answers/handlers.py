@@ -39,7 +39,7 @@ from monitor.pages.answers.addresses import (
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
 from monitor.pages.answers.query import MOST_DAYS, USUAL_COLUMNS, AnswerQuery, BadQueryError, Column
 from monitor.pages.answers.saved_searches import MOST_CHARACTERS as MOST_OF_NAME
-from monitor.pages.answers.saved_searches import read_saved_searches
+from monitor.pages.answers.saved_searches import SavedSearch, read_saved_searches
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
 from monitor.pages.json_answers import NOT_KEPT, json_answer
@@ -88,14 +88,19 @@ class AnswerPages(Page):
             most_in_csv=_MOST_IN_CSV,
             may_read_texts=bool(query) and seen.may_read_texts(query.deployment if query else ""),
             may_act=bool(query) and seen.reader.may_act(query.deployment if query else ""),
-            saved=self._reads.run(
-                lambda: read_saved_searches(self._monitor.lake, seen, query.deployment if query else "")
-            ),
+            saved=self._saved(seen, query.deployment if query else ""),
             most_of_name=MOST_OF_NAME,
             Column=Column,
             usual_columns=USUAL_COLUMNS,
             in_list=in_list,
         )
+
+    def _saved(self, seen: Visible, deployment: str) -> Sequence[SavedSearch]:
+        try:
+            return self._reads.run(lambda: read_saved_searches(self._monitor.lake, seen, deployment))
+        except HTTPException:
+            # The answers, which were read, are shown without them.
+            return ()
 
     def search_json(self, request: Request) -> Response:
         """Answer with a page of the list as JSON."""

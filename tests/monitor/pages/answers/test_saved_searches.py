@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT, SAVED_SEARCHES
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.pages.answers import saved_search_pages
+from monitor.pages.answers import handlers, saved_search_pages
 from tests.monitor.conftest import NOW, Clock
 
 GROUPS = {
@@ -139,3 +139,17 @@ def test_a_row_that_cannot_be_read_hides_no_other(client: TestClient, lake: Lake
     ]
     lake.table(SAVED_SEARCHES).append(SAVED_SEARCHES.rows([said | row for row in rows]))
     assert names(client, "doers") == ["good"]
+
+
+def test_where_they_cannot_be_read_the_answers_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of answers was read, and noted as read."""
+    assert send(client, "words") == 303
+
+    def fails(*_: object) -> None:
+        raise OSError("planted")
+
+    monkeypatch.setattr(handlers, "read_saved_searches", fails)
+    answer = client.get("/answers?deployment=rag", headers=of("readers"))
+    assert answer.status_code == 200
+    assert "words" in client.get("/answers/saved.json", headers=of("readers")).text
+    assert 'href="/answer?' in answer.text
