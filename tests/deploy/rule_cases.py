@@ -359,6 +359,8 @@ CASES = [
         for severity in TIERS
         for metric, verdict, fires in (("m", "system", True), ("m", "judge", False), ("n", "judge", True))
     ),
+    Case("DialwatchMeanLimit", {'dialwatch_score_mean_limit_exceeded{deployment="a",metric="m"}': "0x60 1x60"}, True),
+    Case("DialwatchMeanLimit", {'dialwatch_score_mean_limit_exceeded{deployment="a",metric="m"}': "0x120"}, False),
     Case(
         "DialwatchJudgeDrift",
         {

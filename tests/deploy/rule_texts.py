@@ -81,6 +81,14 @@ TEXTS = {
         "a b has been near a limit for an hour: errors 20%, limit 30%",
         "a b has been near a limit for an hour: errors 20%, limit 30%",
     ),
+    "DialwatchMeanLimit": Text(
+        "page",
+        _OF_STREAM,
+        {f"dialwatch_score_mean_limit_exceeded{STREAM}": "1"},
+        {f"dialwatch_score_mean_limit{STREAM}": "0.7"},
+        "a b is worse than the limit that was set: the mean of m",
+        "a b is worse than the limit that was set: the mean of m, limit 0.70",
+    ),
     "DialwatchJudgeDrift": Text(
         "warning",
         _OF_STREAM,

@@ -22,6 +22,7 @@ from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing,
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.reasons import Reason, read_reasons
+from monitor.pages.texts import MOST_CHARACTERS
 
 WORST, LOOKED_AT, CANDIDATES = 10, 300, 2_000
 """Answers that are shown, those of which each question is taken once, and earlier ones among which a like question is
@@ -151,8 +152,12 @@ def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa
 def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
     """Pair rows; the tables come with the names of their deployments."""
     (name, worst), (name_before, good) = named_worst, named_good
-    texts_of_worst = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), EXCERPT)
-    reasons = read_reasons(lake, name, worst, texts_of_worst)
+    # What was wrong may stand behind the excerpt.
+    whole = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), MOST_CHARACTERS)
+    reasons = read_reasons(lake, name, worst, whole)
+    texts_of_worst = {
+        one: {column: text and text[:EXCERPT] for column, text in of_answer.items()} for one, of_answer in whole.items()
+    }
     asked = [replace(one, reasons=reasons[one.event_id]) for one in _excerpts(name, worst, texts_of_worst)]
     deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)

@@ -138,14 +138,17 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
     at = NOW - timedelta(hours=1)
     asked = {"requested_at": at, "date": at.date()}
     places = [{"event_id": one, "response_id": f"id-of-{one}"} | asked for one in ("why", "again", "bare")]
-    answer = "It is paid in gold [1], and in oil."
+    answer = f"It is paid in gold [1], and in oil.{' So it is.' * 60} Silver."
     questions = ["Who PAYS the rent?", "who pays the rent", "Where is it?"]
     rows.logs(
         "rag-search", *(one | {"question": text, "answer": answer} for one, text in zip(places, questions, strict=True))
     )
     claims = [{"fact": f"Claim {n}.", "contexts": [], "verdict": "N", "sentence": 1} for n in range(5)]
     details = {
-        "faithfulness_kprecision": {"unsupported": [[14, 22], [31, 34]], "more_unsupported": 4},
+        "faithfulness_kprecision": {
+            "unsupported": [[14, 22], [31, 34], [len(answer) - 7, len(answer) - 1]],
+            "more_unsupported": 4,
+        },
         "facts_recall": {"facts_ranks": [0, -1], "facts_places": [[0, 3], None], "case_id": "case-1"},
         "faithful": {"facts": [*claims, {"fact": "Good.", "contexts": [0], "verdict": "S", "sentence": 1}]},
         "context_present": {},
@@ -163,7 +166,7 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
     assert [tuple(one.values()) for one in pairs[0]["worst"]["reasons"]] == [
         ("no_context", [], 0),
         ("missed_fact", ["the tenant <b>pays</b>"], 0),
-        ("unsupported", ["gold", "oil"], 4),
+        ("unsupported", ["gold", "oil", "Silver"], 4),
         ("claim", ["Claim 0.", "Claim 1.", "Claim 2."], 2),
     ]
     assert pairs[1]["worst"]["reasons"] == []
