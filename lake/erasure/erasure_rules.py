@@ -99,6 +99,13 @@ def _rewrite_comment(text: str, scope: ErasureScope) -> str | None:
     return None if scope.in_lines.occur_in(text.encode()) else text
 
 
+def _rewrite_search(search: str, scope: ErasureScope) -> str | None:
+    # Ids that are too short to be looked for in a text are looked for in their own fields.
+    ids = {scope.subject.user, *scope.response_ids, *scope.event_ids, *scope.chats} - {None}
+    is_about = not ids.isdisjoint(value for value in _object(search).values() if isinstance(value, str))
+    return None if is_about else _rewrite_comment(search, scope)
+
+
 def _rewrite_event_id(event_id: str, scope: ErasureScope) -> str | None:
     # The row stays: somebody did read it.
     return None if event_id in scope.event_ids else event_id
@@ -180,7 +187,7 @@ RULES: dict[str, Rule] = {
     INCIDENTS.name: Rule(("comment",), _is_none, {"comment": _rewrite_comment}),
     SILENCES.name: Rule(("comment",), _is_none, {"comment": _rewrite_comment}),
     RELEASES.name: Rule(("comment",), _is_none, {"comment": _rewrite_comment}),
-    SAVED_SEARCHES.name: Rule(("name", "search"), _is_none, dict.fromkeys(("name", "search"), _rewrite_comment)),
+    SAVED_SEARCHES.name: Rule(("name", "search"), _is_none, {"name": _rewrite_comment, "search": _rewrite_search}),
     AUDIT.name: Rule(("event_id", "detail"), _is_none, {"event_id": _rewrite_event_id, "detail": _rewrite_comment}),
     MONITOR_STATE.name: Rule(("texts",), _is_none, {"texts": _rewrite_texts}),
     ROOT_STATE.name: Rule(("texts",), _is_none, {"texts": _rewrite_texts}),

@@ -78,3 +78,14 @@ def test_who_read_an_answer_stays_and_which_answer_it_was_goes(lake: Lake) -> No
     left = lake.table(AUDIT).read(["who", "event_id", "detail"]).to_pylist()
     assert [tuple(row.values()) for row in left] == [("ann", None, None), ("ann", "dd", "recall"), ("ann", None, None)]
     assert b"planted-user" not in everywhere(f"{lake.root}/_audit")
+
+
+def test_a_saved_search_for_a_short_user_id_loses_it(lake: Lake) -> None:
+    """An id of a few characters is looked for in the fields alone: in a text it would be found in other words."""
+    said = {"change": "saved", "deployment": "rag-app", "changed_at": NOW, "days": 7, "search_id": 1, "name": "all"}
+    rows = [said | {"search": '{"user": "jdoe"}'}, said | {"search_id": 2, "search": '{"words": "jdoes"}'}]
+    lake.table(SAVED_SEARCHES).append(SAVED_SEARCHES.rows(rows), {"saved_searches": 2})
+    put(lake, ALERTS, {"change_id": "c3"})
+    erase(lake, Subject(user="jdoe"), NOW)
+    left = lake.table(SAVED_SEARCHES).read(["search_id", "search"]).to_pylist()
+    assert sorted((row["search_id"], row["search"]) for row in left) == [(1, None), (2, '{"words": "jdoes"}')]
