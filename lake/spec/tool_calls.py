@@ -125,13 +125,24 @@ def bounded(calls: Sequence[ToolCall]) -> list[ToolCall]:
 
 
 def canonical(arguments: str | None) -> str:
-    """Return arguments in one spelling: the order of members and white space do not matter; no JSON stays as it is."""
+    """Return arguments in one spelling: the order of members and white space do not matter; no JSON stays as it is.
+
+    So does JSON that `decoded` refuses.
+    """
     if not arguments:
         return "{}"
     try:
-        return _json(orjson.loads(arguments))
-    except orjson.JSONDecodeError:
+        return _json(decoded(arguments)) or arguments
+    except ValueError:
         return arguments
+
+
+def decoded(arguments: str) -> object:
+    """Decode arguments; raises ValueError where they are no JSON, or nested too deep to be written again."""
+    value = orjson.loads(arguments)
+    if _json(value) is None:
+        raise ValueError("the arguments are nested too deep")
+    return value
 
 
 class CalledTool(NamedTuple):
@@ -155,7 +166,9 @@ def called_tool(
         name, arguments = params["name"], params.get("arguments")
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
         return None
-    return CalledTool(name, _json(arguments or {}), error is not None) if isinstance(name, str) and name else None
+    written = _json(arguments or {})
+    is_call = isinstance(name, str) and name and written is not None
+    return CalledTool(name, written, error is not None) if is_call else None
 
 
 def expected_calls(calls: Sequence[ToolCall] | None) -> list[ToolCall] | None:
@@ -203,7 +216,7 @@ def _lines(value: object, key: str) -> Iterator[str]:
         for inner in value:
             yield from _lines(inner, key)
     elif value is not None:
-        said = value if isinstance(value, str) else _json(value)
+        said = value if isinstance(value, str) else orjson.dumps(value).decode()
         yield f"{key}: {said}" if key else said
 
 
@@ -333,7 +346,7 @@ def _is_of_person(message: Message) -> bool:
 
 
 def _result_text(content: object) -> str | None:
-    """A text, those of a list of parts, or the JSON of anything else."""
+    """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep."""
     if content is None or isinstance(content, str):
         return content
     parts = _objects(content)
@@ -353,11 +366,12 @@ def _cut(text: str | None) -> str | None:
     return text.encode("utf-8", "replace")[:LONGEST_RESULT].decode("utf-8", "ignore")
 
 
-def _json(value: object) -> str:
+def _json(value: object) -> str | None:
+    """Encode a decoded JSON value; None where it is nested too deep for that (254 levels)."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # nested deeper than it writes
-        return str(value)
+    except TypeError:
+        return None
 
 
 def _text(value: object) -> str | None:

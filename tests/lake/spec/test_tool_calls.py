@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lake.spec.tool_calls import (
     LONGEST_RESULT,
@@ -173,6 +175,66 @@ def test_arguments_are_compared_whatever_their_spelling() -> None:
     assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{"a":[1,2],"b":1}')
     assert canonical(None) == canonical("") == canonical(" {} ")
     assert canonical("x y") == "x y"
+
+
+@pytest.mark.parametrize("depth", [253, 254, 995, 5_000])
+def test_arguments_that_are_nested_too_deep_stay_as_they_are(depth: int) -> None:
+    """They are read 1,024 levels deep and written 254; a line of a tool with such ones says nothing."""
+    lists = "[" * depth + "]" * depth
+    arguments = f'{{"b": 1, "a": {lists}}}'
+    body = f'{{"params": {{"name": "get", "arguments": {arguments}}}}}'
+    if depth < 254:
+        assert canonical(arguments) == f'{{"a":{lists},"b":1}}'
+        assert called_tool("mcp", "orders", body, None) == CalledTool("get", canonical(arguments), is_failed=False)
+    else:
+        assert canonical(arguments) == arguments
+        assert called_tool("mcp", "orders", body, None) is None
+
+
+NAMES = ("role", "type", "content", "id", "call_id", "tool_call_id", "tool_use_id", "name", "data", "input", "output",
+         "arguments", "args", "function", "function_call", "tool_calls", "toolUse", "functionCall", "toolUseId",
+         "error", "status", "is_error", "outputs", "results", "logs", "text", "action", "messages")  # fmt: skip
+WORDS = ("assistant", "user", "human", "tool", "function", "ai", "tool_use", "tool_result", "function_call", "mcp_call",
+         "function_call_output", "web_search_call", "custom_tool_call", "text", "error", "1", "")  # fmt: skip
+
+
+def nested(value: Any, depth: int) -> Any:
+    for level in range(depth):
+        value = [value] if level % 2 else {"content": value}
+    return value
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS) | st.text(max_size=5)
+    | st.integers(10**30, 10**40),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+)  # fmt: skip
+TEXTS = st.sampled_from(
+    ['{"a":1,"a":2}', '{"a":NaN}', '{"a":1e999}', '{"a":' + "9" * 400 + "}", '"\\ud800"', "\ud800", "[" * 3_000,
+     '{"a":' * 900 + "1" + "}" * 900, "[" * 600 + "]" * 600]
+) | st.text(max_size=20)  # fmt: skip
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6), max_size=4),
+    TEXTS,
+    VALUES,
+    st.sampled_from((0, 2, 300, 5_000)),
+)
+def test_no_input_raises(messages: list[dict[str, Any]], text: str, value: Any, depth: int) -> None:
+    """Whatever stands in messages, arguments, results and the bodies of calls, at any depth."""
+    value = nested(value, depth)
+    odd = [{"type": "function_call", "call_id": "1", "name": "f", "arguments": value},
+           {"type": "function_call_output", "call_id": "1", "output": value}]  # fmt: skip
+    read = [call for some in (messages, odd, after_person(value)) for call in read_turn(some).calls]
+    calls = bounded([*read, call("f", text), call("f", text, result=text)])
+    bodies = (text, f'{{"params": {{"name": "f", "arguments": {text}}}}}', f'{{"messages": [{text}]}}')
+    called = [one for body in bodies if (one := called_tool("mcp", "f", body, None))]
+    assert [one["name"] for one in with_errors(calls, called)] == [one["name"] for one in calls]
+    for body in bodies:
+        turn_of_child("request", body, calls)
+        assert isinstance(readable(body), str)
+    assert all(isinstance(canonical(one["arguments"]), str) and call_line(one) is not None for one in calls)
 
 
 def test_a_result_of_json_is_read_line_by_line() -> None:
