@@ -6,7 +6,7 @@ A call is a dict as in `parsed_logs.tool_calls`: `id`, `name`, `arguments` (JSON
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -73,18 +73,43 @@ def read_turn(messages: Iterable[Message]) -> Turn:
     The messages are those of chat completions (also the older `function_call`), items of the Responses API, messages of
     the Messages API, or those of LangChain.
     """
-    calls: list[ToolCall] = []
+    calls = _Calls()
     strays = 0
     for message in messages:
         for found in _found_in(message):
             if not isinstance(found, _Result):
-                calls.append(found)
-            elif (call := _call_of(found, calls)) is None:
+                calls.add(found)
+            elif (call := calls.of(found)) is None:
                 strays += 1
             else:
                 call["result"] = found.text
                 call["is_error"] = found.is_error
-    return Turn(calls, strays)
+    return Turn(calls.all, strays)
+
+
+class _Calls:
+    """Calls of a turn, found by their id, or by their name where they have no result."""
+
+    def __init__(self) -> None:
+        self.all: list[ToolCall] = []
+        self._by_id: dict[str, ToolCall] = {}
+        self._open: dict[str, deque[ToolCall]] = defaultdict(deque)
+
+    def add(self, call: ToolCall) -> None:
+        self.all.append(call)
+        if call["id"] is not None:
+            self._by_id[call["id"]] = call
+        if call["name"] is not None:
+            self._open[call["name"]].append(call)
+
+    def of(self, result: _Result) -> ToolCall | None:
+        """The call that a result belongs to: by its id, else the first of its name that has no result."""
+        if result.id is not None:
+            return self._by_id.get(result.id)
+        same = self._open.get(result.name) if result.name is not None else None
+        while same and same[0]["result"] is not None:
+            same.popleft()
+        return same[0] if same else None
 
 
 def messages_of_turn(body: Message) -> list[dict[str, Any]]:
@@ -327,14 +352,6 @@ def _call(
 ) -> ToolCall:
     written = arguments if isinstance(arguments, str) or arguments is None else _json(arguments)
     return {"id": _text(call_id), "name": _text(name), "arguments": written, "result": result, "is_error": is_error}
-
-
-def _call_of(result: _Result, calls: Sequence[ToolCall]) -> ToolCall | None:
-    """The call that a result belongs to: by its id, else the first of its name that has no result."""
-    if result.id is not None:
-        return next((call for call in reversed(calls) if call["id"] == result.id), None)
-    same = (call for call in calls if call["result"] is None and call["name"] == result.name)
-    return next(same, None) if result.name is not None else None
 
 
 def _is_of_person(message: Message) -> bool:

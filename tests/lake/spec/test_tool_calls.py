@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -99,6 +102,44 @@ def test_results_without_a_call_are_counted_and_left_out() -> None:
     turn = read_turn([chat("g"), *twice, stray, nameless, *named])
     assert [one["result"] for one in turn.calls] == [None, "1", "2"]
     assert turn.strays == 3
+
+
+def test_a_result_without_an_id_belongs_to_the_first_open_call_of_its_name() -> None:
+    """Of calls of one name, in their order; a call that has its result by its id is open no more."""
+    asked = [{"function_call": {"name": "f", "arguments": str(number)}} for number in (1, 2)]
+    messages = [chat("f"), *asked, {"role": "tool", "tool_call_id": "f", "content": "a"}]
+    messages += [{"role": "function", "name": "f", "content": text} for text in "bcd"]
+    turn = read_turn(messages)
+    assert ([one["result"] for one in turn.calls], turn.strays) == (["a", "b", "c"], 1)
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python a function runs, each turn of a loop and of a generator counted."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(("member", "word"), [("tool_call_id", "f"), ("name", "f"), ("name", "g")])
+def test_the_work_of_a_turn_grows_with_its_calls(member: str, word: str) -> None:
+    """Four times the calls, each with a result, of one name or with unknown ids, take four times the work."""
+
+    def work(most: int) -> int:
+        calls = [{"function_call": {"name": "f", "arguments": "{}"}}] * most
+        return lines_run(lambda: read_turn([*calls, *[{"role": "tool", member: word, "content": "4"}] * most]))
+
+    assert work(400) < 5 * work(100)
 
 
 def test_odd_messages_have_no_calls() -> None:
