@@ -19,6 +19,8 @@ MOST_CALLS: Final = 200
 """The most calls that are kept of one answer: the first."""
 LONGEST_RESULT: Final = 16 << 10
 """The most bytes (UTF-8) that are kept of a result."""
+_LONGEST_JSON: Final = 1 << 20
+"""The most characters of arguments that are decoded, and of the body of a call of an MCP server."""
 
 
 class ToolCallsOrigin(StrEnum):
@@ -162,11 +164,10 @@ def canonical(arguments: str | None) -> str:
         return arguments
 
 
-def decoded(arguments: str) -> object:
-    """Decode arguments; raises ValueError where they are no JSON, or nested too deep to be written again."""
-    value = orjson.loads(arguments)
-    if _json(value) is None:
-        raise ValueError("the arguments are nested too deep")
+def decoded(text: str) -> Any:
+    """Decode JSON; raises ValueError where it is none, too long, or nested too deep to be written again."""
+    if len(text) > _LONGEST_JSON or _json(value := orjson.loads(text)) is None:
+        raise ValueError("the text is too long, or nested too deep")
     return value
 
 
@@ -187,13 +188,11 @@ def called_tool(
     if kind != Kind.MCP or not request_body:
         return None
     try:
-        params = orjson.loads(request_body)["params"]
+        params = decoded(request_body)["params"]
         name, arguments = params["name"], params.get("arguments")
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    written = _json(arguments or {})
-    is_call = isinstance(name, str) and name and written is not None
-    return CalledTool(name, written, error is not None) if is_call else None
+    return CalledTool(name, _json(arguments or {}), error is not None) if isinstance(name, str) and name else None
 
 
 def expected_calls(calls: Sequence[ToolCall] | None) -> list[ToolCall] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -218,18 +219,33 @@ def test_arguments_are_compared_whatever_their_spelling() -> None:
     assert canonical("x y") == "x y"
 
 
-@pytest.mark.parametrize("depth", [253, 254, 995, 5_000])
+@pytest.mark.parametrize("depth", [250, 254, 995, 5_000])
 def test_arguments_that_are_nested_too_deep_stay_as_they_are(depth: int) -> None:
     """They are read 1,024 levels deep and written 254; a line of a tool with such ones says nothing."""
     lists = "[" * depth + "]" * depth
     arguments = f'{{"b": 1, "a": {lists}}}'
     body = f'{{"params": {{"name": "get", "arguments": {arguments}}}}}'
-    if depth < 254:
+    if depth == 250:
         assert canonical(arguments) == f'{{"a":{lists},"b":1}}'
         assert called_tool("mcp", "orders", body, None) == CalledTool("get", canonical(arguments), is_failed=False)
     else:
         assert canonical(arguments) == arguments
         assert called_tool("mcp", "orders", body, None) is None
+
+
+def test_long_arguments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above a mebibyte arguments stay as they are and the line of a tool says nothing: lists fill memory."""
+    long = '{"b":1, "a":"' + "x" * (1 << 20) + '"}'
+    short = '{"b":1, "a":"' + "x" * ((1 << 20) - 100) + '"}'
+    assert canonical(short) != short
+    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{short}}}}}', None) is not None
+
+    def is_decoded(text: str) -> None:
+        raise AssertionError(f"{len(text)} characters were decoded")
+
+    monkeypatch.setattr(orjson, "loads", is_decoded)
+    assert canonical(long) == long
+    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{long}}}}}', None) is None
 
 
 NAMES = ("role", "type", "content", "id", "call_id", "tool_call_id", "tool_use_id", "name", "data", "input", "output",
