@@ -231,9 +231,11 @@ class ChildContexts:
 
 
 def _days_of(calls: Mapping[Span, datetime]) -> dict[date, dict[Span, datetime]]:
+    """Calls by their day; without those of the first and the last day that a date can have, which have no neighbour."""
     by_day: dict[date, dict[Span, datetime]] = defaultdict(dict)
     for span, at in calls.items():
-        by_day[at.astimezone(UTC).date()][span] = at
+        if date.min < (day := at.astimezone(UTC).date()) < date.max:
+            by_day[day][span] = at
     return by_day
 
 

@@ -88,6 +88,17 @@ def test_tools_are_looked_for_on_the_days_of_their_calls_alone(lake: Lake, monke
     assert read == ["a-1"]
 
 
+@pytest.mark.parametrize("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
+@pytest.mark.parametrize("deployment", [None, "rag"])
+def test_a_call_at_the_end_of_time_stops_no_other(lake: Lake, day: str, deployment: str | None) -> None:
+    """A clock that is set wrong."""
+    log_child(lake, "a", 1, kind="chat_completion", tool_calls_origin="answer", tool_calls=[{"name": "f"}])
+    odd = datetime.fromisoformat(f"{day}T23:59Z" if day > "9" else f"{day}T00:01Z")
+    calls, children = {("t", "b"): odd, ("t", "a"): NOON}, ChildContexts(lake)
+    for found in (children.of(calls, deployment), children.turns_of(calls, deployment), children.tools_of(calls)):
+        assert list(found) == [("t", "a")]
+
+
 def test_a_lake_without_children_and_a_question_without_calls_give_nothing(lake: Lake) -> None:
     """Nothing there is no error."""
     assert ChildContexts(lake).of({}) == {}
