@@ -71,3 +71,13 @@ def test_a_row_that_cannot_be_joined_is_stored_as_it_is(tmp_path: Path, monkeypa
     assert [call["result"] for call in row["tool_calls"]] == ["4"]
     model = lake.table(PARSED_LOGS, "gpt-4o").read(["repairs"]).to_pylist()
     assert model == [{"repairs": ["calls of tools not joined with their lines: RecursionError"]}]
+
+
+def test_what_is_remembered_of_tools_is_bounded() -> None:
+    """Their arguments count; the oldest calls are dropped."""
+    recent = tool_calls.RecentToolCalls(max_bytes=3_000)
+    for number in range(10):
+        body = json.dumps({"params": {"name": "get", "arguments": {"a": "x" * 500}}})
+        child = {"trace_id": TRACE, "parent_span_id": f"{number:016x}", "kind": "mcp", "deployment": "orders"}
+        recent.remember(**child, error=None, tool_calls=None, tool_calls_origin=None, request_body=body)
+    assert [int(span, 16) for _, span in recent._children] == [7, 8, 9]

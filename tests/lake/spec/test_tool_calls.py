@@ -114,6 +114,13 @@ def test_a_result_without_an_id_belongs_to_the_first_open_call_of_its_name() -> 
     assert ([one["result"] for one in turn.calls], turn.strays) == (["a", "b", "c"], 1)
 
 
+def test_a_result_belongs_to_the_last_call_before_it_that_has_its_id() -> None:
+    """Some agents count their calls anew in each step."""
+    answers = [{"role": "tool", "tool_call_id": "f", "content": text} for text in "ab"]
+    turn = read_turn([chat("f"), answers[0], chat("f"), answers[1], chat("f")])
+    assert [one["result"] for one in turn.calls] == ["a", "b", None]
+
+
 def lines_run(work: Callable[[], object]) -> int:
     """How many lines of Python a function runs, each turn of a loop and of a generator counted."""
     count = 0
