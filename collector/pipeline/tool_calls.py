@@ -6,6 +6,7 @@ Whether a call failed stands in the line of the tool itself, an MCP server or an
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -28,6 +29,8 @@ from lake.spec.tool_calls import (
     with_errors,
 )
 from lake.tables.lake import Lake
+
+logger = logging.getLogger(__name__)
 
 _OVERHEAD_BYTES = 200
 
@@ -56,11 +59,29 @@ class RecentToolCalls:
         """Return what the newest calls in a lake say."""
         recent = cls()
         for child in recent_tool_children(lake, committed, since):
-            recent.remember(**child)
+            try:
+                recent.remember(**child)
+            except MemoryError:
+                raise
+            except Exception:  # one odd row must never keep the collector from its start
+                logger.exception("a call says nothing of the turn of its caller: trace %s", child["trace_id"])
         return recent
 
     def joined(self, record: LogRecord) -> LogRecord:
-        """Return a record as it is stored, with what its children said, and remember what it says of its parent."""
+        """Return a record as it is stored, with what its children said, and remember what it says of its parent.
+
+        A record that cannot be joined stays as it is, and its `repairs` say so.
+        """
+        try:
+            return self._joined(record)
+        except MemoryError:
+            raise
+        except Exception as error:  # one odd line must never stop the stream behind it
+            logger.exception("a row is stored without the join of its calls of tools: trace %s", record.trace_id)
+            repair = f"calls of tools not joined with their lines: {type(error).__name__}"
+            return msgspec.structs.replace(record, repairs=[*(record.repairs or ()), repair])
+
+    def _joined(self, record: LogRecord) -> LogRecord:
         if record.trace_id and record.parent_span_id:
             self.remember(**{name: getattr(record, name) for name in CHILD_COLUMNS})
         children = self._children.get((record.trace_id, record.span_id)) if record.trace_id and record.span_id else None

@@ -43,6 +43,8 @@ CHILD_COLUMNS = (
 _PERIODS = 4
 _ROWS_AT_ONCE = 32_768
 _MOST_CHILDREN = 2_000
+_REQUESTS_AT_ONCE = 50
+_MOST_REQUEST_BYTES = 64 << 20
 
 Contexts = list[dict[str, Any]]
 _OVERHEAD_BYTES = 200
@@ -149,7 +151,8 @@ def recent_child_contexts(lake: Lake, committed: CommittedOffsets, since: dateti
 def recent_tool_children(lake: Lake, committed: CommittedOffsets, since: datetime) -> list[dict[str, Any]]:
     """Return `CHILD_COLUMNS` of the newest calls that may be those of tools, or know the calls of a turn, likewise.
 
-    The request is read only where it is needed: of calls of MCP servers, and of the last one of a turn.
+    The request is read only where it is needed: of calls of MCP servers, and of the last one of a turn. That of the
+    newest ones, up to 64 MiB.
     """
     is_child = ds.field("kind").isin([*ANSWERING_KINDS, Kind.MCP])
     recent = _RecentChildren.find(lake, committed, since, is_child)
@@ -157,16 +160,16 @@ def recent_tool_children(lake: Lake, committed: CommittedOffsets, since: datetim
     last = {(row["trace_id"], row["parent_span_id"]): row["event_id"] for row in rows
             if row["tool_calls_origin"] == ToolCallsOrigin.REQUEST}  # fmt: skip
     needed = {*last.values(), *(row["event_id"] for row in rows if row["kind"] == Kind.MCP)}
-    bodies = {row["event_id"]: row["request_body"] for row in recent.read(["request_body"], needed)}
+    bodies = recent.requests(needed)
     some = (row | {"request_body": bodies.get(row["event_id"])} for row in rows)
     return [{name: row[name] for name in CHILD_COLUMNS} for row in some]
 
 
 @dataclass(frozen=True)
 class _RecentChildren:
-    """The newest calls that other calls made, by id, and the tables that they are in."""
+    """The newest calls that other calls made, by id, and the tables that they are in, with the ids of each."""
 
-    tables: Sequence[Table]
+    tables: Sequence[tuple[Table, frozenset[str]]]
     order: Mapping[str, int]
     where: ds.Expression
 
@@ -184,15 +187,28 @@ class _RecentChildren:
             return cls((), {}, is_child)
         order = {event_id: index for index, event_id in enumerate(newest["id"].to_pylist())}
         where = is_child & (ds.field("ingested_at") >= pc.min(newest["ingested_at"]))
-        return cls([table for table, its in zip(tables, found, strict=True) if its.num_rows], order, where)
+        ids = [order.keys() & its["id"].to_pylist() for its in found]
+        return cls([(table, frozenset(its)) for table, its in zip(tables, ids, strict=True) if its], order, where)
 
     def read(self, columns: Sequence[str], some: Collection[str] | None = None) -> list[dict[str, Any]]:
         """Read `event_id` and columns of the calls, or of some of them, in order of arrival."""
-        ids = list(self.order if some is None else some)
-        where = self.where & ds.field("event_id").isin(ids)
-        rows = [row for table in self.tables if ids
-                for row in table.read(list(dict.fromkeys(["event_id", *columns])), where).to_pylist()]  # fmt: skip
+        names = list(dict.fromkeys(["event_id", *columns]))
+        rows: list[dict[str, Any]] = []
+        for table, ids in self.tables:
+            if its := ids if some is None else ids.intersection(some):
+                rows += table.read(names, self.where & ds.field("event_id").isin(list(its))).to_pylist()
         return sorted(rows, key=lambda row: self.order[row["event_id"]])
+
+    def requests(self, some: Collection[str]) -> dict[str, str | None]:
+        """Read the requests of the newest of some calls, a few at a time, until they are large together."""
+        newest = sorted(some, key=self.order.__getitem__, reverse=True)
+        found: dict[str, str | None] = {}
+        for first in range(0, len(newest), _REQUESTS_AT_ONCE):
+            rows = self.read(["request_body"], newest[first : first + _REQUESTS_AT_ONCE])
+            found |= {row["event_id"]: row["request_body"] for row in rows}
+            if sum(len(body or "") for body in found.values()) >= _MOST_REQUEST_BYTES:
+                break
+        return found
 
 
 def _newest(rows: pa.Table) -> pa.Table:

@@ -30,7 +30,7 @@ from lake.spec.tool_calls import (
     turn_of_child,
     with_errors,
 )
-from lake.spec.vocabulary import OUTRANKED_BY_CHILD, ContextsOrigin, Kind
+from lake.spec.vocabulary import ANSWERING_KINDS, OUTRANKED_BY_CHILD, ContextsOrigin, Kind
 from lake.tables.open_tables import TableSource
 
 Key = TypeVar("Key")
@@ -99,12 +99,17 @@ class ChildContexts:
         return {span: turn for span, turn in turns.items() if turn is not None}
 
     def tools_of(self, calls: Mapping[Span, datetime]) -> dict[Span, list[CalledTool]]:
-        """Return the calls of these that are logged as calls of tools, by their time."""
-        if not calls:
-            return {}
+        """Return the calls of these that are logged as calls of tools, by their time; a day at a time."""
+        found: dict[Span, list[CalledTool]] = {}
+        for some in _days_of(calls).values():
+            found |= self._tools_of(some)
+        return found
+
+    def _tools_of(self, calls: Mapping[Span, datetime]) -> dict[Span, list[CalledTool]]:
         where = between(min(calls.values()) - CLOCKS_DIFFER, max(calls.values()) + LONGEST_CALL)
         where &= ds.field("trace_id").isin(sorted({trace_id for trace_id, _ in calls}))
         where &= ds.field("parent_span_id").isin(sorted({span_id for _, span_id in calls}))
+        where &= ds.field("kind").isin([*ANSWERING_KINDS, Kind.MCP])
         columns = ["event_id", "trace_id", "parent_span_id", "requested_at", "kind", "error"]
         rows = self._tables.rows(columns, where).to_pylist()
         rows.sort(key=lambda row: (row["requested_at"], row["event_id"]))
@@ -122,9 +127,7 @@ class ChildContexts:
         self, calls: Mapping[Span, datetime], deployment: str | None, column: str, values: Sequence[str]
     ) -> dict[Span, dict[str, Any]]:
         """Return the last child of each call of those that have one of these values in the column of the index."""
-        by_day: dict[date, dict[Span, datetime]] = defaultdict(dict)
-        for span, at in calls.items():
-            by_day[at.astimezone(UTC).date()][span] = at
+        by_day = _days_of(calls)
         children: dict[Span, dict[str, Any]] = {}
         for day in sorted(by_day):
             children |= self._last_children(day, by_day[day], deployment, column, values)
@@ -225,6 +228,15 @@ class ChildContexts:
 
     def _indexed(self, since: datetime, until: datetime) -> _Index:
         return _Index(since, until, self._tables.children(since, until))
+
+
+def _days_of(calls: Mapping[Span, datetime]) -> dict[date, dict[Span, datetime]]:
+    """Calls by their day; without those of the first and the last day that a date can have, which have no neighbour."""
+    by_day: dict[date, dict[Span, datetime]] = defaultdict(dict)
+    for span, at in calls.items():
+        if date.min < (day := at.astimezone(UTC).date()) < date.max:
+            by_day[day][span] = at
+    return by_day
 
 
 def _hour(at: datetime) -> datetime:

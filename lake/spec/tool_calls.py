@@ -6,7 +6,7 @@ A call is a dict as in `parsed_logs.tool_calls`: `id`, `name`, `arguments` (JSON
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -19,6 +19,8 @@ MOST_CALLS: Final = 200
 """The most calls that are kept of one answer: the first."""
 LONGEST_RESULT: Final = 16 << 10
 """The most bytes (UTF-8) that are kept of a result."""
+_LONGEST_JSON: Final = 1 << 20
+"""The most characters of arguments that are decoded, and of the body of a call of an MCP server."""
 
 
 class ToolCallsOrigin(StrEnum):
@@ -73,18 +75,43 @@ def read_turn(messages: Iterable[Message]) -> Turn:
     The messages are those of chat completions (also the older `function_call`), items of the Responses API, messages of
     the Messages API, or those of LangChain.
     """
-    calls: list[ToolCall] = []
+    calls = _Calls()
     strays = 0
     for message in messages:
         for found in _found_in(message):
             if not isinstance(found, _Result):
-                calls.append(found)
-            elif (call := _call_of(found, calls)) is None:
+                calls.add(found)
+            elif (call := calls.of(found)) is None:
                 strays += 1
             else:
                 call["result"] = found.text
                 call["is_error"] = found.is_error
-    return Turn(calls, strays)
+    return Turn(calls.all, strays)
+
+
+class _Calls:
+    """Calls of a turn, found by their id, or by their name where they have no result."""
+
+    def __init__(self) -> None:
+        self.all: list[ToolCall] = []
+        self._by_id: dict[str, ToolCall] = {}
+        self._open: dict[str, deque[ToolCall]] = defaultdict(deque)
+
+    def add(self, call: ToolCall) -> None:
+        self.all.append(call)
+        if call["id"] is not None:
+            self._by_id[call["id"]] = call
+        if call["name"] is not None:
+            self._open[call["name"]].append(call)
+
+    def of(self, result: _Result) -> ToolCall | None:
+        """The call that a result belongs to: by its id, else the first of its name that has no result."""
+        if result.id is not None:
+            return self._by_id.get(result.id)
+        same = self._open.get(result.name) if result.name is not None else None
+        while same and same[0]["result"] is not None:
+            same.popleft()
+        return same[0] if same else None
 
 
 def messages_of_turn(body: Message) -> list[dict[str, Any]]:
@@ -125,13 +152,23 @@ def bounded(calls: Sequence[ToolCall]) -> list[ToolCall]:
 
 
 def canonical(arguments: str | None) -> str:
-    """Return arguments in one spelling: the order of members and white space do not matter; no JSON stays as it is."""
+    """Return arguments in one spelling: the order of members and white space do not matter; no JSON stays as it is.
+
+    So does JSON that `decoded` refuses.
+    """
     if not arguments:
         return "{}"
     try:
-        return _json(orjson.loads(arguments))
-    except orjson.JSONDecodeError:
+        return _json(decoded(arguments)) or arguments
+    except ValueError:
         return arguments
+
+
+def decoded(text: str) -> Any:
+    """Decode JSON; raises ValueError where it is none, too long, or nested too deep to be written again."""
+    if len(text) > _LONGEST_JSON or _json(value := orjson.loads(text)) is None:
+        raise ValueError("the text is too long, or nested too deep")
+    return value
 
 
 class CalledTool(NamedTuple):
@@ -151,9 +188,9 @@ def called_tool(
     if kind != Kind.MCP or not request_body:
         return None
     try:
-        params = orjson.loads(request_body)["params"]
+        params = decoded(request_body)["params"]
         name, arguments = params["name"], params.get("arguments")
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return CalledTool(name, _json(arguments or {}), error is not None) if isinstance(name, str) and name else None
 
@@ -203,7 +240,7 @@ def _lines(value: object, key: str) -> Iterator[str]:
         for inner in value:
             yield from _lines(inner, key)
     elif value is not None:
-        said = value if isinstance(value, str) else _json(value)
+        said = value if isinstance(value, str) else orjson.dumps(value).decode()
         yield f"{key}: {said}" if key else said
 
 
@@ -316,14 +353,6 @@ def _call(
     return {"id": _text(call_id), "name": _text(name), "arguments": written, "result": result, "is_error": is_error}
 
 
-def _call_of(result: _Result, calls: Sequence[ToolCall]) -> ToolCall | None:
-    """The call that a result belongs to: by its id, else the first of its name that has no result."""
-    if result.id is not None:
-        return next((call for call in reversed(calls) if call["id"] == result.id), None)
-    same = (call for call in calls if call["result"] is None and call["name"] == result.name)
-    return next(same, None) if result.name is not None else None
-
-
 def _is_of_person(message: Message) -> bool:
     if message.get("role") not in _PERSON and message.get("type") not in _PERSON:
         return False
@@ -333,7 +362,7 @@ def _is_of_person(message: Message) -> bool:
 
 
 def _result_text(content: object) -> str | None:
-    """A text, those of a list of parts, or the JSON of anything else."""
+    """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep."""
     if content is None or isinstance(content, str):
         return content
     parts = _objects(content)
@@ -353,11 +382,12 @@ def _cut(text: str | None) -> str | None:
     return text.encode("utf-8", "replace")[:LONGEST_RESULT].decode("utf-8", "ignore")
 
 
-def _json(value: object) -> str:
+def _json(value: object) -> str | None:
+    """Encode a decoded JSON value; None where it is nested too deep for that (254 levels)."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # nested deeper than it writes
-        return str(value)
+    except TypeError:
+        return None
 
 
 def _text(value: object) -> str | None:

@@ -23,7 +23,7 @@ _NAME = "testCaseName"
 """Column of the evaluation framework that names a case; here its id."""
 _WRITTEN_LISTS = ("documents", "facts", "context")
 _CSV = ("question", "answer", *_WRITTEN_LISTS)
-_LISTS = frozenset({*_WRITTEN_LISTS, "context_ids", "citations"})
+_LISTS = frozenset({*_WRITTEN_LISTS, "context_ids", "citations", "tool_calls"})
 _LONGEST_CELL = 2**31 - 1
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 

@@ -31,7 +31,8 @@ from runtime.identity import identity
 _EXTRACTOR = "import"
 """`ground_truth.extractor` of what a file gave."""
 
-_BESIDE = ("conversation_hash", "source_response_id", "confidence", "is_answerable_label")
+_LABEL = "is_answerable_label"
+_BESIDE = ("conversation_hash", "source_response_id", "confidence", _LABEL)
 """Columns beside the content that a file may give."""
 
 Case = Mapping[str, Any]
@@ -87,8 +88,9 @@ def _take(row: FileRow, cases: Mapping[str, Case], about: Import, outcome: Impor
     if problems:
         outcome.problems += [f"{row.name}: {problem}" for problem in problems]
         return
-    # A row without calls says what it said before they had a column.
-    names = (name for name in (*CONTENT, *_BESIDE) if name != CALLS or row.values.get(name) is not None)
+    # A row without these says what it said before they had a column.
+    absent = {name for name in (CALLS, _LABEL) if row.values.get(name) is None}
+    names = (name for name in (*CONTENT, *_BESIDE) if name not in absent)
     said = json.dumps([row.values.get(name) for name in names])
     case_id = _id_of(row.values, said, cases, about.deployment, outcome)
     other, said_there = outcome.taken.setdefault(case_id, (row.name, said))
@@ -157,8 +159,8 @@ def _wrong_values(values: Values) -> Iterator[str]:
     is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
     if confidence is not None and not (is_number and 0 <= confidence <= 1):
         yield f"confidence must be a number from 0 to 1, and not {confidence!r:.60}"
-    if not isinstance(values.get("is_answerable_label"), bool | None):
-        yield f"is_answerable_label must be true or false, and not {values['is_answerable_label']!r:.60}"
+    if not isinstance(values.get(_LABEL), bool | None):
+        yield f"{_LABEL} must be true or false, and not {values[_LABEL]!r:.60}"
     if isinstance(values.get("context_ids"), list) and len(values["context_ids"]) != len(values.get("context") or ()):
         yield "context_ids must have an id, or null, for each chunk of context"
     citations = values.get("citations")

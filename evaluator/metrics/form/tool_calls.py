@@ -7,13 +7,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
-from lake.spec.tool_calls import ToolCall, canonical
+from lake.spec.tool_calls import ToolCall, canonical, decoded
 from lake.spec.vocabulary import UnscoredReason
 
 Arguments = Mapping[str, Any]
@@ -160,10 +158,10 @@ def _exact(call: ToolCall) -> tuple[str, str]:
 
 
 def _arguments(call: ToolCall) -> Arguments:
-    """The arguments as an object; what is none is one argument."""
+    """The arguments as an object; what is none, or nested too deep, is one argument."""
     try:
-        value = orjson.loads(call.get("arguments") or "{}")
-    except orjson.JSONDecodeError:
+        value = decoded(call.get("arguments") or "{}")
+    except ValueError:
         value = call["arguments"]
     return value if isinstance(value, dict) else {"": value}
 

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
 from collector import Collector, CollectorSettings, ImplicitSignals
+from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.position import Partition, Piece
+from collector.pipeline import warm_start
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
+from lake.tables.table import Table
 from tests.collector.lines import chat_line
 
 FILE = Partition("file", "/logs/a.log", "a")
@@ -35,3 +44,36 @@ def test_a_deployment_may_be_called_anything(tmp_path: Path) -> None:
     second = Collector(lake, CollectorSettings())
     second.add(Piece(FILE, lines[0], 3, 2))
     assert second.flush().duplicates == 1
+
+
+def mcp_line(number: int) -> bytes:
+    """A call of a tool of 100 characters."""
+    body = '{"method": "tools/call", "params": {"name": "get", "arguments": {}}}'.ljust(100)
+    trace = {"trace_id": "1".zfill(32), "core_span_id": f"{number:016x}", "core_parent_span_id": "1".zfill(16)}
+    line = json.loads(chat_line(number, deployment=f"orders{number % 2}", trace=trace))
+    line["request"] |= {"uri": f"/v1/toolset/orders{number % 2}/mcp", "body": body}
+    return json.dumps(line).encode()
+
+
+def test_requests_are_read_a_few_at_a_time_the_newest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large those of thousands of tools are together, a start takes a bounded amount of them."""
+    lake, settings = Lake(str(tmp_path)), CollectorSettings()
+    collector = Collector(lake, settings)
+    for number in range(2, 9):
+        collector.add(Piece(FILE, mcp_line(number), number, number - 1 if number > 2 else None))
+        collector.flush()
+    taken: list[int] = []
+    read = Table.read
+
+    def counted(table: Table, columns: Sequence[str], where: ds.Expression) -> pa.Table:
+        rows = read(table, columns, where)
+        taken.append(rows.num_rows if "request_body" in columns else 0)
+        return rows
+
+    monkeypatch.setattr(Table, "read", counted)
+    monkeypatch.setattr(warm_start, "_REQUESTS_AT_ONCE", 2)
+    monkeypatch.setattr(warm_start, "_MOST_REQUEST_BYTES", 301)
+    since = datetime.now(UTC) - timedelta(hours=1)
+    found = warm_start.recent_tool_children(lake, CommittedOffsets(lake), since)
+    assert [row["request_body"] is not None for row in found] == [False] * 3 + [True] * 4
+    assert max(taken) <= 2

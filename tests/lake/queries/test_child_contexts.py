@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from lake.queries.call_tables import AllCallTables
 from lake.queries.child_contexts import ChildContexts
 from lake.spec.schemas import PARSED_LOGS
+from lake.spec.tool_calls import CalledTool
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 
@@ -61,6 +64,39 @@ def test_a_later_call_about_tools_alone_hides_no_chunks(lake: Lake) -> None:
     assert texts(children, "a") == {"a": ["1"]}
     (turn,) = children.turns_of({("t", "a"): NOON}).values()
     assert [call["name"] for call in turn] == ["f"]
+
+
+def test_tools_are_looked_for_on_the_days_of_their_calls_alone(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer with an odd time stretches nothing: the days between are not read, nor is another kind of call."""
+    years = 10 * 365 * 1440
+    for minute in (1, years + 1):
+        log_child(lake, "a", minute, deployment="rag", kind="chat_completion", error="no" if minute == 1 else None)
+        log_child(lake, "a", minute + 1, deployment="ada", kind="embedding")
+    for minute in range(1440, 4 * 1440, 1440):
+        log_child(lake, "b", minute, deployment="rag", kind="chat_completion")
+    read, found = [], AllCallTables.rows
+
+    def noted(tables: AllCallTables, *args: Any) -> pa.Table:
+        rows = found(tables, *args)
+        read.extend(rows["event_id"].to_pylist())
+        return rows
+
+    monkeypatch.setattr(AllCallTables, "rows", noted)
+    calls = {("t", "a"): NOON, ("t", "b"): NOON + timedelta(minutes=years)}
+    called = ChildContexts(lake).tools_of(calls)
+    assert called == {("t", "a"): [CalledTool("rag", None, is_failed=True)]}
+    assert read == ["a-1"]
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
+@pytest.mark.parametrize("deployment", [None, "rag"])
+def test_a_call_at_the_end_of_time_stops_no_other(lake: Lake, day: str, deployment: str | None) -> None:
+    """A clock that is set wrong."""
+    log_child(lake, "a", 1, kind="chat_completion", tool_calls_origin="answer", tool_calls=[{"name": "f"}])
+    odd = datetime.fromisoformat(f"{day}T23:59Z" if day > "9" else f"{day}T00:01Z")
+    calls, children = {("t", "b"): odd, ("t", "a"): NOON}, ChildContexts(lake)
+    for found in (children.of(calls, deployment), children.turns_of(calls, deployment), children.tools_of(calls)):
+        assert list(found) == [("t", "a")]
 
 
 def test_a_lake_without_children_and_a_question_without_calls_give_nothing(lake: Lake) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lake.spec.tool_calls import (
     LONGEST_RESULT,
@@ -99,6 +105,51 @@ def test_results_without_a_call_are_counted_and_left_out() -> None:
     assert turn.strays == 3
 
 
+def test_a_result_without_an_id_belongs_to_the_first_open_call_of_its_name() -> None:
+    """Of calls of one name, in their order; a call that has its result by its id is open no more."""
+    asked = [{"function_call": {"name": "f", "arguments": str(number)}} for number in (1, 2)]
+    messages = [chat("f"), *asked, {"role": "tool", "tool_call_id": "f", "content": "a"}]
+    messages += [{"role": "function", "name": "f", "content": text} for text in "bcd"]
+    turn = read_turn(messages)
+    assert ([one["result"] for one in turn.calls], turn.strays) == (["a", "b", "c"], 1)
+
+
+def test_a_result_belongs_to_the_last_call_before_it_that_has_its_id() -> None:
+    """Some agents count their calls anew in each step."""
+    answers = [{"role": "tool", "tool_call_id": "f", "content": text} for text in "ab"]
+    turn = read_turn([chat("f"), answers[0], chat("f"), answers[1], chat("f")])
+    assert [one["result"] for one in turn.calls] == ["a", "b", None]
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python a function runs, each turn of a loop and of a generator counted."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(("member", "word"), [("tool_call_id", "f"), ("name", "f"), ("name", "g")])
+def test_the_work_of_a_turn_grows_with_its_calls(member: str, word: str) -> None:
+    """Four times the calls, each with a result, of one name or with unknown ids, take four times the work."""
+
+    def work(most: int) -> int:
+        calls = [{"function_call": {"name": "f", "arguments": "{}"}}] * most
+        return lines_run(lambda: read_turn([*calls, *[{"role": "tool", member: word, "content": "4"}] * most]))
+
+    assert work(400) < 5 * work(100)
+
+
 def test_odd_messages_have_no_calls() -> None:
     """Whatever clients send as messages, nothing is raised."""
     odd = [{}, {"role": 5, "type": 7}, {"type": "ai", "data": 5}, {"role": "assistant", "tool_calls": "no"},
@@ -173,6 +224,81 @@ def test_arguments_are_compared_whatever_their_spelling() -> None:
     assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{"a":[1,2],"b":1}')
     assert canonical(None) == canonical("") == canonical(" {} ")
     assert canonical("x y") == "x y"
+
+
+@pytest.mark.parametrize("depth", [250, 254, 995, 5_000])
+def test_arguments_that_are_nested_too_deep_stay_as_they_are(depth: int) -> None:
+    """They are read 1,024 levels deep and written 254; a line of a tool with such ones says nothing."""
+    lists = "[" * depth + "]" * depth
+    arguments = f'{{"b": 1, "a": {lists}}}'
+    body = f'{{"params": {{"name": "get", "arguments": {arguments}}}}}'
+    if depth == 250:
+        assert canonical(arguments) == f'{{"a":{lists},"b":1}}'
+        assert called_tool("mcp", "orders", body, None) == CalledTool("get", canonical(arguments), is_failed=False)
+    else:
+        assert canonical(arguments) == arguments
+        assert called_tool("mcp", "orders", body, None) is None
+
+
+def test_long_arguments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above a mebibyte arguments stay as they are and the line of a tool says nothing: lists fill memory."""
+    long = '{"b":1, "a":"' + "x" * (1 << 20) + '"}'
+    short = '{"b":1, "a":"' + "x" * ((1 << 20) - 100) + '"}'
+    assert canonical(short) != short
+    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{short}}}}}', None) is not None
+
+    def is_decoded(text: str) -> None:
+        raise AssertionError(f"{len(text)} characters were decoded")
+
+    monkeypatch.setattr(orjson, "loads", is_decoded)
+    assert canonical(long) == long
+    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{long}}}}}', None) is None
+
+
+NAMES = ("role", "type", "content", "id", "call_id", "tool_call_id", "tool_use_id", "name", "data", "input", "output",
+         "arguments", "args", "function", "function_call", "tool_calls", "toolUse", "functionCall", "toolUseId",
+         "error", "status", "is_error", "outputs", "results", "logs", "text", "action", "messages")  # fmt: skip
+WORDS = ("assistant", "user", "human", "tool", "function", "ai", "tool_use", "tool_result", "function_call", "mcp_call",
+         "function_call_output", "web_search_call", "custom_tool_call", "text", "error", "1", "")  # fmt: skip
+
+
+def nested(value: Any, depth: int) -> Any:
+    for level in range(depth):
+        value = [value] if level % 2 else {"content": value}
+    return value
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS) | st.text(max_size=5)
+    | st.integers(10**30, 10**40),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+)  # fmt: skip
+TEXTS = st.sampled_from(
+    ['{"a":1,"a":2}', '{"a":NaN}', '{"a":1e999}', '{"a":' + "9" * 400 + "}", '"\\ud800"', "\ud800", "[" * 3_000,
+     '{"a":' * 900 + "1" + "}" * 900, "[" * 600 + "]" * 600]
+) | st.text(max_size=20)  # fmt: skip
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6), max_size=4),
+    TEXTS,
+    VALUES,
+    st.sampled_from((0, 2, 300, 5_000)),
+)
+def test_no_input_raises(messages: list[dict[str, Any]], text: str, value: Any, depth: int) -> None:
+    """Whatever stands in messages, arguments, results and the bodies of calls, at any depth."""
+    value = nested(value, depth)
+    odd = [{"type": "function_call", "call_id": "1", "name": "f", "arguments": value},
+           {"type": "function_call_output", "call_id": "1", "output": value}]  # fmt: skip
+    read = [call for some in (messages, odd, after_person(value)) for call in read_turn(some).calls]
+    calls = bounded([*read, call("f", text), call("f", text, result=text)])
+    bodies = (text, f'{{"params": {{"name": "f", "arguments": {text}}}}}', f'{{"messages": [{text}]}}')
+    called = [one for body in bodies if (one := called_tool("mcp", "f", body, None))]
+    assert [one["name"] for one in with_errors(calls, called)] == [one["name"] for one in calls]
+    for body in bodies:
+        turn_of_child("request", body, calls)
+        assert isinstance(readable(body), str)
+    assert all(isinstance(canonical(one["arguments"]), str) and call_line(one) is not None for one in calls)
 
 
 def test_a_result_of_json_is_read_line_by_line() -> None:

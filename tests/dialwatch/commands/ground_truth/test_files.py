@@ -21,6 +21,7 @@ from evaluator.metrics import CITATION, fact_ranks
 from lake.queries.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
+from runtime.identity import identity
 from tests.commands import Done, dialwatch
 from tests.dialwatch.commands.ground_truth.test_ground_truth import case
 
@@ -167,6 +168,28 @@ def test_a_table_without_ids_is_imported_once(lake: Lake, tmp_path: Path) -> Non
     assert sorted(one["answer"] for one in cases_of(lake).values() if one["status"] == "accepted") == [
         "12 km", "900 km", "In Delhi. [1]",
     ]  # fmt: skip
+
+
+def test_a_row_that_gives_no_label_and_no_calls_is_the_case_that_it_was(lake: Lake, tmp_path: Path) -> None:
+    """Its id is made of what rows said before there were these columns, so that an old file changes nothing."""
+    rows = [{"question": "Why?", "answer": answer} for answer in "ab"]
+    (file := tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    import_(lake, file, deployment="new")
+    first = identity("new", "import", "", "", "Why?")
+    said = json.dumps(["Why?", "b", None, None, None, None, None, None])
+    assert {key: one["answer"] for key, one in cases_of(lake, "new").items()} == {
+        first: "a",
+        identity(first, said): "b",
+    }
+
+
+@pytest.mark.parametrize("calls", [CALLS, ['get_order {"id": "4711"}', "now"]])
+def test_csv_may_give_calls_of_tools(lake: Lake, tmp_path: Path, calls: list[Any]) -> None:
+    """As JSON: objects as an export has them, or lines as people write them."""
+    with (file := tmp_path / "t.csv").open("w", newline="") as opened:
+        csv.writer(opened).writerows([["question", "answer", "tool_calls"], ["Where?", "Here.", json.dumps(calls)]])
+    assert import_(lake, file, deployment="new").stdout == "1 new, 0 changed, 0 as they were\n"
+    assert [one["tool_calls"] for one in cases_of(lake, "new").values()] == [CALLS]
 
 
 BAD_LINES = [

@@ -106,3 +106,12 @@ def test_arguments_that_are_no_object_are_one_argument() -> None:
     assert score("tool_call_accuracy", [call("f", "x y")], [call("f", "x y")]) == (1.0, None)
     assert score("tool_call_accuracy", [call("f", "x y")], [call("f", "x z")]) == (0.0, None)
     assert score("tool_call_accuracy", [call("f", "[1]")], [call("f", "[1]")]) == (1.0, None)
+
+
+def test_arguments_that_are_nested_too_deep_are_one_argument() -> None:
+    """They are compared as the texts that they are, also where they are sorted; no metric fails for them."""
+    deep, other = ('{"a":' + "[" * 995 + f"{one}" + "]" * 995 + "}" for one in (1, 2))
+    for metric in ("tool_call_accuracy", "tool_call_accuracy_any_order", "tool_call_f1"):
+        assert score(metric, [call(arguments=deep)], [call(arguments=deep)]) == (1, None)
+        assert score(metric, [call(arguments=deep)], [call(arguments=other)]) == (0, None)
+    assert score("repeated_tool_calls", [call(arguments=one) for one in (deep, other, deep, deep)]) == (0.5, None)
