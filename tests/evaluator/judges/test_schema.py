@@ -148,6 +148,13 @@ def test_words_that_may_mean_either_are_no_verdict(said: str) -> None:
         read(PLAIN.replace('"S"', json.dumps(said)), VERDICTS)
 
 
+@pytest.mark.parametrize("said", [{"support": "none"}, {"contradiction": "none"}, {"supported": "N"}, {"C": "N"}])
+def test_the_name_of_an_object_may_be_denied_by_its_word(said: Any) -> None:
+    """`{"contradiction": "none"}` may be support too."""
+    with pytest.raises(MisfitError, match="is no string"):
+        read(PLAIN.replace('"S"', json.dumps(said)), VERDICTS)
+
+
 def test_what_optional_properties_say_may_be_of_no_use() -> None:
     """It is left out like one that is missing; what is required is not."""
     reply = PLAIN.replace("[1, 3]", '"all"')
