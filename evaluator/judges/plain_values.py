@@ -16,7 +16,7 @@ _WHOLE = re.compile(
 _MARK = re.compile(rf"\s*<{NOUN}\s+(\d{{1,9}})(?:\s+[0-9a-f]+)?>\s*", re.IGNORECASE)
 """The mark before a text in the prompt, copied."""
 _NUMBERED = re.compile(r"\s*(\d{1,9})\s*[.:)]\s+[^\W\d].*", re.DOTALL)
-"""A number and the text that has it: `1. The river is long.`"""
+"""A number and the text that has it: `1. The river is long.` In a list of numbers it is none."""
 _BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
 _NO_NUMBERS = frozenset({"", "-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
 _NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
@@ -40,8 +40,8 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
         return _plain_list(value, schema.get("items", {}))
     if "enum" in schema:
         value = _alone(value)
-    if isinstance(value, dict) and "integer" in types and len(named := _NUMBER_NAMES & value.keys()) == 1:
-        value = value[next(iter(named))]
+    if "integer" in types:
+        value = _unnamed(value)
     if isinstance(value, dict):
         return _plain_object(value, schema)
     if isinstance(value, float) and value.is_integer() and "integer" in types and "number" not in types:
@@ -57,6 +57,12 @@ def _alone(value: Any) -> Any:
         return value[0]
     is_word = isinstance(value, dict) and len(value) == 1 and {name.strip().lower() for name in value} <= _WORD_NAMES
     return next(iter(value.values())) if is_word else value
+
+
+def _unnamed(value: Any) -> Any:
+    """Return the number of an object that has nothing else: what stands beside it may deny it."""
+    is_number = isinstance(value, dict) and len(value) == 1 and value.keys() <= _NUMBER_NAMES
+    return next(iter(value.values())) if is_number else value
 
 
 def _plain_list(value: Any, items: Mapping[str, Any]) -> Any:
@@ -83,14 +89,19 @@ _NUMBER = "sentence"
 
 
 def _numbers(value: Any, items: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the numbers that are meant by a list of them in any writing; what is none as it is."""
+    """Yield the numbers that are meant by a list of them in any writing; what is none as it is.
+
+    A text behind a number, as in `1: does not state it`, may deny it.
+    """
+    value = _unnamed(value)
     if isinstance(value, list):
         for one in value:
             yield from _numbers(one, items)
     elif value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBERS):
         return
     elif isinstance(value, str):
-        yield from (plain(part, items) for part in _BETWEEN.split(value.strip().strip("[]")) if part.strip())
+        parts = [part for part in _BETWEEN.split(value.strip().strip("[]")) if part.strip()]
+        yield from (part if _NUMBERED.fullmatch(part) else plain(part, items) for part in parts)
     else:
         yield plain(value, items)
 

@@ -101,7 +101,7 @@ def test_a_reply_that_fits_is_its_value() -> None:
         PLAIN.replace('"', "&#39;"),
         PLAIN.replace("1, 3", '"C1", "<chunk 3 5f0e3a>"'),
         PLAIN.replace("1, 3", '"chunk_1", "chunk no. 3"'),
-        PLAIN.replace("1, 3", '{"chunk": 1, "text": "so"}, {"number": 3}'),
+        PLAIN.replace("1, 3", '{"chunk": 1}, {"number": 3}'),
         PLAIN.replace("[1, 3]", '"chunks 1 and 3"'),
         PLAIN.replace("[1, 3]", '"[1; 3]"'),
         PLAIN.replace("[{", "{").replace("}]", "}"),
