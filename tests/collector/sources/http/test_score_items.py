@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.sources.http.score_items import read_scores
 from dialwatch.serving.server import BackgroundServer
+from lake.spec.metric_names import is_own_name
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
@@ -25,7 +26,7 @@ SCORE = {"deployment": "rag-app", "response_id": "r-1", "name": "sql_ran", "valu
 def url(lake: Lake) -> Iterator[str]:
     settings = HttpSettings.model_validate({"token": "a token", "commit_seconds": 0})
     collector = Collector(lake, CollectorSettings.model_validate({"signals": {"words": 2}}))
-    app = create_app(collector, settings, lambda: NOW, own_metrics=["quality"])
+    app = create_app(collector, settings, lambda: NOW, is_taken=lambda name: name == "quality" or is_own_name(name))
     with BackgroundServer(app, "127.0.0.1:0") as server:
         yield f"{server.url}/scores"
 
