@@ -42,11 +42,8 @@ FROM_SIGNALS = "outside:user_signals"
 
 _COLUMNS = ("signal_id", "signal", "value", *SIGNAL_JOIN_COLUMNS)
 _IS_SCORE = ds.field("origin").isin([SignalOrigin.SCORE])
-_IS_OWN_WORD = (
-    ds.field("origin").isin([SignalOrigin.EXPLICIT, SignalOrigin.IMPLICIT])
-    & ds.field("value").is_valid()
-    & ~ds.field("signal").isin(list(Signal))
-)
+IS_OF_SIGNAL = ds.field("origin").isin([SignalOrigin.EXPLICIT, SignalOrigin.IMPLICIT])
+_IS_OWN_WORD = IS_OF_SIGNAL & ds.field("value").is_valid() & ~ds.field("signal").isin(list(Signal))
 _IS_TAKEN = ds.field("signal").is_valid() & (_IS_SCORE | _IS_OWN_WORD)
 
 
