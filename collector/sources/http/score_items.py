@@ -23,7 +23,6 @@ from collector.sources.http.items import (
     Word,
     details_of,
     id_of,
-    is_own_id,
     require_answer,
     time_of,
 )
@@ -82,10 +81,11 @@ def _record(
         )
     at = time_of(score.scored_at, "scored_at", now)
     details = details_of(score)
-    if score.score_id is not None and not is_own_id(score.score_id):
+    if score.score_id is not None:
         details["score_id"] = score.score_id
     details[OUTSIDE_SCORE] = {"value": score.value, "low": low, "high": high, "direction": score.direction}
-    kept, score_id = orjson.dumps(details).decode(), id_of(score.score_id, score.deployment, sent, "score")
+    kept = orjson.dumps(details).decode()
+    score_id = id_of(score.score_id, score.deployment, sent, "score", score.name)
     if stored_as(score.name) == Signal.OTHER:
         raise ValueError(f"name: {score.name!r} is one more than collector.signals.words allows")
     return SignalRecord(

@@ -87,6 +87,17 @@ def test_a_repeat_is_a_duplicate(url: str, lake: Lake) -> None:
     assert sum(lake.table(BATCHES).read(["duplicates"])["duplicates"].to_pylist()) == 2
 
 
+@pytest.mark.parametrize("score_id", ["mine-1", "0123456789abcdef" * 2], ids=["any", "like an event_id"])
+def test_one_id_may_stand_for_scores_of_several_names(url: str, lake: Lake, score_id: str) -> None:
+    """A sender may give the answer's id to all scores of the answer; a repeat of each is a duplicate."""
+    named = [SCORE | {"name": name, "score_id": score_id} for name in ("sql_ran", "order_placed")]
+    for _ in range(2):
+        assert post(url, *named).json()["accepted"] == 2
+    assert {row["signal"] for row in rows(lake)} == {"sql_ran", "order_placed"}
+    assert len({row["signal_id"] for row in rows(lake)} - {score_id}) == len(rows(lake)) == 2
+    assert {json.loads(row["details"])["score_id"] for row in rows(lake)} == {score_id}
+
+
 def test_a_score_is_not_taken_for_a_signal_with_the_same_id(url: str, lake: Lake) -> None:
     """Senders number what they send at each address by itself."""
     signal = {"deployment": "rag-app", "response_id": "r-1", "signal": "copy", "signal_id": "1"}
