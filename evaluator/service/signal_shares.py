@@ -87,7 +87,7 @@ def _rows_of(
     known = read_signaled(tables.logs, about) if about.num_rows else None
     said = signals_by_answer(answers, about, known)
     return [
-        outside_row(tables.deployment, answer, word, "share")
+        outside_row(tables.deployment, answer, word, answer["event_id"], "share")
         | {
             "value": float(_has_come(said.get(number, ()), answer["requested_at"] + within)),
             "low": 0.0,
