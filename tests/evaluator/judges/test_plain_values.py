@@ -25,6 +25,8 @@ def is_read(value: Any) -> bool:
         [{"id": 2, "support": "none"}],
         [{"chunk": 1, "text": "so"}],
         {"chunk": 2, "supports": False},
+        [{"score": 2}],
+        [{"2": 1}],
         [{"chunk": "1: does not state it"}],
         ["1: does not state it", "2: states it"],
         [["1. no"], ["2. yes"]],

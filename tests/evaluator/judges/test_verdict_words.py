@@ -36,6 +36,8 @@ DENIALS = [
 ]
 """What follows a word and may deny, change or hedge it; none of them agrees with a verdict."""
 
+MORE = st.text(max_size=20) | st.sampled_from(["- chunk 1 says so", "in chunk 2", "by the text", "so", "(stated)"])
+
 
 def meant(said: str) -> str | None:
     found = plain(said, VERDICT)
@@ -76,7 +78,7 @@ def test_a_word_that_is_denied_is_no_verdict(word: str) -> None:
     assert {one for one in said if meant(one) and not (word in WORDS["N"] and "no chunk" in one)} == set()
 
 
-@given(st.sampled_from(ALL_WORDS), st.sampled_from(SEPARATORS), st.sampled_from(ALL_WORDS), st.text(max_size=20))
+@given(st.sampled_from(ALL_WORDS), st.sampled_from(SEPARATORS), st.sampled_from(ALL_WORDS), MORE)
 def test_two_verdicts_are_none(one: str, separator: str, other: str, more: str) -> None:
     """A word that is followed by one of another verdict, and by anything, is never read as any verdict."""
     letters = [next(letter for letter, words in WORDS.items() if word in words) for word in (one, other)]
@@ -88,7 +90,15 @@ def test_two_verdicts_are_none(one: str, separator: str, other: str, more: str) 
     "said",
     [
         *("S; C", "S, N", "S/C", "S or N", "S (N)", "[S] N", "S? C!", "S. N", "verdict: S, label: C"),
-        *("contradiction-free", "support-free", "supported-ish", "non-supported", "unsupportable", "no contradiction"),
+        *(
+            "contradiction-free",
+            "support-free text",
+            "C, chunk 1 supports it",
+            "supported-ish",
+            "non-supported",
+            "unsupportable",
+            "no contradiction",
+        ),
         *("N - stated in chunk 1", "N - no, it is supported", "N - not mentioned in chunk 2 but in chunk 1", "N: no"),
         *("not supported: false", "unsupported: no, chunk 1 says so", "not label: S", "S - not only chunk 1"),
         *("C - no, chunk 1 says so", "Contradiction: none in the chunks", "S - the opposite of chunk 1"),
@@ -96,3 +106,11 @@ def test_two_verdicts_are_none(one: str, separator: str, other: str, more: str) 
 )
 def test_what_may_mean_several_things_is_no_verdict(said: str) -> None:
     assert meant(said) is None, json.dumps(said)
+
+
+def test_other_words_have_no_verdicts_in_them() -> None:
+    """A list of other words, even with an S among them, means what it says."""
+    schema = {"type": "string", "enum": ["S", "too_long"]}
+    assert plain("supported", schema) == "supported"
+    assert plain("Too long", schema) == "too_long"
+    assert plain("Too long - S", schema) == "Too long - S"
