@@ -18,7 +18,7 @@ _MARK = re.compile(rf"\s*<{NOUN}\s+(\d{{1,9}})(?:\s+[0-9a-f]+)?>\s*", re.IGNOREC
 _NUMBERED = re.compile(r"\s*(\d{1,9})\s*[.:)]\s+[^\W\d].*", re.DOTALL)
 """A number and the text that has it: `1. The river is long.` In a list of numbers it is none."""
 _BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
-_NO_NUMBERS = frozenset({"", "-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
+_NO_NUMBERS = frozenset({"-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
 _NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
 _WORD_NAMES = frozenset({"verdict", "label", "value", "answer", "result", "judgement", "judgment", "decision", "class"})
 _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
@@ -96,14 +96,19 @@ def _numbers(value: Any, items: Mapping[str, Any]) -> Iterator[Any]:
     value = _unnamed(value)
     if isinstance(value, list):
         for one in value:
-            yield from _numbers(one, items)
-    elif value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBERS):
+            yield from [one] if len(value) > 1 and _says_none(one) else _numbers(one, items)
+    elif value is None or _says_none(value):
         return
     elif isinstance(value, str):
         parts = [part for part in _BETWEEN.split(value.strip().strip("[]")) if part.strip()]
         yield from (part if _NUMBERED.fullmatch(part) else plain(part, items) for part in parts)
     else:
         yield plain(value, items)
+
+
+def _says_none(value: Any) -> bool:
+    """Whether a word says that there is no number: beside one it contradicts it."""
+    return isinstance(value, str) and value.strip().lower() in _NO_NUMBERS
 
 
 def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
