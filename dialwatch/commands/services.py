@@ -70,11 +70,11 @@ def collect_kafka(
 
 @collect_app.command("http")
 def collect_http(
-    listen: Annotated[str | None, typer.Option(help="host:port for POST /data and /signals.")] = None,
+    listen: Annotated[str | None, typer.Option(help="host:port for POST /data, /signals and /scores.")] = None,
     lake: LakeOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Take log lines over HTTP, as Vector's http sink sends them, and signals from other places."""
+    """Take log lines over HTTP, as Vector's http sink sends them, and signals and scores from other places."""
     _run_until_stopped(_settings(config, lake, {"collector": {"http": checked_address(listen)}}))
 
 

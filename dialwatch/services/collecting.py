@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from starlette.types import ASGIApp
 
@@ -42,6 +42,8 @@ from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)
 FIRST_LOOK_SECONDS = 30.0
+_NAMES = 1000
+"""Of so many names of scores it is remembered whether they are metrics: a body may have a million scores."""
 
 
 def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tuple[int, Counts]:
@@ -209,9 +211,8 @@ def _serving(
         registry.register(StoreRequests(shown))
         registry.register(LastLineMetric(last_lines))
         if chosen.http:
-            app = collector.create_app(
-                shared, chosen.http, last_lines=last_lines, own_metrics=settings.evaluator.combinations.keys()
-            )
+            is_taken = lru_cache(_NAMES)(settings.evaluator.is_metric)
+            app = collector.create_app(shared, chosen.http, last_lines=last_lines, is_taken=is_taken)
             add_metrics(app, registry)
             add_readiness(app, part)
             server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))

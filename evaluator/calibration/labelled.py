@@ -108,15 +108,21 @@ def _joined(rows: npt.NDArray[np.int64], texts: list[frozenset[str]]) -> list[in
 
     Rows without texts are together.
     """
-    leaders: list[int] = []
+    leaders = list(range(len(texts)))
     first: dict[str, int] = {}
-    for row, own in zip(rows.tolist(), texts, strict=True):
-        keys = own or {""}
-        met = {first[key] for key in keys if key in first}
-        leader = min(met, default=row)
-        leaders = [leader if one in met else one for one in leaders] + [leader]
-        first = {key: leader if one in met else one for key, one in first.items()} | dict.fromkeys(keys, leader)
-    return leaders
+    for place, own in enumerate(texts):
+        for key in own or {""}:
+            met = _leader(leaders, first.setdefault(key, place)), _leader(leaders, place)
+            leaders[max(met)] = min(met)
+    return [int(rows[_leader(leaders, place)]) for place in range(len(texts))]
+
+
+def _leader(leaders: list[int], place: int) -> int:
+    """Return the first of those that a place is together with, and shorten the way to it."""
+    while leaders[place] != place:
+        leaders[place] = leaders[leaders[place]]
+        place = leaders[place]
+    return place
 
 
 def _texts_of(cell: object) -> frozenset[str]:

@@ -65,7 +65,7 @@ def who_scored(lake: Lake, deployment: str, metric: str) -> AskedJudge:
 def with_labels(lake: Lake, deployment: str, scored: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     """Join people's labels with scores, by `response_id` or `event_id`; where an answer has several the last counts.
 
-    Labelled answers without a score are there too, their score null.
+    Labelled answers of the deployment without a score are there too, their score null.
 
     Raises CalibrationError where the labels carry neither, and where none is of an answer that was scored.
     """
@@ -149,7 +149,12 @@ def _with_event_ids(lake: Lake, deployment: str, labels: pd.DataFrame) -> pd.Dat
 
 
 def _with_answers(lake: Lake, deployment: str, joined: pd.DataFrame) -> pd.DataFrame:
-    """Add the texts of the labelled answers, whose lengths matter."""
+    """Add the texts of the labelled answers, whose lengths matter; labels of other deployments' answers are left out.
+
+    A label of a score whose answer is deleted stays.
+    """
     labelled: Sequence[str] = joined.loc[joined["label"].notna(), "event_id"].tolist()
     rows = lake.table(PARSED_LOGS, deployment).read(["event_id", "answer"], ds.field("event_id").isin(labelled))
-    return joined.merge(rows.to_pandas().drop_duplicates("event_id"), on="event_id", how="left")
+    answers = rows.to_pandas().drop_duplicates("event_id")
+    is_here = joined["score"].notna() | joined["event_id"].isin(answers["event_id"])
+    return joined[is_here].merge(answers, on="event_id", how="left")

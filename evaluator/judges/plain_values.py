@@ -7,50 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluator.judges.loose_json import Contradiction
+from evaluator.judges.verdict_words import LETTERS, NOUN, letter_of
 
-_NOUN = r"(?:chunk|context|document|doc|source|passage|text|sentence|fact|claim)s?"
 _WHOLE = re.compile(
-    rf"\s*(?:{_NOUN}(?:\s*(?:no|nr|number)\b\.?)?(?:-|[\s_.:]*)|[a-z](?=\d))?[#\[(]*\s*([+-]?\d{{1,18}})(?:\.0+)?\s*[\])]*\s*:?\s*",
+    rf"\s*(?:{NOUN}(?:\s*(?:no|nr|number)\b\.?)?(?:-|[\s_.:]*)|[a-z](?=\d))?[#\[(]*\s*([+-]?\d{{1,18}})(?:\.0+)?\s*[\])]*\s*:?\s*",
     re.IGNORECASE,
 )
-_MARK = re.compile(rf"\s*<{_NOUN}\s+(\d{{1,9}})(?:\s+[0-9a-f]+)?>\s*", re.IGNORECASE)
+_MARK = re.compile(rf"\s*<{NOUN}\s+(\d{{1,9}})(?:\s+[0-9a-f]+)?>\s*", re.IGNORECASE)
 """The mark before a text in the prompt, copied."""
 _NUMBERED = re.compile(r"\s*(\d{1,9})\s*[.:)]\s+[^\W\d].*", re.DOTALL)
-"""A number and the text that has it: `1. The river is long.`"""
+"""A number and the text that has it: `1. The river is long.` In a list of numbers it is none."""
 _BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
-_NO_NUMBERS = frozenset({"", "-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
+_NO_NUMBERS = frozenset({"-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
 _NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
+_WORD_NAMES = frozenset({"verdict", "label", "value", "answer", "result", "judgement", "judgment", "decision", "class"})
 _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-_VERDICTS: Mapping[str, tuple[str, ...]] = {
-    "S": ("supported", "supports", "support", "fully supported", "entailed", "entails", "entailment", "ent"),
-    "C": ("contradicted", "contradicts", "contradict", "contradiction", "refuted", "refutes", "cont"),
-    "N": (
-        "neither",
-        "neutral",
-        "neut",
-        "none",
-        "not supported",
-        "unsupported",
-        "not mentioned",
-        "no mention",
-        "not found",
-        "not stated",
-        "not entailed",
-        "no evidence",
-        "not enough info",
-        "not enough information",
-        "nei",
-        "insufficient information",
-        "insufficient evidence",
-        "unverifiable",
-    ),
-}
-_IN_WORDS: Mapping[str, str] = {word: letter for letter, words in _VERDICTS.items() for word in words}
-_EXPLAINED = re.compile(r"[\s*_\"'`(\[<]*([A-Za-z_ ]+?)[\s*_\"'`)\]>]*(?:[-–—:(,;=]|\.\s).*", re.DOTALL)
-"""A word, and what is said of it: `S - stated in chunk 1`."""
-_NAMED = re.compile(r"\s*(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
-_BY_CHUNKS = re.compile(rf"\s+by(?:\s+the)?\s+{_NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$", re.IGNORECASE)
-_OUTER_MARKS = " \t\r\n.!;*\"'`()[]<>"
 
 
 def plain(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -67,10 +38,10 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     types = (types,) if isinstance(types, str) else tuple(types)
     if "array" in types and not (value is None and "null" in types):
         return _plain_list(value, schema.get("items", {}))
-    if "enum" in schema and isinstance(value, list | dict) and len(value) == 1:
-        (value,) = value.values() if isinstance(value, dict) else value
-    if isinstance(value, dict) and "integer" in types and len(named := _NUMBER_NAMES & value.keys()) == 1:
-        value = value[next(iter(named))]
+    if "enum" in schema:
+        value = _alone(value)
+    if "integer" in types:
+        value = _unnamed(value)
     if isinstance(value, dict):
         return _plain_object(value, schema)
     if isinstance(value, float) and value.is_integer() and "integer" in types and "number" not in types:
@@ -78,6 +49,20 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     if types == ("boolean",) and type(value) is int and value in (0, 1):
         return bool(value)
     return _plain_word(value, types, schema) if isinstance(value, str) else value
+
+
+def _alone(value: Any) -> Any:
+    """Return the word of a list or an object of one; an object whose name may be a verdict itself stays."""
+    if isinstance(value, list) and len(value) == 1:
+        return value[0]
+    is_word = isinstance(value, dict) and len(value) == 1 and {name.strip().lower() for name in value} <= _WORD_NAMES
+    return next(iter(value.values())) if is_word else value
+
+
+def _unnamed(value: Any) -> Any:
+    """Return the number of an object that has nothing else: what stands beside it may deny it."""
+    is_number = isinstance(value, dict) and len(value) == 1 and value.keys() <= _NUMBER_NAMES
+    return next(iter(value.values())) if is_number else value
 
 
 def _plain_list(value: Any, items: Mapping[str, Any]) -> Any:
@@ -104,16 +89,26 @@ _NUMBER = "sentence"
 
 
 def _numbers(value: Any, items: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the numbers that are meant by a list of them in any writing; what is none as it is."""
+    """Yield the numbers that are meant by a list of them in any writing; what is none as it is.
+
+    A text behind a number, as in `1: does not state it`, may deny it.
+    """
+    value = _unnamed(value)
     if isinstance(value, list):
         for one in value:
-            yield from _numbers(one, items)
-    elif value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBERS):
+            yield from [one] if len(value) > 1 and _says_none(one) else _numbers(one, items)
+    elif value is None or _says_none(value):
         return
     elif isinstance(value, str):
-        yield from (plain(part, items) for part in _BETWEEN.split(value.strip().strip("[]")) if part.strip())
+        parts = [part for part in _BETWEEN.split(value.strip().strip("[]")) if part.strip()]
+        yield from (part if _NUMBERED.fullmatch(part) else plain(part, items) for part in parts)
     else:
         yield plain(value, items)
+
+
+def _says_none(value: Any) -> bool:
+    """Whether a word says that there is no number: beside one it contradicts it."""
+    return isinstance(value, str) and value.strip().lower() in _NO_NUMBERS
 
 
 def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,17 +146,8 @@ def _plain_word(word: str, types: tuple[str, ...], schema: Mapping[str, Any]) ->
 
 
 def _one_of(allowed: list[Any], word: str) -> str:
-    bare = _BY_CHUNKS.sub("", _NAMED.sub("", word.replace("_", " "), count=1))
-    for said in (bare, explained[1] if (explained := _EXPLAINED.fullmatch(bare)) else bare):
-        meant = _meant(allowed, said)
-        if len(meant) == 1:
-            return str(meant[0])
-    return word
-
-
-def _meant(allowed: list[Any], word: str) -> list[Any]:
-    said = " ".join(word.strip(_OUTER_MARKS).lower().replace("_", " ").replace("-", " ").split())
-    meant = [one for one in allowed if isinstance(one, str) and said in (one.lower(), one.lower().replace("_", " "))]
-    if not meant and set(_VERDICTS) == set(allowed) and said in _IN_WORDS:
-        return [_IN_WORDS[said]]
-    return meant
+    said = " ".join(word.strip().lower().replace("_", " ").split())
+    meant = [one for one in allowed if isinstance(one, str) and said == one.lower().replace("_", " ")]
+    if len(meant) == 1:
+        return str(meant[0])
+    return (letter_of(word) if set(allowed) == LETTERS else None) or word

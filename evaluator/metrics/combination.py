@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from evaluator.judges.exchange import Spend
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.registry import metric_named
-from evaluator.metrics.scores import Metric, Redrawable, Score, Scores
+from evaluator.metrics.scores import Metric, Redrawable, Score, Scores, optional_columns
 from evaluator.models import Models
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ class Combination:
     def needs(self) -> tuple[str, ...]:
         """All columns that one of the metrics reads."""
         return tuple(dict.fromkeys(column for metric, _ in self.parts for column in metric.needs))
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """All columns that one of the metrics reads where they are there, and none needs."""
+        columns = dict.fromkeys(column for metric, _ in self.parts for column in optional_columns(metric))
+        return tuple(column for column in columns if column not in self.needs)
 
     @property
     def judge(self) -> str:

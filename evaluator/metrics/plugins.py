@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.scores import Metric, MissingColumnError, Score, ScoredBy, Scores
+from evaluator.metrics.scores import Metric, MissingColumnError, Score, ScoredBy, Scores, optional_columns
 from evaluator.models import ModelUnavailableError
 from lake.spec.vocabulary import UnscoredReason
 
@@ -66,6 +66,11 @@ class GuardedMetric:
     def needs(self) -> tuple[str, ...]:
         """The metric's own columns."""
         return self.metric.needs
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The metric's own columns that a frame may lack."""
+        return optional_columns(self.metric)
 
     @property
     def judge(self) -> str:

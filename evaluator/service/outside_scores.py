@@ -9,7 +9,7 @@ import hashlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -40,13 +40,12 @@ logger = logging.getLogger(__name__)
 FROM_LOGS = "outside:parsed_logs"
 FROM_SIGNALS = "outside:user_signals"
 
+_HELD_FOR = timedelta(days=7)
+"""So far from a score and its answer its row is looked for: all days would be read at each pass else."""
 _COLUMNS = ("signal_id", "signal", "value", *SIGNAL_JOIN_COLUMNS)
 _IS_SCORE = ds.field("origin").isin([SignalOrigin.SCORE])
-_IS_OWN_WORD = (
-    ds.field("origin").isin([SignalOrigin.EXPLICIT, SignalOrigin.IMPLICIT])
-    & ds.field("value").is_valid()
-    & ~ds.field("signal").isin(list(Signal))
-)
+IS_OF_SIGNAL = ds.field("origin").isin([SignalOrigin.EXPLICIT, SignalOrigin.IMPLICIT])
+_IS_OWN_WORD = IS_OF_SIGNAL & ds.field("value").is_valid() & ~ds.field("signal").isin(list(Signal))
 _IS_TAKEN = ds.field("signal").is_valid() & (_IS_SCORE | _IS_OWN_WORD)
 
 
@@ -110,9 +109,12 @@ class OutsideScores:
 
 
 def _held(scores: Table, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    days = [row["date"] for row in rows]
+    """Yield the ids that are there. A score may have been joined with another answer before, of other days."""
+    days = [day for row in rows for day in (row["date"], row["scored_at"].astimezone(UTC).date())]
     if days and scores.version() is not None:
-        where = (ds.field("date") >= pa.scalar(min(days))) & (ds.field("date") <= pa.scalar(max(days)))
+        first = max(min(days), date.min + _HELD_FOR) - _HELD_FOR
+        last = min(max(days), date.max - _HELD_FOR) + _HELD_FOR
+        where = (ds.field("date") >= pa.scalar(first)) & (ds.field("date") <= pa.scalar(last))
         is_outside = ds.field("metric_version") == OUTSIDE_VERSION
         yield from pc.unique(scores.read(["score_id"], where & is_outside)["score_id"]).to_pylist()
 
@@ -129,9 +131,12 @@ def _row(deployment: str, signal: Mapping[str, Any], answer: Mapping[str, Any], 
     )
 
 
-def outside_row(deployment: str, answer: Mapping[str, Any], metric: str, identity: str) -> dict[str, Any]:
-    """Return the columns of a score that other programs caused, but for its value, range, judge and time."""
-    score_id = hashlib.blake2b(orjson.dumps([metric, answer["event_id"], identity]), digest_size=16).hexdigest()
+def outside_row(deployment: str, answer: Mapping[str, Any], metric: str, *identity: str) -> dict[str, Any]:
+    """Return the columns of a score that other programs caused, but for its value, range, judge and time.
+
+    `identity` is what tells it from the others of the metric.
+    """
+    score_id = hashlib.blake2b(orjson.dumps([metric, *identity]), digest_size=16).hexdigest()
     return {
         "score_id": score_id,
         "response_id": answer["response_id"],

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import DeploymentTables
 from evaluator.own_metrics import SignalShareSettings
-from evaluator.service.outside_scores import outside_row
+from evaluator.service.outside_scores import IS_OF_SIGNAL, outside_row
 from lake.queries.answer_rows import ENTRY_COLUMNS, IS_ANSWER
 from lake.queries.latest_rows import each_once
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, read_signaled, signals_by_answer
@@ -87,7 +87,7 @@ def _rows_of(
     known = read_signaled(tables.logs, about) if about.num_rows else None
     said = signals_by_answer(answers, about, known)
     return [
-        outside_row(tables.deployment, answer, word, "share")
+        outside_row(tables.deployment, answer, word, answer["event_id"], "share")
         | {
             "value": float(_has_come(said.get(number, ()), answer["requested_at"] + within)),
             "low": 0.0,
@@ -104,7 +104,9 @@ def _signals(tables: DeploymentTables, word: str, since: datetime, until: dateti
     if tables.signals.version() is None:
         return tables.signals.spec.schema.empty_table().select(SIGNAL_JOIN_COLUMNS)
     # From a day before on, as clocks and zones of time may differ.
-    return tables.signals.read(SIGNAL_JOIN_COLUMNS, _between(since - _DAY, until) & (ds.field("signal") == word))
+    # A score or a label of the same name is no signal.
+    is_word = (ds.field("signal") == word) & IS_OF_SIGNAL
+    return tables.signals.read(SIGNAL_JOIN_COLUMNS, _between(since - _DAY, until) & is_word)
 
 
 def _between(since: datetime, until: datetime) -> ds.Expression:

@@ -182,7 +182,7 @@ SCORES = TableSpec(
             "score_id",
             pa.string(),
             "Hash of (event_id, metric, metric_version), another one while the score is pending; of what another "
-            "program sent, of its signal_id. Unique.",
+            "program sent, of (metric, signal_id); of how often a signal comes, of (event_id, metric). Unique.",
         ),
         ("response_id", pa.string(), "As in parsed_logs."),
         ("event_id", pa.string(), "Row of parsed_logs that was scored."),

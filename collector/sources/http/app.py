@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import io
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
@@ -21,6 +21,7 @@ from collector.sources.http.deliveries import DeliveredItem, Deliveries, Held, O
 from collector.sources.http.score_items import read_scores
 from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import is_renamed, read_signals
+from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import SourceKind
 
 logger = logging.getLogger(__name__)
@@ -42,11 +43,11 @@ def create_app(
     settings: HttpSettings,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     last_lines: LastLines | None = None,
-    own_metrics: Collection[str] = (),
+    is_taken: Callable[[str], bool] = is_own_name,
 ) -> FastAPI:
     """Make the endpoint's application; `last_lines` is told when a line, a signal or a score came.
 
-    No score may have the name of one of `own_metrics`, those that the configuration makes.
+    No score may have a name that `is_taken`: by a metric, or a word, of the installation's own.
 
     `POST /data` takes log lines in the shape of Vector's `http` sink: an array of envelopes `{"message": "<line>"}`,
     one envelope, or a line each. `POST /signals` takes signals, as an array or one a line: see `SignalItem`. `POST
@@ -106,7 +107,7 @@ def create_app(
     @app.post("/scores")
     async def scores(request: Request) -> dict[str, object]:
         def read(body: bytes) -> list[DeliveredItem]:
-            return read_scores(body, clock(), settings.max_body_bytes, words.stored_as, own_metrics)
+            return read_scores(body, clock(), settings.max_body_bytes, words.stored_as, is_taken)
 
         items = await _take(request, settings, deliveries, read)
         note(items)

@@ -120,9 +120,9 @@ def details_of(item: Item) -> dict[str, Any]:
 def id_of(given: str | None, deployment: str, sent: Mapping[str, Any], *kind: str) -> str:
     """Return the id by which a repeat is known: the sender's own, else a hash of all that was sent; 32 hex digits.
 
-    `kind` tells items of other addresses apart.
+    `kind` tells items of other addresses apart; with it the sender's own is hashed too.
     """
-    if given is not None and is_own_id(given):
+    if given is not None and not kind and is_own_id(given):
         return given
     identity = (sent if not kind else [*kind, sent]) if given is None else [deployment, *kind, given]
     return hashlib.blake2b(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()

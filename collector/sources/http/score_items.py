@@ -6,7 +6,7 @@ The evaluator joins them with the answers and makes rows of `scores` of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -23,7 +23,6 @@ from collector.sources.http.items import (
     Word,
     details_of,
     id_of,
-    is_own_id,
     require_answer,
     time_of,
 )
@@ -56,17 +55,18 @@ def read_scores(
     now: datetime,
     limit: int = 64 << 20,
     stored_as: Callable[[str], str] = lambda name: name,
-    taken: Collection[str] = (),
+    is_taken: Callable[[str], bool] = is_own_name,
 ) -> list[DeliveredItem]:
     """Return the scores of a body, as `ItemReader.read`.
 
-    `stored_as` gives `other` for a name beyond the bound. `taken` are names of the installation's own metrics.
+    `stored_as` gives `other` for a name beyond the bound. `is_taken` says whether a name is the
+    installation's own.
     """
-    return _READER.read(body, limit, lambda sent: _record(sent, now, stored_as, taken))
+    return _READER.read(body, limit, lambda sent: _record(sent, now, stored_as, is_taken))
 
 
 def _record(
-    sent: dict[str, Any], now: datetime, stored_as: Callable[[str], str], taken: Collection[str]
+    sent: dict[str, Any], now: datetime, stored_as: Callable[[str], str], is_taken: Callable[[str], bool]
 ) -> SignalRecord:
     score = ScoreItem.model_validate(sent)
     require_answer(score)
@@ -75,16 +75,17 @@ def _record(
         raise ValueError(f"range: [{low:g}, {high:g}] is no range; give its lower and its upper end")
     if not low <= score.value <= high:
         raise ValueError(f"value: {score.value:g} lies outside of the range from {low:g} to {high:g}")
-    if is_own_name(score.name) or score.name in taken:
+    if is_taken(score.name):
         raise ValueError(
             f"name: {score.name!r} is a name that dialwatch uses itself; take another, such as my_{score.name}"
         )
     at = time_of(score.scored_at, "scored_at", now)
     details = details_of(score)
-    if score.score_id is not None and not is_own_id(score.score_id):
+    if score.score_id is not None:
         details["score_id"] = score.score_id
     details[OUTSIDE_SCORE] = {"value": score.value, "low": low, "high": high, "direction": score.direction}
-    kept, score_id = orjson.dumps(details).decode(), id_of(score.score_id, score.deployment, sent, "score")
+    kept = orjson.dumps(details).decode()
+    score_id = id_of(score.score_id, score.deployment, sent, "score", score.name)
     if stored_as(score.name) == Signal.OTHER:
         raise ValueError(f"name: {score.name!r} is one more than collector.signals.words allows")
     return SignalRecord(

@@ -197,7 +197,9 @@ def test_labelled_answers_without_a_score_are_told(lake: Lake, tmp_path: Path) -
     done = run(str(file))
     assert "2 of 2 scored answers are labelled, and 2 labelled ones have no score" in " ".join(done.output.split())
     assert "people pass 1 of them" in " ".join(done.output.split())
-    labels = [(f"e{number}", 1.0) for number in range(10)] + [("e-unscored", 0.0)]
+    unscored = {"event_id": "e-unscored", "date": AT.date(), "requested_at": AT}
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows([unscored]))
+    labels = [(f"e{number}", 1.0) for number in range(10)] + [("e-unscored", 0.0), ("e-of-another-deployment", 0.0)]
     pd.DataFrame(labels, columns=["event_id", "label"]).to_csv(file, index=False)
     given = [str(file), "--lake", lake.root, "--deployment", "rag"]
     assert "10 of 400 scored answers are labelled, and 1 labelled ones" in " ".join(run(*given).output.split())

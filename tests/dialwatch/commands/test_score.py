@@ -241,6 +241,18 @@ def test_a_configured_combination_can_be_scored(folder: Path) -> None:
     assert pq.read_table(folder / "out.parquet")["quality"][0].as_py() == 0.75
 
 
+def test_a_combination_reads_the_columns_that_its_metrics_may_have(folder: Path) -> None:
+    """The label says that the question has no answer, so an answer that declines is right."""
+    rows = [{"answer": "I do not know.", "is_answerable_label": label} for label in (True, False)]
+    pq.write_table(
+        pa.Table.from_pylist([row | {"reference_answers": ["blue"]} for row in rows]), folder / "rows.parquet"
+    )
+    (folder / "c.yaml").write_text("evaluator: {combinations: {quality: {is_answerable: 1}}}\n")
+    ended = score(folder, "rows.parquet", "-o", "out.parquet", "-c", "c.yaml", "--metrics", "quality")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert pq.read_table(folder / "out.parquet")["quality"].to_pylist() == [0.0, 1.0]
+
+
 def configure_judge(folder: Path, url: str) -> None:
     judge = f"{{base_url: '{url}', model: m, prompt_price: 1, completion_price: 10}}"
     (folder / "c.yaml").write_text(f"evaluator: {{judges: {{strict: {judge}}}, judge_calls: calls.sqlite}}\n")

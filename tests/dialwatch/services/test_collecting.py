@@ -100,6 +100,25 @@ def test_all_sources_are_asked_to_stop_at_once(tmp_path: Path, monkeypatch: pyte
     assert not asked_to_stop.broken
 
 
+def test_a_score_that_the_evaluator_would_not_take_is_refused(tmp_path: Path) -> None:
+    """Its name is an alias of a metric, or one of the configuration; the sender is told, and another name is taken."""
+    address = f"127.0.0.1:{free_port()}"
+    settings = Settings.model_validate(
+        {
+            "lake": {"root": f"{tmp_path}/lake"},
+            "collector": {"http": {"listen": address, "commit_seconds": 0}, "signals": {"implicit": False}},
+            "evaluator": {"signal_shares": {"reopened": {}}, "combinations": {"quality": {"context_present": 1}}},
+        }
+    )
+    names = ["faithfulness", "precision", "recall", "f1", "mrr", "rouge_l", "reopened", "quality", "sql_ran"]
+    assert [name for name in names if settings.evaluator.is_metric(name)] == names[:-1]
+    sent = [{"deployment": "rag", "response_id": "r-1", "name": name, "value": 1} for name in names]
+    with collecting(settings, settings.lake.open()):
+        said = httpx.post(f"http://{address}/scores", json=sent, timeout=60).json()
+    assert (said["accepted"], said["rejected"]) == (1, len(names) - 1)
+    assert all("is a name that dialwatch uses itself" in one["reason"] for one in said["errors"])
+
+
 @pytest.mark.parametrize("has_own", [True, False], ids=["own address", "address of the monitor"])
 def test_a_path_that_matches_no_file_is_told_by_every_probe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_own: bool

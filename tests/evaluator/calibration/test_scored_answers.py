@@ -100,6 +100,20 @@ def test_labels_of_a_table_are_joined_by_either_id(lake: Lake) -> None:
         with_labels(lake, "rag", scored, pd.DataFrame({"event_id": ["x"]}))
 
 
+def test_labels_of_answers_of_other_deployments_are_none_without_a_score(lake: Lake) -> None:
+    """One table may hold the labels of all; an answer of this one without a score is told, and so is a deleted one."""
+    scored = scored_answers(lake, "rag", "m")
+    new = {"event_id": "new", "answer": "Answer new.", "date": AT.date(), "requested_at": AT}
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows([new]))
+    lake.table(PARSED_LOGS, "other").append(PARSED_LOGS.rows([new | {"event_id": "other"}]))
+    deleted = pd.DataFrame([scored.iloc[0].to_dict() | {"event_id": "deleted"}])
+    labels = pd.DataFrame({"event_id": ["a", "new", "other", "deleted"], "label": [1, 0, 1, 0]})
+    found = with_labels(lake, "rag", pd.concat([scored, deleted]), labels)
+    assert labels_of(found) == {"a": 1, "new": 0, "deleted": 0}
+    assert found["event_id"][found["score"].isna()].tolist() == ["new"]
+    assert found.index.tolist() == list(range(len(found)))
+
+
 def test_what_people_said_of_answers_are_labels_by_either_id(lake: Lake) -> None:
     """The share who say right; where as many say wrong there is none."""
     told(

@@ -101,7 +101,7 @@ def test_a_reply_that_fits_is_its_value() -> None:
         PLAIN.replace('"', "&#39;"),
         PLAIN.replace("1, 3", '"C1", "<chunk 3 5f0e3a>"'),
         PLAIN.replace("1, 3", '"chunk_1", "chunk no. 3"'),
-        PLAIN.replace("1, 3", '{"chunk": 1, "text": "so"}, {"number": 3}'),
+        PLAIN.replace("1, 3", '{"chunk": 1}, {"number": 3}'),
         PLAIN.replace("[1, 3]", '"chunks 1 and 3"'),
         PLAIN.replace("[1, 3]", '"[1; 3]"'),
         PLAIN.replace("[{", "{").replace("}]", "}"),
@@ -145,6 +145,13 @@ def test_words_for_no_numbers_are_none(chunks: str) -> None:
 @pytest.mark.parametrize("said", ["supported by no chunk", "Partially supported", "S or N", "unknown", "no", "N/A"])
 def test_words_that_may_mean_either_are_no_verdict(said: str) -> None:
     with pytest.raises(MisfitError, match="is none of"):
+        read(PLAIN.replace('"S"', json.dumps(said)), VERDICTS)
+
+
+@pytest.mark.parametrize("said", [{"support": "none"}, {"contradiction": "none"}, {"supported": "N"}, {"C": "N"}])
+def test_the_name_of_an_object_may_be_denied_by_its_word(said: Any) -> None:
+    """`{"contradiction": "none"}` may be support too."""
+    with pytest.raises(MisfitError, match="is no string"):
         read(PLAIN.replace('"S"', json.dumps(said)), VERDICTS)
 
 

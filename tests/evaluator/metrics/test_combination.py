@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from evaluator.metrics import (
     CombinationError,
+    Description,
+    OddCases,
     UnknownMetricError,
     combination,
     compute,
     left_out,
+    metric,
     needs_ground_truth,
     ragas_score,
 )
@@ -137,3 +140,20 @@ def test_a_threshold_makes_one_and_zero_of_the_mean() -> None:
         assert metric.version.endswith(f">={threshold:g}")
         assert metric.about.binary
     assert values == {0.375: 1.0, 0.376: 0.0}
+
+
+def test_columns_that_a_metric_may_have_are_those_of_the_combination() -> None:
+    """Each once, and none that another of its metrics needs."""
+
+    @metric(
+        Description(asks="", formula="", source="", odd_cases=OddCases()), needs=("answer",), optional=("contexts",)
+    )
+    def may_have_contexts(answer: str | None, contexts: Any) -> float:
+        """1."""
+        return 1.0
+
+    own = {"may_have_contexts": may_have_contexts}
+    both = combination("both", {"is_answerable": 1, "may_have_contexts": 1}, own=own)
+    assert both.optional == ("is_answerable_label", "contexts")
+    assert combination("both", {"context_present": 1, "may_have_contexts": 1}, own=own).optional == ()
+    assert combination("both", {"context_present": 1}).optional == ()

@@ -119,6 +119,11 @@ def test_a_metric_of_another_package_is_known_by_its_name(caplog: pytest.LogCapt
     assert not warnings(caplog)
 
 
+def test_a_metric_of_another_package_keeps_the_columns_that_it_may_have() -> None:
+    """A guarded metric reads what the metric itself reads."""
+    assert plugins.GuardedMetric(metric_named("is_answerable")).optional == ("is_answerable_label",)
+
+
 def test_nothing_is_imported_before_a_metric_of_it_is_asked_for() -> None:
     """A broken package costs who does not use it nothing, and an unknown name imports none."""
     with pytest.raises(UnknownMetricError):

@@ -91,6 +91,35 @@ def test_score_and_answer_come_in_any_order_and_count_once(
     assert len([row for row in traffic.scores() if row["metric"] == "stars"]) == 2
 
 
+@pytest.mark.parametrize("days", [0, 3])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_score_that_another_answer_may_claim_stays_one_row(
+    lake: Lake, traffic: Any, evaluator: Evaluator, restarts: bool, days: int
+) -> None:
+    """It is joined with the one that has its id; a later line of that id is nearer, days after the first one."""
+    traffic.log(traffic.answer("a", minute=-days * 24 * 60))
+    traffic.rate(score(traffic, "a", chat_id="chat"), traffic.signal("thumbs", "a") | {"chat_id": "chat"})
+    assert evaluator.run_once().outside == 2
+    traffic.log(traffic.answer("b", response_ids=["first-a"], chat_id="chat"))
+    if restarts:
+        evaluator = Evaluator(lake, EvaluatorSettings(metrics=("context_present",)), clock=lambda: NOW)
+    assert evaluator.run_once().outside == 0
+    outside = [row for row in traffic.scores() if row["metric_version"] == "outside"]
+    assert {row["metric"]: row["event_id"] for row in outside} == {"stars": "event-a", "thumbs": "event-a"}
+    assert len(outside) == 2
+
+
+def test_a_score_of_the_first_day_is_a_row(evaluator: Evaluator, traffic: Any) -> None:
+    """Whatever time its sender says that it is from."""
+    traffic.log(traffic.answer("a"), traffic.answer("b"))
+    traffic.rate(score(traffic, "a"))
+    evaluator.run_once()
+    first = datetime(1, 1, 1, tzinfo=UTC)
+    traffic.rate(score(traffic, "b", date=first.date(), signaled_at=first))
+    evaluator.run_once()
+    assert traffic.values("stars") == {"a": 3.0, "b": 3.0}
+
+
 def test_a_pass_without_news_writes_nothing(evaluator: Evaluator, traffic: Any) -> None:
     """Scores that are joined with no answer cause no commit in each pass."""
     traffic.log(traffic.answer("a"))

@@ -72,6 +72,16 @@ def test_a_word_whose_share_is_watched_is_not_watched_by_its_value_too(lake: Lak
     assert traffic.values(REOPENED) == {"a": 1.0}
 
 
+def test_only_a_signal_counts_as_one(lake: Lake, traffic: Any, clock: Clock) -> None:
+    """A score or a label that has the word's name is none, what a text says is one."""
+    origins = {"asked": "explicit", "derived": "implicit", "scored": "score", "labelled": "label"}
+    traffic.log(*map(traffic.answer, origins))
+    traffic.rate(*(reopened(traffic, name, 1) | {"origin": origin} for name, origin in origins.items()))
+    clock.now = NOON + timedelta(hours=5)
+    make(lake, clock).run_once()
+    assert traffic.values(REOPENED) == {"asked": 1.0, "derived": 1.0, "scored": 0.0, "labelled": 0.0}
+
+
 def test_answers_of_evaluations_and_failed_calls_are_not_counted(lake: Lake, traffic: Any, clock: Clock) -> None:
     """Only what a person saw."""
     traffic.log(traffic.answer("a"), traffic.answer("failed", status=500), traffic.answer("run", origin="evaluation"))

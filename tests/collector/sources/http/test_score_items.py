@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.sources.http.score_items import read_scores
 from dialwatch.serving.server import BackgroundServer
+from lake.spec.metric_names import is_own_name
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
@@ -25,7 +26,7 @@ SCORE = {"deployment": "rag-app", "response_id": "r-1", "name": "sql_ran", "valu
 def url(lake: Lake) -> Iterator[str]:
     settings = HttpSettings.model_validate({"token": "a token", "commit_seconds": 0})
     collector = Collector(lake, CollectorSettings.model_validate({"signals": {"words": 2}}))
-    app = create_app(collector, settings, lambda: NOW, own_metrics=["quality"])
+    app = create_app(collector, settings, lambda: NOW, is_taken=lambda name: name == "quality" or is_own_name(name))
     with BackgroundServer(app, "127.0.0.1:0") as server:
         yield f"{server.url}/scores"
 
@@ -84,6 +85,17 @@ def test_a_repeat_is_a_duplicate(url: str, lake: Lake) -> None:
         assert post(url, body).status_code == 200
     assert len(rows(lake)) == 2
     assert sum(lake.table(BATCHES).read(["duplicates"])["duplicates"].to_pylist()) == 2
+
+
+@pytest.mark.parametrize("score_id", ["mine-1", "0123456789abcdef" * 2], ids=["any", "like an event_id"])
+def test_one_id_may_stand_for_scores_of_several_names(url: str, lake: Lake, score_id: str) -> None:
+    """A sender may give the answer's id to all scores of the answer; a repeat of each is a duplicate."""
+    named = [SCORE | {"name": name, "score_id": score_id} for name in ("sql_ran", "order_placed")]
+    for _ in range(2):
+        assert post(url, *named).json()["accepted"] == 2
+    assert {row["signal"] for row in rows(lake)} == {"sql_ran", "order_placed"}
+    assert len({row["signal_id"] for row in rows(lake)} - {score_id}) == len(rows(lake)) == 2
+    assert {json.loads(row["details"])["score_id"] for row in rows(lake)} == {score_id}
 
 
 def test_a_score_is_not_taken_for_a_signal_with_the_same_id(url: str, lake: Lake) -> None:

@@ -1,0 +1,106 @@
+"""Verdicts in words: the letter that a judge means by `Supported`, or by `S - chunk 1 says so`.
+
+A word that is denied, changed or hedged by what follows it is no verdict: `Supported: no` is asked again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+NOUN = r"(?:chunk|context|document|doc|source|passage|text|sentence|fact|claim)s?"
+_VERDICTS: Mapping[str, tuple[str, ...]] = {
+    "S": ("supported", "supports", "support", "fully supported", "entailed", "entails", "entailment", "ent"),
+    "C": ("contradicted", "contradicts", "contradict", "contradiction", "refuted", "refutes", "cont"),
+    "N": (
+        "neither",
+        "neutral",
+        "neut",
+        "none",
+        "not supported",
+        "unsupported",
+        "not mentioned",
+        "no mention",
+        "not found",
+        "not stated",
+        "not entailed",
+        "no evidence",
+        "not enough info",
+        "not enough information",
+        "nei",
+        "insufficient information",
+        "insufficient evidence",
+        "unverifiable",
+    ),
+}
+LETTERS = frozenset(_VERDICTS)
+_IN_WORDS: Mapping[str, str] = {
+    word: letter for letter, words in _VERDICTS.items() for word in (letter.lower(), *words)
+}
+_EXPLAINED = re.compile(r"[ *\"'`(\[<]*([A-Za-z ]+?)[ *\"'`)\]>]*(?: [-–—]|[-–—] |[–—:(,;=]|\. )(.*)")
+"""A word, and what is said of it: `S - stated in chunk 1`. `contradiction-free` is a word of its own."""
+_NAMED = re.compile(r"\s*(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
+_BY_CHUNKS = re.compile(rf"\s+by(?:\s+the)?\s+{NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$", re.IGNORECASE)
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+_OUTER_MARKS = " \t\r\n.,!;*\"'`()[]<>"
+
+
+def _any_of(words: str) -> str:
+    return rf"(?<![\w'’])(?:{'|'.join(sorted(words.split(), key=len, reverse=True))})(?!\w)"
+
+
+def _words_of(letters: Iterable[str]) -> re.Pattern[str]:
+    chosen = set(letters)
+    return re.compile(_any_of(" ".join(word.replace(" ", r"\s") for word, of in _IN_WORDS.items() if of in chosen)))
+
+
+_DENIES = re.compile(
+    _any_of(
+        r"""no not non none nor never nothing nowhere nobody false untrue wrong incorrect incorrectly 0+ zero null n/a
+        without lacks? lacking missing absent omits? omitted silent fails? failed unable cannot insufficient
+        den(?:y|ies|ied) disagrees? disputed? rejects? rejected conflicts? conflicting differs? different opposite
+        contrary otherwise instead rather except unless but however though although whereas yet if or either
+        part partly partial partially half weak weakly low lower little barely hardly scarcely somewhat mostly
+        largely almost nearly unclear unknown uncertain unsure maybe perhaps possibly probably likely unlikely
+        might may could nicht nein kein\w* falsch teilweise pas нет не"""
+    )
+    + r"|n['’]t(?!\w)|[?%✗✘❌✖×👎¬]|没|不|否|无"
+)
+_STATED = re.compile(_any_of(r"stat(?:ed?|es) sa(?:id|ys?) given shown shows? confirm(?:s|ed)?"))
+_GROUND = re.compile(rf"{_any_of(f'{NOUN} yes true so')}|{_STATED.pattern}")
+_AGREES: Mapping[str, re.Pattern[str]] = {
+    "C": re.compile(_any_of("opposite contrary otherwise instead conflicts? differs? different den(?:y|ies|ied)")),
+    "N": re.compile(
+        _any_of(
+            rf"""not\s(?:supported|mentioned|found|stated|entailed) no\s(?:mention|evidence)
+            not\senough\sinfo(?:rmation)? insufficient\s(?:information|evidence)
+            (?:no|none\sof\sthe)\s{NOUN}(?:\s(?:states?|says?|mentions?))?
+            (?:(?:do|does|did|is|are|was|were)\s)?not\s(?:mention|state|say|contain|address|support|cover|discuss)"""
+        )
+    ),
+}
+"""Words with a denial in them that say the same as the verdict."""
+_OF_ITSELF = {letter: _words_of({letter}) for letter in LETTERS}
+_OF_ANOTHER = {letter: _words_of(LETTERS - {letter}) for letter in LETTERS}
+
+
+def letter_of(word: str) -> str | None:
+    """Return the letter that is meant by a word, or by a word and what is said of it; None where that is not plain."""
+    bare = _BY_CHUNKS.sub("", " ".join(_NAMED.sub("", word.replace("_", " "), count=1).split()))
+    if (letter := _IN_WORDS.get(_bare(bare))) is not None:
+        return letter
+    explained = _EXPLAINED.fullmatch(bare)
+    letter = _IN_WORDS.get(_bare(explained[1])) if explained else None
+    return letter if explained and letter and _agrees(letter, explained[2].lower()) else None
+
+
+def _bare(word: str) -> str:
+    return " ".join(_HYPHEN.sub(" ", word.strip(_OUTER_MARKS).lower()).split())
+
+
+def _agrees(letter: str, said: str) -> bool:
+    """Whether what is said of a verdict has a ground for it, and nothing that may deny or change it."""
+    left = _AGREES[letter].sub(" ", said) if letter in _AGREES else said
+    if _DENIES.search(left) or _OF_ANOTHER[letter].search(left) or (letter == "N" and _STATED.search(left)):
+        return False
+    return left != said or bool(_GROUND.search(left) or _OF_ITSELF[letter].search(left))

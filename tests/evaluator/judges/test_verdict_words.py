@@ -1,0 +1,116 @@
+import itertools
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.judges.plain_values import plain
+
+VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
+WORDS = {
+    "S": ["S", "s", "Supported", "support", "entailed", "Fully supported"],
+    "C": ["C", "Contradicted", "contradiction", "refuted"],
+    "N": ["N", "Neutral", "not supported", "not_mentioned", "no evidence", "unsupported"],
+}
+ALL_WORDS = [word for words in WORDS.values() for word in words]
+SEPARATORS = [": ", ":", " = ", "=", " - ", " – ", "—", ", ", "; ", ". ", " (", "\n- ", "_:_"]
+DENIALS = [
+    *("no", "No.", "not", "none", "false", "False!", "0", "0.0", "0.3", "zero", "null", "n/a", "never", "nothing"),
+    *(
+        "partly",
+        "partially",
+        "only partly",
+        "weak",
+        "low",
+        "30%",
+        "unclear",
+        "unknown",
+        "maybe",
+        "hardly",
+        "?",
+        "-",
+    ),
+    *("it is not", "isn't stated", "no chunk 1", "not by chunk 1", "false, says chunk 1", "chunk 1 but not all of it"),
+    *("nein", "Chunk 1 sagt das nicht", "нет", "❌", "chunk 1 ✗", "some", "x", "whatever that is", "yes and no"),
+]
+"""What follows a word and may deny, change or hedge it; none of them agrees with a verdict."""
+
+MORE = st.text(max_size=20) | st.sampled_from(["- chunk 1 says so", "in chunk 2", "by the text", "so", "(stated)"])
+
+
+def meant(said: str) -> str | None:
+    found = plain(said, VERDICT)
+    return found if found in WORDS else None
+
+
+@pytest.mark.parametrize(
+    ("said", "letter"),
+    [
+        ("Supported: yes", "S"),
+        ("supported = TRUE", "S"),
+        ("S: supported", "S"),
+        ("S, S", "S"),
+        ("**S** - chunk 1 says so", "S"),
+        ("S. Stated in the source.", "S"),
+        ("Entailment: chunks 1 and 2", "S"),
+        ("verdict: S (chunk 3's text)", "S"),
+        ("S,", "S"),
+        ("C - chunk 1 says the opposite", "C"),
+        ("Contradiction: yes, by chunk 2", "C"),
+        ("C: contradicted by chunk 2", "C"),
+        ("N - not mentioned", "N"),
+        ("N: no chunk says so", "N"),
+        ("N (none of the chunks)", "N"),
+        ("N - the chunks do not mention it", "N"),
+        ("Neutral: not enough information", "N"),
+        ("not supported - chunk 1 is about lakes", "N"),
+    ],
+)
+def test_what_agrees_with_a_verdict_is_that_verdict(said: str, letter: str) -> None:
+    assert meant(said) == letter
+
+
+@pytest.mark.parametrize("word", ALL_WORDS)
+def test_a_word_that_is_denied_is_no_verdict(word: str) -> None:
+    """Whatever stands between them: it is asked again, and never read as the opposite."""
+    said = {f"{word}{separator}{denial}" for separator, denial in itertools.product(SEPARATORS, DENIALS)}
+    assert {one for one in said if meant(one) and not (word in WORDS["N"] and "no chunk" in one)} == set()
+
+
+@given(st.sampled_from(ALL_WORDS), st.sampled_from(SEPARATORS), st.sampled_from(ALL_WORDS), MORE)
+def test_two_verdicts_are_none(one: str, separator: str, other: str, more: str) -> None:
+    """A word that is followed by one of another verdict, and by anything, is never read as any verdict."""
+    letters = [next(letter for letter, words in WORDS.items() if word in words) for word in (one, other)]
+    if letters[0] != letters[1]:
+        assert meant(f"{one}{separator}{other} {more}") is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("S; C", "S, N", "S/C", "S or N", "S (N)", "[S] N", "S? C!", "S. N", "verdict: S, label: C"),
+        *(
+            "contradiction-free",
+            "support-free text",
+            "C, chunk 1 supports it",
+            "supported-ish",
+            "non-supported",
+            "unsupportable",
+            "no contradiction",
+        ),
+        *("N - stated in chunk 1", "N - no, it is supported", "N - not mentioned in chunk 2 but in chunk 1", "N: no"),
+        *("not supported: false", "unsupported: no, chunk 1 says so", "not label: S", "S - not only chunk 1"),
+        *("C - no, chunk 1 says so", "Contradiction: none in the chunks", "S - the opposite of chunk 1"),
+    ],
+)
+def test_what_may_mean_several_things_is_no_verdict(said: str) -> None:
+    assert meant(said) is None, json.dumps(said)
+
+
+def test_other_words_have_no_verdicts_in_them() -> None:
+    """A list of other words, even with an S among them, means what it says."""
+    schema = {"type": "string", "enum": ["S", "too_long"]}
+    assert plain("supported", schema) == "supported"
+    assert plain("Too long", schema) == "too_long"
+    assert plain("Too long - S", schema) == "Too long - S"
