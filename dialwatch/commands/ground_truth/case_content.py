@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lake.spec.tool_calls import call_line, call_of_line
-
 TEXTS = ("question", "answer")
 CALLS = "tool_calls"
 """Column of calls of tools, each of which people write as a line."""
@@ -33,12 +31,16 @@ def problems_of(case: Mapping[str, Any]) -> list[str]:
 
 def written(case: Mapping[str, Any]) -> dict[str, Any]:
     """Return a case of the table as people read and write it: each call of a tool is a line."""
+    from lake.spec.tool_calls import call_line
+
     calls = case.get(CALLS)
     return {**case, CALLS: None if calls is None else [call_line(call) for call in calls]}
 
 
 def wrong_calls(lines: Sequence[str]) -> Iterator[str]:
     """Say which lines are no calls of tools."""
+    from lake.spec.tool_calls import call_of_line
+
     for place, line in enumerate(lines, 1):
         try:
             call_of_line(line)
@@ -96,6 +98,7 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
     """
     from dialwatch.reports.fact_places import found_places
     from lake.queries.cases import citations_of, statements_of
+    from lake.spec.tool_calls import call_of_line
 
     known = written(case)
     changed = {name: value for name, value in content.items() if not _is_equal(name, value, known[name])}
