@@ -307,10 +307,15 @@ def test_lists_are_never_null_in_what_is_written(tmp_path: Path) -> None:
 def test_huge_rows_are_scored_or_say_why_not(tmp_path: Path) -> None:
     """An answer of 1 MB and 2,000 contexts: every metric has a value or a reason, and what would take long says so."""
     words = " ".join(f"word{number % 5000}" for number in range(120_000))
-    ids = {"context_ids": [str(rank) for rank in range(2000)]} | MEASURED
+    ids = {"context_ids": [str(rank) for rank in range(2000)]} | MEASURED | {"tool_calls": CALLS}
     many = {"context": [f"chunk {rank} the sky is blue" * 20 for rank in range(2000)]}
     answers = table(tmp_path, "answers", ANSWER | {"answer": words} | ids, ANSWER | many | ids)
-    more = {"reference_context_ids": ["7"], "reference_contexts": ["the sky"], "answer": words + " end"}
+    more = {
+        "reference_context_ids": ["7"],
+        "reference_tool_calls": CALLS,
+        "reference_contexts": ["the sky"],
+        "answer": words + " end",
+    }
     rows = scored(tmp_path, answers, table(tmp_path, "truth", TRUTH | more))
     for row in rows:
         for name in PLAIN:

@@ -108,5 +108,12 @@ print(compute(pd.DataFrame({"answer": ["a"], "contexts": [["a b"]]}), ["context_
 print(sorted(name for name in sys.modules if name.partition(".")[0] == "lake"))
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    words = ["lake", "lake.spec", "lake.spec.case_vocabulary", "lake.spec.thoughts", "lake.spec.vocabulary"]
+    words = [
+        "lake",
+        "lake.spec",
+        "lake.spec.case_vocabulary",
+        "lake.spec.thoughts",
+        "lake.spec.tool_calls",
+        "lake.spec.vocabulary",
+    ]
     assert ended.stdout == f"1.0\n{words}\n"
