@@ -1,4 +1,4 @@
-"""What an answer is made of beside its text: the calls of tools in its turn, and the attachments that it made."""
+"""Reader of what an answer is made of beside its text: calls of tools in its turn, and attachments that it made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an application's own calls say of its answer: contexts and calls of tools, where the application shows none.
+"""Reader of what an application's own calls say of its answer: contexts and calls of tools, where it shows none itself.
 
 The contexts stand in the prompt of its last model call, and so do the calls of tools that came before it. The row of a
 tool says whether its call failed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +15,16 @@ from dialwatch.reports.terminal_text import in_one_line
 from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
+    from dialwatch.config import Settings
+    from evaluator.judges import BoundJudge
     from lake.tables.lake import Lake
 
 NamedDeploymentOption = Annotated[str, typer.Option(help="Deployment, as DIAL names it.")]
 StatusOption = Annotated[list[CaseStatus] | None, typer.Option(help="Only of this status; can be repeated.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with all texts as a whole.")]
+JudgeOption = Annotated[
+    str | None, typer.Option(help="One of evaluator.judges; by default evaluator.ground_truth.judge.")
+]
 NoteOption = Annotated[str, typer.Option(help="Why; it stands in the history of the case.")]
 WhoOption = Annotated[str | None, typer.Option(help="Who says so; by default your name on this machine.")]
 IdsArgument = Annotated[
@@ -60,6 +66,29 @@ def checked_deployment(lake: Lake, deployment: str) -> str:
     if deployment not in lake.deployments():
         raise ConfigError(f"there is no deployment {deployment!r} in {lake.root}; `dialwatch lake ls` lists them")
     return deployment
+
+
+@contextmanager
+def asked_judge(settings: Settings, lake: Lake, judge: str | None, does: str) -> Iterator[BoundJudge]:
+    """Open the judge of this name, or that of the configuration, which `does` something with cases.
+
+    Raises ConfigError where there is none, and where somebody else changed the cases while the block ran.
+    """
+    from evaluator import JudgePool
+    from lake.delta_log.change import LostRaceError
+
+    name = judge or settings.evaluator.ground_truth.judge
+    if name is None:
+        raise ConfigError(f"which judge {does}? Give --judge, or set evaluator.ground_truth.judge")
+    with closing(JudgePool(settings.evaluator, lake)) as pool:
+        try:
+            asked = pool.judge(name)
+        except LookupError as error:
+            raise ConfigError(str(error)) from None
+        try:
+            yield asked
+        except LostRaceError:
+            raise ConfigError("somebody else changed the cases meanwhile: run the command again") from None
 
 
 def all_cases(lake: Lake, deployment: str | None) -> Iterator[FoundCase]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +16,12 @@ from dialwatch.commands.ground_truth.cases import (
     FoundCase,
     IdArgument,
     IdsArgument,
+    JudgeOption,
     NamedDeploymentOption,
     NoteOption,
     WhoOption,
     all_cases,
+    asked_judge,
     cases_named,
     checked_deployment,
     who_of,
@@ -34,7 +35,6 @@ from dialwatch.commands.options import (
     open_filled,
     settings_of,
 )
-from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line, visible
 from lake.spec.case_vocabulary import CaseStatus
 
@@ -110,9 +110,7 @@ def extract(
         list[str] | None,
         typer.Argument(metavar="[ID...]", help="Cases; without one all proposed ones whose facts the judge lacks."),
     ] = None,
-    judge: Annotated[
-        str | None, typer.Option(help="One of evaluator.judges; by default evaluator.ground_truth.judge.")
-    ] = None,
+    judge: JudgeOption = None,
     who: WhoOption = None,
     lake: LakeOption = None,
     config: ConfigOption = None,
@@ -121,21 +119,12 @@ def extract(
     check_name("--deployment", deployment, "give a name")
     by = who_of(who)
     settings = settings_of(config, lake)
-    from evaluator import JudgePool
     from evaluator.answers import DeploymentTables
     from evaluator.ground_truth import extract_facts, lacking
-    from lake.delta_log.change import LostRaceError
 
     opened = open_filled(settings)
     checked_deployment(opened, deployment)
-    name = judge or settings.evaluator.ground_truth.judge
-    if name is None:
-        raise ConfigError("which judge names the facts? Give --judge, or set evaluator.ground_truth.judge")
-    with closing(JudgePool(settings.evaluator, opened)) as pool:
-        try:
-            asked = pool.judge(name)
-        except LookupError as error:
-            raise ConfigError(str(error)) from None
+    with asked_judge(settings, opened, judge, "names the facts") as asked:
         cases: Sequence[Mapping[str, Any]]
         if written_ids:
             cases = [one.case for one in cases_named(opened, written_ids, deployment)]
@@ -144,10 +133,7 @@ def extract(
         if not cases:
             typer.echo("there is no proposed case whose facts this judge has not named")
             return
-        try:
-            made = extract_facts(DeploymentTables.of(opened, deployment), asked, cases, by, datetime.now(UTC))
-        except LostRaceError:
-            raise ConfigError("somebody else changed the cases meanwhile: run the command again") from None
+        made = extract_facts(DeploymentTables.of(opened, deployment), asked, cases, by, datetime.now(UTC))
     _print_extraction(made)
     if made.left:
         raise SystemExit(1)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialwatch.commands.ground_truth.cases import NamedDeploymentOption, WhoOption, checked_deployment, who_of
+from dialwatch.commands.ground_truth.cases import (
+    JudgeOption,
+    NamedDeploymentOption,
+    WhoOption,
+    asked_judge,
+    checked_deployment,
+    who_of,
+)
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, open_filled, settings_of
 from dialwatch.errors import ConfigError
 
@@ -26,9 +32,7 @@ def propose(
         list[Path],
         typer.Option(metavar="PATH", help="Text file (.txt, .md, .rst), or a folder of such; may be given again."),
     ],
-    judge: Annotated[
-        str | None, typer.Option(help="One of evaluator.judges; by default evaluator.ground_truth.judge.")
-    ] = None,
+    judge: JudgeOption = None,
     most: Annotated[int, typer.Option(min=1, help="Chunks that the judge is asked about, two calls each.")] = 20,
     documents: Annotated[
         list[str] | None,
@@ -42,27 +46,15 @@ def propose(
     check_name("--deployment", deployment, "give a name")
     by = who_of(who)
     settings = settings_of(config, lake)
-    from evaluator import JudgePool
     from evaluator.answers import DeploymentTables
     from evaluator.ground_truth import propose_from_documents
-    from lake.delta_log.change import LostRaceError
 
     opened = open_filled(settings)
     checked_deployment(opened, deployment)
     texts = list(_read(from_documents))
-    name = judge or settings.evaluator.ground_truth.judge
-    if name is None:
-        raise ConfigError("which judge makes the cases? Give --judge, or set evaluator.ground_truth.judge")
-    with closing(JudgePool(settings.evaluator, opened)) as pool:
-        try:
-            asked = pool.judge(name)
-        except LookupError as error:
-            raise ConfigError(str(error)) from None
+    with asked_judge(settings, opened, judge, "makes the cases") as asked:
         tables = DeploymentTables.of(opened, deployment)
-        try:
-            made = propose_from_documents(tables, asked, texts, documents or (), most, by, datetime.now(UTC))
-        except LostRaceError:
-            raise ConfigError("somebody else changed the cases meanwhile: run the command again") from None
+        made = propose_from_documents(tables, asked, texts, documents or (), most, by, datetime.now(UTC))
     _print(made)
 
 

@@ -35,7 +35,8 @@ class DueDeployments:
         lagging = self._ingest.new_rows.lagging | self._ingest.new_answers.lagging
         known = self._ingest.deployments.keys()
         unread = {one for one in deployments if (UNASSIGNED if one is None else one) not in known}
-        return {one for one in deployments if one in changed | lagging | unread or self._is_old(one)}
+        asked_for = changed | lagging | unread
+        return {one for one in deployments if one in asked_for or self._is_old(one)}
 
     def end(self, looked: Set[str | None], *, is_whole: bool) -> None:
         """Note that a refresh has looked at deployments, and whether nothing failed in it."""
