@@ -18,6 +18,7 @@ from monitor.pages.charts import Drawing, MarkKind
 from monitor.pages.deployment.failures import FailureCount
 from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
+from monitor.pages.deployment.tools import ToolCount
 from monitor.pages.deployment.view import DeploymentView, Totals
 
 
@@ -161,6 +162,7 @@ class DeploymentData:
     traffic: Sequence[PointData]
     metrics: Sequence[MetricData]
     failures: Sequence[FailureCount]
+    tools: Sequence[ToolCount]
     failed_percent: Sequence[PointData]
     judges: JudgesData
     limits: Mapping[str, LimitReading]
@@ -184,6 +186,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         traffic=_points(view.traffic),
         metrics=[_metric(one) for one in view.metrics],
         failures=view.failures.kinds,
+        tools=view.tools,
         failed_percent=_points(view.failures.drawing),
         judges=_judges(view.judges),
         limits={kind.value: reading for kind, reading in state.limits.items()},

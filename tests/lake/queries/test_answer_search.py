@@ -75,6 +75,13 @@ def test_an_answer_that_the_log_does_not_hold_is_not_empty(lake: Lake) -> None:
 EXACT: dict[str, list[Any]] = {"user_id": ["u", "v"], "model": ["m"], "duration_ms": [500, 1000], "price": [0.0, 0.5]}
 
 
+def called(*tools: tuple[str | None, bool | None]) -> list[dict[str, Any]]:
+    return [{"name": name, "is_error": is_error, "result": "no", "arguments": "{}"} for name, is_error in tools]
+
+
+CALLS = [None, [], called(("get", True), ("put", False)), called(("get", False), ("put", True)), called((None, None))]
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
     """Rows of the three tables; lines may be twice, scores be made again, ratings come from several people."""
@@ -93,6 +100,7 @@ def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
             finish_reason=draw(st.sampled_from([None, "stop", "length", "content_filter", "tool_calls"])),
             question=draw(TEXTS),
             answer=draw(TEXTS),
+            tool_calls=draw(st.sampled_from(CALLS)),
             **{name: draw(st.sampled_from([None, *values])) for name, values in EXACT.items()},
         )
         logs += [row] * draw(st.integers(1, 2))
@@ -126,6 +134,7 @@ def filters(draw: st.DrawFn) -> AnswerFilter:
         label=draw(st.sampled_from([None, None, *AnswerLabel])),
         status=draw(st.sampled_from([None, *AnswerStatus])),
         failure=draw(st.sampled_from([None, None, *FailureKind])),
+        tool=draw(st.sampled_from(["", "", "", "get"])),
         id_part=draw(st.sampled_from(["", "", "e1", "x"])),
         words=draw(st.just("") | st.text("aBéÉ.*%", max_size=2)),
         user=draw(st.sampled_from(["", "", "u"])),
@@ -173,15 +182,17 @@ def failures_of(row: dict[str, Any], is_whole: bool) -> tuple[str, ...]:
     is_logged = row["finish_reason"] is not None or row["answer"] is not None
     is_empty = is_whole and row["finish_reason"] != "tool_calls" and not (row["answer"] or "").strip("\n")
     is_cut = row["finish_reason"] in ("length", "content_filter")
+    has_failed = any(one["is_error"] for one in row["tool_calls"] or ())
     refuses = row["refusal"] is not None and row["refusal"] > 0
     kinds = {"error": not is_whole, "empty": is_empty and is_logged, "refusal": refuses, "cut": is_cut}
+    kinds["tool_error"] = has_failed
     return tuple(kind for kind, is_so in kinds.items() if is_so)
 
 
 def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> pd.DataFrame:
     """All that match, in order, with their values, rating and status."""
     logs, scores, signals = rows
-    columns = [*log_row(""), "origin", "error", "finish_reason", *EXACT]
+    columns = [*log_row(""), "origin", "error", "finish_reason", "tool_calls", *EXACT]
     frame = pd.DataFrame(logs, columns=columns).drop_duplicates("event_id")
     frame = frame.astype(object).where(frame.notna(), None)
     frame = frame.merge(latest_values(scores), "left", left_on="event_id", right_index=True)
@@ -205,6 +216,16 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
         kept &= frame["state"] == wanted.status
     if wanted.failure:
         kept &= pd.Series([wanted.failure in some for some in frame["failures"]], frame.index, bool)
+    if wanted.tool:
+        is_failed = wanted.failure == FailureKind.TOOL_ERROR
+        kept &= pd.Series(
+            [
+                any(one["name"] == wanted.tool and (one["is_error"] or not is_failed) for one in calls or ())
+                for calls in frame["tool_calls"]
+            ],
+            frame.index,
+            bool,
+        )
     if wanted.slower_than is not None:
         kept &= frame["duration_ms"].astype(float) > 1000 * wanted.slower_than
     if wanted.cost_over is not None:
@@ -256,7 +277,16 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
     """One of each kind, of answers of two days that differ in all that is asked for."""
     late = START + 30 * HOUR
     logs = [
-        log_row("e1", answer="One.", finish_reason="stop", user_id="u", model="m", duration_ms=1500, price=0.2),
+        log_row(
+            "e1",
+            answer="One.",
+            tool_calls=CALLS[2],
+            finish_reason="stop",
+            user_id="u",
+            model="m",
+            duration_ms=1500,
+            price=0.2,
+        ),
         log_row(
             "e2",
             START + HOUR,
@@ -267,9 +297,10 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
             response_ids=["x2", "r-e2"],
             question="Éa?",
             finish_reason="length",
+            tool_calls=CALLS[3],
         ),
         log_row("e3", late, response_ids=None, status=500, answer=None),
-        log_row("e4", late + HOUR, answer="", finish_reason="stop", error=REPAIRED),
+        log_row("e4", late + HOUR, tool_calls=CALLS[4], answer="", finish_reason="stop", error=REPAIRED),
         log_row("e5", late, is_entry=False),
         log_row("e6", late + 2 * HOUR, origin="evaluation", answer="Sorry."),
         log_row("e7", late + 3 * HOUR, response_id="y7", response_ids=["y7"], question="B%?", error="cut"),
@@ -311,6 +342,11 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
         {"status": AnswerStatus.FAILED, "entries_only": False},
         {"failure": FailureKind.CUT},
         {"failure": FailureKind.REFUSAL, "entries_only": False},
+        {"failure": FailureKind.TOOL_ERROR},
+        {"tool": "get"},
+        {"tool": "get", "failure": FailureKind.TOOL_ERROR},
+        {"tool": "get", "failure": FailureKind.CUT},
+        {"tool": "ge"},
     ]
     for wanted in filters:
         whole = {"deployment": "rag", "since": START, "until": START + 96 * HOUR, "page_size": 10} | wanted
