@@ -123,6 +123,13 @@ def after_person(messages: object) -> list[dict[str, Any]]:
     return some[next(said, -1) + 1 :]
 
 
+def turn_of_state(state: object) -> Turn | None:
+    """Read the turn as Quick Apps 2 or Deep Research (LangChain) keep it in an answer's state; None where none is."""
+    kept = [state.get(name) for name in ("tool_execution_history", "messages")] if isinstance(state, Mapping) else []
+    turns = [read_turn(after_person(messages)) for messages in kept if isinstance(messages, list)]
+    return next((turn for turn in turns if turn.calls), turns[0] if turns else None)
+
+
 def turn_of_child(
     origin: str | None, request_body: str | None, asked: Sequence[ToolCall] | None
 ) -> list[ToolCall] | None:

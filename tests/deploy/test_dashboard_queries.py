@@ -78,7 +78,7 @@ def fill(lake: Lake) -> None:
         key = {"event_id": f"event-{number}", "response_id": f"response-{number}", "deployment": DEPLOYMENT}
         key |= {"date": asked.date(), "requested_at": asked, "chat_id": f"chat-{number}"}
         called = {"kind": "chat_completion", "status": 200 if number % 50 else 400, "is_entry": True}
-        called |= {"finish_reason": "stop", "answer_kind": "text"}
+        called |= {"finish_reason": "stop"}
         used = {"id": "1", "name": "orders_get", "arguments": "{}", "result": None, "is_error": number % 4 == 0}
         called |= {"tool_calls": [used, used | {"name": "search", "is_error": None}]}
         amounts = {"prompt_tokens": 100, "completion_tokens": 20, "deployment_price": 0.001}
