@@ -120,6 +120,13 @@ class Backfill:
         """How many anchors of a deployment and metric the service scores in a day."""
         return self._settings.anchors.scored_a_day
 
+    @property
+    def why(self) -> dict[str, str]:
+        """Why the metrics of each deployment are what they are, where nobody named them here and its class is known."""
+        if self._metrics is not None:
+            return {}
+        return {name: why for name in self.deployments if (why := self._classes.why(name)) is not None}
+
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Yield what there is to do, deployment by deployment; nothing is written yet."""
         children = ChildContexts(self._lake, wait_behind_interceptor(self._settings.context_grace), self._clock)

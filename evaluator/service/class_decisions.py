@@ -55,6 +55,11 @@ class ClassDecisions:
         known = self._classes.known.get(deployment)
         return known is None or ApplicationClass.RETRIEVES in known.classes
 
+    def why(self, deployment: str) -> str | None:
+        """Say what a deployment does, with the reason and the metrics; None as long as that is not known."""
+        known = self._classes.known.get(deployment)
+        return known.why if known else None
+
     def kept_metrics(self, deployment: str) -> list[Metric]:
         """Return the metrics of the class that a deployment has; nothing is decided."""
         known = self._classes.known.get(deployment)

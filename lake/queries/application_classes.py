@@ -11,7 +11,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import IS_ANSWER
-from lake.spec.application_classes import LOOKED_AT, ApplicationClass, SeenAnswers, class_words
+from lake.spec.application_classes import (
+    CLASS_METRICS,
+    JUDGED_CLASS_METRICS,
+    LOOKED_AT,
+    ApplicationClass,
+    SeenAnswers,
+    class_words,
+)
 from lake.spec.root_tables import APPLICATION_CLASSES
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.tool_calls import ToolCallsOrigin
@@ -19,6 +26,9 @@ from lake.spec.vocabulary import AnswerKind, ContextsOrigin
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
 
+_OF_CLASSES = frozenset(
+    name for metrics in (*CLASS_METRICS.values(), *JUDGED_CLASS_METRICS.values()) for name in metrics
+)
 _DAY = timedelta(days=1)
 _COUNTED = {
     "with_contexts": ("contexts_origin", ds.field("contexts_origin") != ContextsOrigin.NONE),
@@ -53,6 +63,10 @@ class DecidedClass:
         if not self.metrics:
             return f"{words}; so no metric is scored, and only limits are watched"
         return f"{words}; so {_listed(self.metrics)} {'are' if len(self.metrics) > 1 else 'is'} scored"
+
+    def has_ended(self, metric: str, scored_at: datetime) -> bool:
+        """Whether a metric that is scored of some applications is not scored of this one any more."""
+        return metric in _OF_CLASSES and metric not in self.metrics and scored_at <= self.since
 
     def row(self) -> dict[str, Any]:
         """Return the row of `_application_classes`."""

@@ -228,10 +228,14 @@ def test_a_backfill_scores_by_the_class_that_was_decided(lake: Lake, traffic: An
     run(lake)
     log(traffic, "old", 1, -DAY, **PLAIN)
     run(lake, metrics=[])
+    run(lake)
     period = Period(NOON - timedelta(days=7), NOW)
-    assert Backfill(lake, EvaluatorSettings(), period, clock=lambda: NOW).run().failures == ()
+    backfill = Backfill(lake, EvaluatorSettings(), period, clock=lambda: NOW)
+    assert set(backfill.why) == {"rag"}
+    assert backfill.run().failures == ()
     assert scored(traffic, "old") == PLAIN_METRICS
-    assert Backfill(lake, EvaluatorSettings(), period, ["context_present"], clock=lambda: NOW).run().failures == ()
+    named = Backfill(lake, EvaluatorSettings(), period, ["context_present"], clock=lambda: NOW)
+    assert (named.why, named.run().failures) == ({}, ())
     assert set(traffic.values("context_present").values()) == {"no_retrieval"}
 
 
