@@ -10,8 +10,9 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
+from lake.queries.application_classes import ApplicationClasses
 from lake.spec.heartbeat import Heartbeat
-from lake.spec.root_tables import SERVICES
+from lake.spec.root_tables import APPLICATION_CLASSES, SERVICES
 from lake.spec.schemas import UNASSIGNED
 from lake.tables.lake import Lake
 from lake.tables.open_tables import OpenTables
@@ -76,6 +77,7 @@ class Monitor:
         self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._tables = OpenTables(lake, self._monotonic)
+        self._classes = ApplicationClasses(self._tables)
         self._clock = clock
         self._alerts = AlertStore(lake)
         self._notifier = Notifier(
@@ -207,6 +209,7 @@ class Monitor:
         if deployments is None:
             return
         self._failures.attempt("read__services", self._heartbeats.look, SERVICES.name)
+        self._failures.attempt("read__application_classes", self._classes.look, APPLICATION_CLASSES.name)
         self._ingest.read_releases(now)
         self._begin_anew_where_needed(deployments, now)
         has_silences = self._ingest.read_silences(now)
@@ -338,7 +341,8 @@ class Monitor:
     ) -> None:
         judges, limits = self._recorder.judge_readings, self._recorder.limit_readings
         changes = self._alerts.changes()
-        deployments = self._published.renewed(streams, judges, limits, changes, incidents, due, now)
+        classes = self._classes.known
+        deployments = self._published.renewed(streams, judges, limits, changes, incidents, classes, due, now)
         snapshot = Snapshot(
             taken_at=now,
             deployments=deployments,
@@ -355,6 +359,7 @@ class Monitor:
             silenced=self._ingest.silences.since(now - timedelta(days=KEPT_DAYS)),
             releases=self._ingest.releases,
             unjoined=self._unjoined.counts,
+            classes=classes,
         )
         self._snapshot, self._published_at = snapshot, began
 
