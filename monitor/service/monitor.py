@@ -84,6 +84,7 @@ class Monitor:
             settings.webhooks,
             self._alerts,
             settings.external_url,
+            mail=settings.mail,
             view=NotificationView(silences=None, callers=None),
             internal_hosts=settings.internal_hosts,
             group=timedelta(seconds=settings.group_seconds),

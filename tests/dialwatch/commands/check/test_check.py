@@ -21,6 +21,7 @@ from lake.store.log_copy import commit_name
 from lake.tables.lake import Lake
 from lake.tables.write_probe import probe_writes
 from tests.commands import Done, dialwatch
+from tests.monitor.notify.smtp_server import SmtpServer
 from tests.servers import Bucket, free_port
 
 SECRET = "whsec_" + "A" * 44
@@ -100,6 +101,26 @@ monitor:
     assert not (tmp_path / "lake").exists()
     for secret in ("dial-key", "a-secret-path", SECRET):
         assert secret not in done.stdout
+
+
+def test_the_server_of_mail_is_asked_without_a_mail(tmp_path: Path) -> None:
+    with SmtpServer() as server:
+        text = f"""
+monitor:
+  listen: "127.0.0.1:{free_port()}"
+  internal_hosts: [127.0.0.1]
+  mail: {{server: 127.0.0.1, port: {server.port}, security: none, sender: a@b.example,
+          receivers: [{{to: [c@d.example]}}]}}
+"""
+        assert any(
+            line.startswith(f"ok receivers mail by 127.0.0.1, port {server.port}: the server answers;")
+            for line in lines(check(tmp_path, text), Verdict.OK)
+        )
+        assert server.received == []
+    (wrong,) = lines(check(tmp_path, text), Verdict.FAILED)
+    assert wrong.startswith(
+        f"FAILED receivers mail by 127.0.0.1, port {server.port}, cannot be sent: ConnectionRefused"
+    )
 
 
 def test_each_thing_that_is_wrong_is_a_line(tmp_path: Path, endpoint: Endpoint) -> None:
