@@ -17,6 +17,7 @@ from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.receiver import Receiver
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import WebhookSettings
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from monitor.notify.webhook_sender import WebhookSender
 from runtime.clocks import ClockSteps
@@ -42,11 +43,12 @@ class Notifier:
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
+        users_words: UsersWordsReader | None = None,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
         Changes of one incident are gathered for `group`. Without `monotonic`, the seconds of a clock that is never set,
-        `clock` is taken for such a one.
+        `clock` is taken for such a one. `users_words` reads texts for receivers that may have some.
         """
         names = Counter(webhook.name for webhook in webhooks)
         twice = [name for name, count in names.items() if count > 1]
@@ -62,7 +64,7 @@ class Notifier:
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else WebhookSender(webhook, alerts, pool, external_url, group)
+                else WebhookSender(webhook, alerts, pool, external_url, group, users_words)
             )
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()

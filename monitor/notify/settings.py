@@ -35,6 +35,9 @@ class WebhookSettings(Section):
     """`standard` (our JSON, signed), `slack`, `teams`, or `alertmanager`, see [alerts.md](alerts.md#receivers)."""
     deployments: Annotated[tuple[str, ...], MinLen(1), COMMON] = ("*",)
     """Globs of the deployments whose alerts the receiver gets, see [alerts.md](alerts.md#receivers-of-teams)."""
+    texts: bool = False
+    """Whether messages say what users wrote: newest comments, and words of the worst answers, see
+    [alerts.md](alerts.md#in-the-users-words). Whoever reads the channel may read them."""
     secret: Annotated[SecretStr | None, Setting(common=True, default="must be given for `standard`")] = None
     """`whsec_` and the base64 of at least 24 random bytes; the receiver has the same secret. While it is being
     replaced, the new one and the old one, on two lines: both sign."""
@@ -60,6 +63,10 @@ class WebhookSettings(Section):
     def _can_be_verified(self) -> Self:
         if self.format == "standard" and self.secret is None:
             raise ValueError(f"webhook {self.name!r} has no secret to sign with; {_ADVICE}")
+        if self.texts and self.format == "alertmanager":
+            raise ValueError(
+                f"webhook {self.name!r}: an Alertmanager gets no texts; give `texts` to a chat or a program"
+            )
         return self
 
 

@@ -7,6 +7,7 @@ import time
 from datetime import datetime, timedelta
 
 import httpcore
+import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.store import AlertStore
@@ -20,6 +21,7 @@ from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.routing import Routed
 from monitor.notify.settings import WebhookSettings
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE
@@ -48,10 +50,15 @@ class WebhookSender(Receiver):
         pool: httpcore.ConnectionPool,
         external_url: str = "",
         group: timedelta = timedelta(0),
+        users_words: UsersWordsReader | None = None,
     ) -> None:
-        """`group` is how long changes of one incident are gathered for one message."""
+        """`group` is how long changes of one incident are gathered for one message.
+
+        `users_words` reads texts for a receiver that may have some.
+        """
         super().__init__(settings, alerts, pool, external_url)
         self._group = group
+        self._users_words = users_words if settings.texts else None
         self._retries = Retries()
         self._summary = DailySummary(settings, alerts, pool, external_url)
 
@@ -118,6 +125,10 @@ class WebhookSender(Receiver):
     def _attempt(self, message: WebhookMessage, incident: MessageIncident, routed: Routed) -> Attempt:
         try:
             note = incident.note(self._external_url)
+            # A receiver is also told what its deployments fail by, of which it may read no texts.
+            if self._users_words and self.routing.is_for(message.deployment):
+                words = self._users_words.read(incident.contents, self.settings.name, routed.now)
+                note = msgspec.structs.replace(note, users_words=words)
             is_named = self.routing.is_for
             contents = [with_failing_callers(change, routed.causes, is_named) for change in incident.contents]
             body = FORMATS[self.settings.format](contents, self.settings.name, self._external_url, note)
