@@ -53,8 +53,6 @@ LOGGED_COLUMNS = frozenset(
         "reference_tool_calls",
         "duration_ms",
         "price",
-        "tool_calls",
-        "reference_tool_calls",
     }
 )
 """What the service can show a metric: what logs hold, and what cases of ground truth do."""

@@ -20,6 +20,7 @@ from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.receiver import Receiver
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import MailSettings, WebhookSettings
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.clocks import ClockSteps
 
@@ -45,11 +46,12 @@ class Notifier:
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
+        users_words: UsersWordsReader | None = None,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
         Changes of one incident are gathered for `group`. Without `monotonic`, the seconds of a clock that is never set,
-        `clock` is taken for such a one.
+        `clock` is taken for such a one. `users_words` reads texts for receivers that may have some.
         """
         mailed = mail.receivers if mail else ()
         names = Counter(one.name for one in (*webhooks, *mailed))
@@ -67,12 +69,14 @@ class Notifier:
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else MessageSender(WebhookChannel(webhook, pool, external_url), alerts, external_url, group)
+                else MessageSender(
+                    WebhookChannel(webhook, pool, external_url), alerts, external_url, group, users_words
+                )
             )
         if mail is not None:
             server = MailServer(mail, internal_hosts)
             self._receivers += [
-                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group)
+                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group, users_words)
                 for one in mail.receivers
             ]
         self._wake_ups = [threading.Event() for _ in self._receivers]

@@ -25,6 +25,7 @@ from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
 from monitor.notify import NotificationView, Notifier
+from monitor.notify.users_words import UsersWordsReader
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -90,6 +91,7 @@ class Monitor:
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
             monotonic=self._monotonic,
+            users_words=UsersWordsReader(lake, self.audit),
         )
         self._handing_down = threading.Lock()
         """Held while the view of receivers is replaced by one that is made of it."""

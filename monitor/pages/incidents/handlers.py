@@ -198,8 +198,11 @@ class IncidentPages(Page):
     def _note_texts(self, seen: Visible, found: FoundIncident, read: Read) -> None:
         """Note in the audit log that texts were shown, if there were any."""
         shown = len(read.evidence.pairs) if read.evidence else 0
-        if shown or read.comments:
+        words = read.evidence.words if read.evidence else None
+        compared = words.worst + words.good if words and (words.questions or words.documents) else 0
+        if shown or read.comments or compared:
             detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
+            detail += f"; words of {compared} answers" if compared else ""
             detail += f"; comments: {len(read.comments)}" if read.comments else ""
             names = (
                 {pair.earlier.deployment for pair in read.evidence.pairs if pair.earlier} if read.evidence else set()
