@@ -17,6 +17,7 @@ from lake.spec.schemas import UNASSIGNED
 from lake.tables.lake import Lake
 from lake.tables.open_tables import OpenTables
 from monitor.access.audit import AuditLog
+from monitor.access.wrong_tokens import WrongTokens
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.recovery import with_recovery
@@ -72,6 +73,7 @@ class Monitor:
         self.settings = settings
         self.audit = AuditLog(lake, clock)
         self._monotonic = monotonic or (lambda: clock().timestamp())
+        self.wrong_tokens = WrongTokens(self.audit, self._monotonic)
         self._published_at: float | None = None
         self._own_parts = own_parts
         self._heartbeats = HeartbeatReader(lake, clock, self._monotonic)
