@@ -241,6 +241,7 @@ class Monitor:
         streams = self._recorder.record_regressions(now, names)
         self._recorder.record_limits(now, names)
         self._recorder.tell_stopped()
+        self._recorder.tell_unfit_limits()
         self._ingest.read_alerts(due, now)
         self._ingest.read_incidents(due, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
@@ -363,6 +364,7 @@ class Monitor:
             silences=self._ingest.silences.at(now),
             silenced=self._ingest.silences.since(now - timedelta(days=KEPT_DAYS)),
             releases=self._ingest.releases,
+            unfit_limits=self._recorder.unfit_limits,
             unjoined=self._unjoined.counts,
             classes=classes,
         )
