@@ -35,6 +35,7 @@ class IncidentEvent(StrEnum):
     JOINED = "joined"
     RAISED = "raised"
     VERDICT_CHANGED = "verdict_changed"
+    LIMIT_ADDED = "limit_added"
     ACKNOWLEDGED = "acknowledged"
     ENDED = "ended"
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import FailedTool, LimitDetails
+from monitor.detect.limits import FailedTool, LimitDetails, MeanBeyondLimit
 from monitor.notify.plain_text import duration, time
 
 _CALLERS = 10
@@ -210,11 +210,17 @@ def _means(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"{name}: alert is over, {change.reason}"
     found = "; ".join(
-        f"{metric_name(one.metric)} {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
-        f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), limit {one.limit:g}"
+        f"the mean of {metric_name(one.metric)} is {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
+        f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), {mean_limit(one)} {one.limit:g}"
         for one in details.means
     )
-    return f"{name} is worse than the limit that was set: {found}"
+    return f"{name}: {found or 'a mean is worse than the limit that was set'}"
+
+
+def mean_limit(found: MeanBeyondLimit) -> str:
+    """Say on which side of its limit a mean is good: "limit at least"."""
+    is_highest = found.mean > found.limit if found.lower_is_better is None else found.lower_is_better
+    return "limit at most" if is_highest else "limit at least"
 
 
 def _silence(change: AlertChange, details: LimitDetails | None) -> str:

@@ -29,6 +29,7 @@ from monitor.detect.limits.results import LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import ShareLimit
 from monitor.detect.limits.tool_minutes import ToolMinutes
+from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
 from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
 from monitor.detect.stats.replays import ReplayStats
@@ -304,6 +305,10 @@ class Limits:
     ) -> list[LimitChange]:
         """Return the alerts that begin or end with means that have a limit, by deployment and metric."""
         return list(changes_of_means(readings, last, now))
+
+    def unfit(self, scales: Scales) -> tuple[str, ...]:
+        """Return in words the limits of means that are compared with nothing; see module `unfit`."""
+        return unfit_limits(self._settings, scales)
 
     def has_mean_limit(self, deployment: str, metric: str) -> bool:
         """Whether a person has set the worst mean of a metric that is accepted."""

@@ -37,6 +37,8 @@ class MeanBeyondLimit(msgspec.Struct, frozen=True):
     upper: float
     limit: float
     conversations: int
+    lower_is_better: bool | None = None
+    """None in rows of earlier versions."""
 
 
 class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):

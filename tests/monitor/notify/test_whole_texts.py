@@ -275,12 +275,12 @@ def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertCha
     assert "steady quality raises an alert like this" not in text
 
 
-def test_a_fall_after_a_marked_release_asks_whether_it_is_meant(firing: AlertChange) -> None:
+def test_a_fall_after_an_accepted_level_asks_whether_it_is_meant(firing: AlertChange) -> None:
     marked = datetime(2026, 11, 20, 9, tzinfo=UTC)
     change = replace(firing, details=structs.replace(firing.details, marked_release=marked))
-    assert ", after the release that you marked at 2026-11-20 09:00 UTC; accept?" in summary(change)
+    assert ", after a new level was accepted at 2026-11-20 09:00 UTC; is it this one?" in summary(change)
     text = description(change, URL)
-    assert "To accept the level now, mark the release again" in text
+    assert "To accept the level of now, accept it again" in text
     assert "If the change was meant" not in text
 
 
