@@ -37,6 +37,12 @@ _WHILE_LEARNING = (
     "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
     "This warning never becomes a page and ends after seven days. What falls further is found as usual.",
 )
+_JUDGES: Mapping[AlertVerdict | None, str] = {
+    AlertVerdict.SYSTEM: ": its judge is unchanged",
+    AlertVerdict.JUDGE: ": the judge changed, not the application",
+    AlertVerdict.BOTH: ": the judge changed, and the application too",
+}
+"""What is known of the judge of a metric that has one; nothing as long as that is undecided."""
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
@@ -72,13 +78,13 @@ def _summary(change: AlertChange) -> str:
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
     what = f"{change.key.deployment}{_worse_version(change)}: {metric_name(change.key.metric)}"
-    judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
+    judge = _JUDGES.get(change.verdict, "") if change.details.can_drift else ""
     part = _part_that_fell(change)
     if part is None:
         moved = f"from {_number(change.reference_mean)} to {_number(change.current_mean)}{_by(change)}"
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
-    failed = "" if judge else _failed_most(change.details.failed_parts)
+    failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
     return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
 
 
