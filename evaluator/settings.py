@@ -274,19 +274,19 @@ class EvaluatorSettings(Section):
         members = (name for ensemble in self.ensembles.values() for name in ensemble.judges)
         _check_known([name for name in asked if name], {*self.judges, *self.ensembles})
         _check_known(members, self.judges)
-        self._check_judge_of_facts()
+        self._check_judge_of_cases("ground_truth.judge", self.ground_truth.judge)
+        self._check_judge_of_cases("replay.preference", self.replay.preference)
         for deployment in (None, *self.deployments):
             self.check_judge(self.chosen_metrics(deployment or ""), deployment)
         return self
 
-    def _check_judge_of_facts(self) -> None:
-        name = self.ground_truth.judge
+    def _check_judge_of_cases(self, what: str, name: str | None) -> None:
         if name is None:
             return
         _check_known([name], self.judges)
         if without_prices(self.judges[name]):
             raise ValueError(
-                f"ground_truth.judge is {name!r}, and it is not known what a call costs; give prompt_price and "
+                f"{what} is {name!r}, and it is not known what a call costs; give prompt_price and "
                 "completion_price (0 for a model that costs nothing), or allow_unpriced"
             )
 

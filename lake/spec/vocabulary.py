@@ -233,6 +233,7 @@ class UnscoredReason(StrEnum):
     JUDGE_UNPRICED = "judge_unpriced"
     JUDGE_UNAVAILABLE = "judge_unavailable"
     JUDGE_IS_THE_MODEL = "judge_is_the_model"
+    JUDGE_ORDERS_DIFFER = "judge_orders_differ"
 
 
 class JudgeKind(StrEnum):

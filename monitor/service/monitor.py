@@ -17,6 +17,7 @@ from lake.spec.schemas import UNASSIGNED
 from lake.tables.lake import Lake
 from lake.tables.open_tables import OpenTables
 from monitor.access.audit import AuditLog
+from monitor.access.wrong_tokens import WrongTokens
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.recovery import with_recovery
@@ -25,6 +26,7 @@ from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
 from monitor.notify import NotificationView, Notifier
+from monitor.notify.users_words import UsersWordsReader
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -71,6 +73,7 @@ class Monitor:
         self.settings = settings
         self.audit = AuditLog(lake, clock)
         self._monotonic = monotonic or (lambda: clock().timestamp())
+        self.wrong_tokens = WrongTokens(self.audit, self._monotonic)
         self._published_at: float | None = None
         self._own_parts = own_parts
         self._heartbeats = HeartbeatReader(lake, clock, self._monotonic)
@@ -84,11 +87,13 @@ class Monitor:
             settings.webhooks,
             self._alerts,
             settings.external_url,
+            mail=settings.mail,
             view=NotificationView(silences=None, callers=None),
             internal_hosts=settings.internal_hosts,
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
             monotonic=self._monotonic,
+            users_words=UsersWordsReader(lake, self.audit),
         )
         self._handing_down = threading.Lock()
         """Held while the view of receivers is replaced by one that is made of it."""
@@ -236,6 +241,7 @@ class Monitor:
         streams = self._recorder.record_regressions(now, names)
         self._recorder.record_limits(now, names)
         self._recorder.tell_stopped()
+        self._recorder.tell_unfit_limits()
         self._ingest.read_alerts(due, now)
         self._ingest.read_incidents(due, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
@@ -358,6 +364,7 @@ class Monitor:
             silences=self._ingest.silences.at(now),
             silenced=self._ingest.silences.since(now - timedelta(days=KEPT_DAYS)),
             releases=self._ingest.releases,
+            unfit_limits=self._recorder.unfit_limits,
             unjoined=self._unjoined.counts,
             classes=classes,
         )

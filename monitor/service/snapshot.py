@@ -137,8 +137,9 @@ class Snapshot:
     how long the last refresh took. `judge_budgets_left` is what is left of each judge's budget of the day by the costs
     in rows of scores and anchors. `totals` are sums over all deployments, those that have been erased since included.
     `silences` are those that hold back now, `silenced` those of the last 90 days, and `releases` the marks that nobody
-    took back. `unjoined` are the signals of the last 7 days that are joined with no answer, by deployment, where they
-    have been counted. `classes` say by deployment what it does, and which metrics are scored for that.
+    took back. `unfit_limits` says which limits of means are compared with nothing. `unjoined` are the signals of the
+    last 7 days that are joined with no answer, by deployment, where they have been counted. `classes` say by deployment
+    what it does, and which metrics are scored for that.
     """
 
     taken_at: datetime
@@ -156,6 +157,7 @@ class Snapshot:
     silences: tuple[Silence, ...] = ()
     silenced: tuple[SilencedSpan, ...] = ()
     releases: tuple[Release, ...] = ()
+    unfit_limits: tuple[str, ...] = ()
     unjoined: Mapping[str, UnjoinedCounts] = field(default_factory=dict)
     classes: Mapping[str, DecidedClass] = field(default_factory=dict)
 

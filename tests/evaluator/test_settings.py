@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from evaluator import EvaluatorSettings, JudgePool
 from evaluator.metrics import REGISTRY
+from evaluator.settings import LOGGED_COLUMNS
 from lake.spec.vocabulary import JUDGE_KINDS
 
 RECALL = "answer_correctness_token_recall"
@@ -135,6 +136,12 @@ def test_a_judge_cannot_have_a_name_that_means_something_else_in_the_tables(name
 def test_every_metric_says_what_judges_in_words_that_are_known() -> None:
     """Whoever reads the rows knows of each whether a language model was asked."""
     assert {metric.judge for metric in REGISTRY.values()} <= JUDGE_KINDS
+
+
+def test_the_service_can_show_every_metric_what_it_needs_but_texts_that_no_case_holds() -> None:
+    """Cases hold the ids of the right chunks, not their texts."""
+    unknown = {name for name, metric in REGISTRY.items() if not set(metric.needs) <= LOGGED_COLUMNS}
+    assert unknown == {"non_llm_context_recall", "non_llm_context_precision"}
 
 
 def test_an_aspect_of_ones_own_is_a_metric_and_part_of_combinations(tmp_path: Path) -> None:
