@@ -292,13 +292,14 @@ class FailureKind(StrEnum):
 
     `error`: DIAL Core or the deployment did not give a whole answer. `empty`: a whole answer without a visible
     character, and without a call of a tool. `refusal`: the metric of this name says so. `cut`: the answer ended at the
-    most tokens, or a filter of contents ended it.
+    most tokens, or a filter of contents ended it. `tool_error`: a call of a tool in its turn failed.
     """
 
     ERROR = "error"
     EMPTY = "empty"
     REFUSAL = "refusal"
     CUT = "cut"
+    TOOL_ERROR = "tool_error"
 
 
 class Direction(StrEnum):

@@ -23,6 +23,8 @@ WORST = 5
 _FAILED: Mapping[FailedPart, str] = {
     FailedPart.RETRIEVAL: "Retrieval failed",
     FailedPart.RANKING: "Ranking failed",
+    FailedPart.TOOL: "A needed tool failed",
+    FailedPart.WRONG_TOOL: "A needed tool was not called",
     FailedPart.GENERATION: "Generation failed",
     FailedPart.REFUSAL: "The application refused",
     FailedPart.UNANSWERABLE: "It answered what has no answer",
@@ -206,13 +208,17 @@ def failed_part_lines(failed: Mapping[FailedPart, int]) -> list[str]:
     if not failed:
         return []
     (part, count), *others = sorted(failed.items(), key=lambda one: -one[1])
-    more = ", ".join(f"{number} {other}" for other, number in others)
+    more = ", ".join(f"{number} {_spaced(other)}" for other, number in others)
     total = sum(failed.values())
     one = "answer" if total == 1 else "answers"
     return [
-        f"Part that failed: {part}, in {count} of {total} {one} since then that do not agree with ground truth: "
-        f"{FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
+        f"Part that failed: {_spaced(part)}, in {count} of {total} {one} since then that do not agree with ground "
+        f"truth: {FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
     ]
+
+
+def _spaced(part: FailedPart) -> str:
+    return part.replace("_", " ")
 
 
 def _segments(details: AlertDetails) -> list[str]:
