@@ -25,6 +25,7 @@ from evaluator.own_metrics import (
     checked_shares,
     combinations_of,
     is_a_metric,
+    with_topics,
 )
 from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
@@ -99,6 +100,9 @@ class DeploymentSettings(Section):
     """Judge that the metrics of this deployment ask."""
     sampling: Annotated[SamplingSettings | None, Setting(default="evaluator.sampling")] = None
     """Sample of this deployment: `{support-rag: {sampling: {rate: 0.1, flagged_rate: 1}}}`."""
+    topics: tuple[Annotated[str, Field(pattern=r"\w")], ...] = ()
+    """What this application may talk about, in your words, for `topic_adherence_f1`, `_precision` and `_recall`:
+    `{shop: {topics: [orders and deliveries, returns]}}`."""
 
 
 class EvaluatorSettings(Section):
@@ -150,7 +154,13 @@ class EvaluatorSettings(Section):
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Return the metrics that score a deployment, combinations among them."""
         own = self.deployments.get(deployment)
-        return self.metrics_named(self.metrics if own is None or own.metrics is None else own.metrics)
+        chosen = self.metrics_named(self.metrics if own is None or own.metrics is None else own.metrics)
+        return self.with_topics(chosen, deployment)
+
+    def with_topics(self, metrics: Iterable[Metric], deployment: str) -> list[Metric]:
+        """Return metrics as they score a deployment: those of topics with what it may talk about."""
+        own = self.deployments.get(deployment)
+        return [with_topics(metric, own.topics if own else ()) for metric in metrics]
 
     def judge_of(self, deployment: str | None) -> str | None:
         """Return the name of the judge that metrics of a deployment ask, of no particular one for None."""
@@ -284,7 +294,9 @@ def _own_of(info: ValidationInfo) -> Mapping[str, Metric]:
 
 def _checked(deployment: str, own: DeploymentSettings, own_metrics: Mapping[str, Metric]) -> DeploymentSettings:
     if own == DeploymentSettings():
-        raise ValueError(f"deployment {deployment!r} says nothing; give metrics, judge or sampling, or leave it out")
+        raise ValueError(
+            f"deployment {deployment!r} says nothing; give metrics, judge, sampling or topics, or leave it out"
+        )
     if own.metrics is None:
         return own
     try:

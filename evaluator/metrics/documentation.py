@@ -51,7 +51,8 @@ whole number is the string of its digits, and nothing is trimmed or folded.
 
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
   `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
-  `no_duration`, `no_price`, `no_tool_calls`, `unknown_results`, `no_claims`, `no_entities`, `refusal`,
+  `no_duration`, `no_price`, `no_tool_calls`, `unknown_results`, `no_topics`, `nothing_answered`,
+  `nothing_allowed`, `no_claims`, `no_entities`, `refusal`,
   `zero_vector`, `tie`, `not_a_number`, why a judge
   gave no answer (`judge_failed`, `judge_cut`, `judge_refused`, `judge_content_filter`, `judge_timeout`,
   `judge_budget`, `judge_unpriced`, `judge_unavailable`), or `unreadable_<column>` where a cell holds

@@ -141,7 +141,8 @@ class Backfill:
         return BackfillResult(tuple(results), tuple(failures))
 
     def _metrics_of(self, deployment: str) -> list[Metric]:
-        chosen = self._settings.chosen_metrics(deployment) if self._metrics is None else self._metrics
+        settings, named = self._settings, self._metrics
+        chosen = settings.chosen_metrics(deployment) if named is None else settings.with_topics(named, deployment)
         return self._judges.bound(chosen, deployment)
 
     def _try(self, task: DeploymentBackfill, step: Callable[[], T], failures: list[Failure]) -> T | None:

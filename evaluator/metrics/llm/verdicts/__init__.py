@@ -30,6 +30,7 @@ from evaluator.metrics.llm.verdicts.contexts import (
     context_relevance_sentences,
 )
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
+from evaluator.metrics.llm.verdicts.topics import topic_adherence_f1, topic_adherence_precision, topic_adherence_recall
 
 __all__ = [
     "UNDECIDED",
@@ -56,4 +57,7 @@ __all__ = [
     "right_share",
     "segment_inference",
     "supported_share",
+    "topic_adherence_f1",
+    "topic_adherence_precision",
+    "topic_adherence_recall",
 ]
