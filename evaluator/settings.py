@@ -53,6 +53,7 @@ LOGGED_COLUMNS = frozenset(
         "facts",
         "reference_answers",
         "reference_context_ids",
+        "conversation",
         "duration_ms",
         "price",
     }

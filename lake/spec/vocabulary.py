@@ -218,6 +218,8 @@ class UnscoredReason(StrEnum):
     NO_TOPICS = "no_topics"
     NOTHING_ANSWERED = "nothing_answered"
     NOTHING_ALLOWED = "nothing_allowed"
+    ONE_TURN = "one_turn"
+    NO_INTENTS = "no_intents"
     NO_DURATION = "no_duration"
     NO_PRICE = "no_price"
     TOO_SHORT = "too_short"
