@@ -106,6 +106,15 @@ class DeploymentSettings(Section):
     `{shop: {topics: [orders and deliveries, returns]}}`."""
 
 
+class ConversationSettings(Section):
+    """When a conversation is closed, and scored by the metrics of conversations that `evaluator.metrics` names."""
+
+    idle: Annotated[float, BeforeValidator(_seconds), Field(ge=60, le=86400)] = 3600.0
+    """Time without a new request after which a conversation is closed, a minute to a day; `30m` can be written. One
+    that goes on later is scored again, under its new last answer, and its old score stays. It is looked for closed ones
+    four times in this time."""
+
+
 class EvaluatorSettings(Section):
     """Settings of the evaluator. Times are in seconds; `30s`, `5m` and `1h` are understood too.
 
@@ -142,6 +151,7 @@ class EvaluatorSettings(Section):
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
     """How long an answer without contexts waits for the line of its model call; `2m` can be written. If the model
     stands behind an interceptor, the line must come in the first half."""
+    conversations: ConversationSettings = ConversationSettings()
     anchors: AnchorSettings = AnchorSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     engine: EngineName = "local"

@@ -12,6 +12,7 @@ from collector.parsing import read_completion
 from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
+from evaluator.metrics import is_of_conversations
 from evaluator.replays import DialDeployment, ReplayRun, Reply, last_run_at, replay
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.store.store_errors import log_failure
@@ -45,7 +46,7 @@ def run_replay(
     """
     chosen = settings.evaluator
     deployment = DialDeployment(name, chosen.replay, read_reply)
-    metrics = chosen.chosen_metrics(name)
+    metrics = [metric for metric in chosen.chosen_metrics(name) if not is_of_conversations(metric)]
     return replay(lake, name, deployment, chosen.replay, metrics, accept=accept, is_stopping=is_stopping)
 
 

@@ -88,7 +88,12 @@ class _Requests:
             # Only after a turn that is known: a greeting of the application is before every conversation.
             if self.by_history.get(turn["parent_history_hash"]):
                 went_on += [row for row in self.by_parent[turn["parent_history_hash"]] if _is_later(row, last)]
-        return any(_are_of_one_person(row, last) and is_end(row) for row in (*again, *went_on))
+        return any(_are_of_one_person(row, last) and self._has_end(row) for row in (*again, *went_on))
+
+    def _has_end(self, row: Row) -> bool:
+        """Whether a request, or one that came after it failed, may be the end of a conversation."""
+        after = (one for one in self.by_parent.get(row["history_hash"], ()) if _is_later(one, row))
+        return is_end(row) or any(map(self._has_end, after))
 
 
 def is_end(row: Row) -> bool:
@@ -166,7 +171,9 @@ def _without_chat(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:
     requests = _read_back(logs, due)
     # What came after them, and what was asked in the place of one of them.
     hashes = _hashes(requests.rows.values(), "history_hash")
-    requests.add(_read(logs, due, _HAS_NO_CHAT & ds.field("parent_history_hash").isin(hashes)))
+    while hashes:
+        after = requests.add(_read(logs, due, _HAS_NO_CHAT & ds.field("parent_history_hash").isin(hashes)))
+        hashes = _hashes([row for row in after if not is_end(row)], "history_hash")
     for row in due:
         turns = requests.chain(row)
         if not requests.is_left(row, turns):

@@ -38,17 +38,25 @@ def answers_at_once(metrics: Sequence[Metric]) -> int:
 
 def score_id(answer: LoggedAnswer, metric: Metric) -> str:
     """Return the id that the one score of an answer by a version of a metric has."""
-    return identity(answer.event_id, metric.name, metric.version)
+    return ids_of(answer.event_id, metric)[0]
 
 
 def pending_id(answer: LoggedAnswer, metric: Metric) -> str:
     """Return the id of the row that says that a score is pending; the score itself comes later under its own id."""
-    return identity(answer.event_id, metric.name, metric.version, "owed")  # the word is a part of ids that are stored
+    return ids_of(answer.event_id, metric)[1]
+
+
+def ids_of(event_id: str, metric: Metric) -> tuple[str, str]:
+    """Return the `score_id` of an answer's score by a version of a metric, and that while it is pending."""
+    parts = event_id, metric.name, metric.version
+    return identity(*parts), identity(*parts, "owed")  # the word is a part of ids that are stored
 
 
 def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
     """Read which scores by these very versions of metrics a table has, among the rows that `where` lets through."""
     versions = {(metric.name, metric.version) for metric in metrics}
+    if not versions:
+        return frozenset()
     named = ds.field("metric").isin([name for name, _ in versions])
     rows = scores.read(["score_id", "metric", "metric_version"], named if where is None else named & where)
     held: set[str] = set()

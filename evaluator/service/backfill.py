@@ -22,7 +22,7 @@ from evaluator.answers import (
     with_late_contexts,
 )
 from evaluator.engines import engine_of
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, is_of_conversations
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.service.judge_pool import JudgePool
@@ -97,7 +97,7 @@ class Backfill:
     ) -> None:
         self._lake = lake
         self._settings = settings
-        self._metrics = None if metrics is None else settings.metrics_named(metrics)
+        self._metrics = None if metrics is None else _of_answers(settings.metrics_named(metrics))
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
         self._scorer = Scorer(QuestionKeys(lake), self._engine)
         self._clock = clock
@@ -143,7 +143,7 @@ class Backfill:
     def _metrics_of(self, deployment: str) -> list[Metric]:
         settings, named = self._settings, self._metrics
         chosen = settings.chosen_metrics(deployment) if named is None else settings.with_topics(named, deployment)
-        return self._judges.bound(chosen, deployment)
+        return self._judges.bound([one for one in chosen if not is_of_conversations(one)], deployment)
 
     def _try(self, task: DeploymentBackfill, step: Callable[[], T], failures: list[Failure]) -> T | None:
         try:
@@ -277,3 +277,12 @@ def _known(lake: Lake, asked: Sequence[str] | None) -> list[str]:
                 f"the lake has no deployment {name!r}; `dialwatch lake ls --lake {lake.root}` lists those that it has"
             )
     return there if asked is None else list(dict.fromkeys(asked))
+
+
+def _of_answers(named: Sequence[Metric]) -> Sequence[Metric]:
+    """Return the metrics as they are; raises ValueError for one that no backfill can score."""
+    for metric in filter(is_of_conversations, named):
+        raise ValueError(
+            f"metric {metric.name!r} scores conversations as they close, and no old ones; leave it out of --metrics"
+        )
+    return named

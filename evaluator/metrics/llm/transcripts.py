@@ -14,6 +14,7 @@ _BYTES_A_TOKEN = 4
 """Of UTF-8: about right for Latin letters, and a little much for others."""
 
 _LEFT_OUT = " [... {} characters are left out ...] "
+_BYTES_OF_MARK = 60
 
 
 def tokens(text: str) -> int:
@@ -22,7 +23,7 @@ def tokens(text: str) -> int:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most about so many tokens: of a longer one its beginning and its end."""
+    """Return a text of at most so many tokens, 20 or more: of a longer one its beginning and its end."""
     if tokens(text) <= most:
         return text
     share = most * _BYTES_A_TOKEN / _size(text)
@@ -47,7 +48,9 @@ def first_and_last(sizes: Sequence[int], most: int) -> list[int]:
 
 def _within(text: str, most: int) -> str:
     """Return the beginning that has half of so many tokens: letters of one text are not all of the same length."""
-    return text.encode("utf-8", "surrogatepass")[: most * _BYTES_A_TOKEN // 2].decode("utf-8", "ignore")
+    return text.encode("utf-8", "surrogatepass")[: (most * _BYTES_A_TOKEN - _BYTES_OF_MARK) // 2].decode(
+        "utf-8", "ignore"
+    )
 
 
 def _size(text: str) -> int:
