@@ -82,15 +82,28 @@ def test_the_same_words_of_other_people_are_other_conversations(traffic: Traffic
 
 def test_what_came_days_before_is_no_part_of_it(traffic: Traffic) -> None:
     """Two days back; the transcript begins there."""
-    row, talk = Talk(traffic).turn("A", "a", 0)
-    traffic.log(
-        row | {"requested_at": row["requested_at"] - timedelta(days=4), "date": row["date"] - timedelta(days=4)}
-    )
-    traffic.log(talk.turn("B", "b", 5)[0])
     table = logs(traffic)
-    late = [one for one in table.read(REQUEST_COLUMNS).to_pylist() if one["event_id"].endswith("-5")]
-    (one,) = conversations(table, late)
-    assert len(one.turns) == 1
+    for days, turns in ((4, 1), (1, 2)):
+        row, talk = Talk(traffic, f"chat{days}").turn("A", "a", 0)
+        earlier = {
+            "requested_at": row["requested_at"] - timedelta(days=days),
+            "date": row["date"] - timedelta(days=days),
+        }
+        last, _ = talk.turn("B", "b", 5)
+        traffic.log(row | earlier, last)
+        late = [one for one in table.read(REQUEST_COLUMNS).to_pylist() if one["event_id"] == last["event_id"]]
+        (one,) = conversations(table, late)
+        assert len(one.turns) == turns
+
+
+def test_a_request_of_the_chat_keeps_it_open_whatever_became_of_it(traffic: Traffic) -> None:
+    """Whoever got an error may ask again: a conversation is as old as the last row of its chat."""
+    row, talk = Talk(traffic).turn("A", "a", 0)
+    failed, _ = talk.turn("B", None, 30, status=500)
+    traffic.log(row, failed)
+    table = logs(traffic)
+    (one,) = conversations(table, table.read(REQUEST_COLUMNS).to_pylist())
+    assert (one.last["event_id"], one.written) == (row["event_id"], failed["ingested_at"])
 
 
 def test_rows_without_hashes_and_of_others_are_left_out(traffic: Traffic) -> None:

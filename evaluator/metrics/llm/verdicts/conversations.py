@@ -39,6 +39,7 @@ def repetition(repeats: Sequence[Verdict]) -> Judged:
     Source: dialwatch
     On nothing: no turns: null with `no_intents`
     Missing verdicts: left out; null with `judge_failed` where all are missing
+    Packages: none has it
     """
     return _share([flag(verdict) for verdict in repeats], UnscoredReason.NO_INTENTS)
 
