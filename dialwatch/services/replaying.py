@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 from collector.parsing import read_completion
 from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
+from evaluator import JudgePool
 from evaluator.metrics import is_of_conversations
 from evaluator.replays import DialDeployment, ReplayRun, Reply, last_run_at, replay
 from lake.spec.case_vocabulary import ReplayVerdict
@@ -47,7 +48,11 @@ def run_replay(
     chosen = settings.evaluator
     deployment = DialDeployment(name, chosen.replay, read_reply)
     metrics = [metric for metric in chosen.chosen_metrics(name) if not is_of_conversations(metric)]
-    return replay(lake, name, deployment, chosen.replay, metrics, accept=accept, is_stopping=is_stopping)
+    with closing(JudgePool(chosen, lake)) as pool:
+        judge = None if chosen.replay.preference is None else pool.judge(chosen.replay.preference)
+        return replay(
+            lake, name, deployment, chosen.replay, metrics, accept=accept, judge=judge, is_stopping=is_stopping
+        )
 
 
 @contextmanager

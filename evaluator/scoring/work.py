@@ -66,6 +66,11 @@ def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expressio
     return frozenset(held)
 
 
+def is_about_retrieval(metric: Metric) -> bool:
+    """Whether a metric scores what was retrieved, and not the answer."""
+    return "answer" not in metric.needs and not {"contexts", "context_ids"}.isdisjoint(metric.needs)
+
+
 def references(some: Sequence[LoggedAnswer], metrics: Sequence[Metric], cases: CaseBook) -> Sequence[Pair]:
     """Return the answers to questions for which there is an earlier case, with it; none where no metric needs one."""
     return cases.earlier(some) if any(map(needs_ground_truth, metrics)) else []
