@@ -125,11 +125,12 @@ def test_no_conversation_is_scored_while_it_goes_on(service: Service, traffic: T
     assert service.at(240) == {"chat-ann-155": 1 / 6}
 
 
+@pytest.mark.parametrize("commit_seconds", [0, 60])
 def test_restarts_and_parts_score_nothing_twice(
-    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, commit_seconds: int
 ) -> None:
     """Whenever an evaluator begins anew, also one that commits after each few conversations, and is stopped then."""
-    monkeypatch.setattr(conversation_scores, "_COMMIT_SECONDS", 0)
+    monkeypatch.setattr(conversation_scores, "_COMMIT_SECONDS", commit_seconds)
     monkeypatch.setattr(conversation_scores, "_TURNS_AT_ONCE", 2)
     monkeypatch.setattr(conversation_scores, "_REQUESTS_AT_ONCE", 3)
     for number in range(7):
