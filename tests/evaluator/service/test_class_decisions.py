@@ -251,7 +251,7 @@ def test_an_agent_is_judged_where_a_judge_may_be_asked(lake: Lake) -> None:
         for kind in [ApplicationClass(kind)]
     ]
     agent, plain = (list(CLASS_METRICS[ApplicationClass(kind)]) for kind in ("calls_tools", "plain"))
-    assert names == [[*agent, "faithfulness_claims"], agent, plain]
+    assert names == [[*agent, "goal_accuracy", "faithfulness_claims"], agent, plain]
 
 
 def test_history_is_seen_by_its_last_days(lake: Lake, traffic: Any) -> None:

@@ -29,7 +29,9 @@ from evaluator.metrics.llm.verdicts.contexts import (
     context_precision,
     context_relevance_sentences,
 )
+from evaluator.metrics.llm.verdicts.conversations import conversation_completeness, knowledge_retention, repetition
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
+from evaluator.metrics.llm.verdicts.topics import topic_adherence_f1, topic_adherence_precision, topic_adherence_recall
 
 __all__ = [
     "UNDECIDED",
@@ -48,12 +50,18 @@ __all__ = [
     "context_precision",
     "context_relevance_sentences",
     "contradicted_share",
+    "conversation_completeness",
     "factual_f_beta",
     "factual_f_beta_of_verdicts",
+    "knowledge_retention",
     "macro_share",
     "noise_sensitivity",
     "odd_strictness",
+    "repetition",
     "right_share",
     "segment_inference",
     "supported_share",
+    "topic_adherence_f1",
+    "topic_adherence_precision",
+    "topic_adherence_recall",
 ]
