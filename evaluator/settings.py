@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -174,7 +174,7 @@ class EvaluatorSettings(Section):
         own = self.deployments.get(deployment)
         return self.sampling if own is None or own.sampling is None else own.sampling
 
-    def check_judge(self, metrics: Iterable[Metric], deployment: str | None) -> None:
+    def check_judge(self, metrics: Sequence[Metric], deployment: str | None) -> None:
         """Raise ValueError where one of the metrics asks a judge, and there is none, or one without prices."""
         asking = next((metric.name for metric in metrics if asks_judge(metric)), None)
         if asking is None:
@@ -184,6 +184,14 @@ class EvaluatorSettings(Section):
             several = f"say which of {', '.join(sorted(self.judges))} in evaluator.judge"
             none = "configure one under evaluator.judges.<name>"
             raise ValueError(f"metric {asking!r} asks a judge; {several if self.judges else none}")
+        unable = [name for name in names if not self.judges[name].logprobs]
+        if unable and (
+            asked := next((metric.name for metric in metrics if getattr(metric, "probability", False)), None)
+        ):
+            raise ValueError(
+                f"metric {asked!r} needs probabilities of tokens; set judges.{unable[0]}.logprobs if the endpoint "
+                "gives them, or leave probability out"
+            )
         unpriced = [name for name in names if without_prices(self.judges[name])]
         if unpriced:
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluator.judges.blocking_client import JudgeClient
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
-from evaluator.judges.judge import token_bound
+from evaluator.judges.request_formats import token_bound
 from evaluator.judges.schema import Schema
 from evaluator.judges.settings import JudgeSettings
 

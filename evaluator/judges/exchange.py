@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from evaluator.judges.completion import Probabilities
 from evaluator.judges.schema import Check, Schema
 from lake.spec.vocabulary import UnscoredReason
 
@@ -50,7 +51,8 @@ class JudgeRequest:
     `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
     one that judges a claim which is not there. `optional` are the properties that a second reply may lack. `usual` is
     a reply of usual size, where what is asked next depends on it: for those who count what would be asked. `halves`
-    gives two requests for half of what this one asks each, for a reply that was cut.
+    gives two requests for half of what this one asks each, for a reply that was cut. `probabilities` asks for those of
+    values too.
     """
 
     messages: Sequence[ChatMessage]
@@ -61,6 +63,7 @@ class JudgeRequest:
     usual: Any = None
     optional: Set[str] = frozenset()
     halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None
+    probabilities: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,10 +92,14 @@ class Spend:
 
 @dataclass(frozen=True)
 class JudgeReply:
-    """A reply that fits its schema. `spend` is what it took now."""
+    """A reply that fits its schema. `spend` is what it took now.
+
+    `probabilities` are those of its values, where they were asked for and the endpoint gave them.
+    """
 
     parsed: Any
     spend: Spend
+    probabilities: Probabilities | None = None
 
     @property
     def from_cache(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -13,6 +14,12 @@ from evaluator.judges.settings import LIMIT_PARAMETERS, JudgeSettings
 RequestFormat = Literal["schema", "tool", "text"]
 REQUEST_FORMATS: tuple[RequestFormat, ...] = ("schema", "tool", "text")
 _NAME = "answer"
+_BYTES_A_TOKEN = 3
+"""English has four bytes a token, Russian and Chinese between three and a half and seven."""
+_BYTES_AROUND_A_TEXT = 30
+"""Ten tokens: the marks around a message, and the name of a schema."""
+_MOST_ALTERNATIVES = 20
+"""OpenAI and vLLM give no more; a scale has fewer grades that matter."""
 _AS_TEXT = "Reply with one JSON object that fits this JSON Schema, and with nothing else:\n"
 
 
@@ -45,7 +52,12 @@ class AcceptedParameters:
 
 
 def request(
-    settings: JudgeSettings, messages: Sequence[ChatMessage], schema: Schema, form: RequestFormat
+    settings: JudgeSettings,
+    messages: Sequence[ChatMessage],
+    schema: Schema,
+    form: RequestFormat,
+    *,
+    probabilities: bool = False,
 ) -> dict[str, Any]:
     """Return the body of a chat completion request.
 
@@ -59,6 +71,8 @@ def request(
     }
     if settings.temperature is not None:
         body["temperature"] = settings.temperature
+    if probabilities:
+        body |= {"logprobs": True, "top_logprobs": _MOST_ALTERNATIVES}
     if form == "schema":
         return body | _with_schema(schema)
     if form == "tool":
@@ -66,6 +80,22 @@ def request(
     if (shown := _as_text(schema)) not in body["messages"][-1]["content"]:
         body["messages"][-1]["content"] += f"\n\n{shown}"
     return body
+
+
+def request_key(
+    settings: JudgeSettings,
+    messages: Sequence[ChatMessage],
+    schema: Schema,
+    version: str,
+    draw: int,
+    *,
+    probabilities: bool,
+) -> str:
+    """Return what a reply is kept under: a digest of the judge and of all that it is asked."""
+    judge = [settings.base_url, settings.deployment, settings.model, settings.temperature, settings.max_tokens]
+    prompt = [[message.role, message.content] for message in messages]
+    more = ["probabilities"] if probabilities else []
+    return hashlib.sha256(json.dumps([judge, version, draw, prompt, schema, *more]).encode()).hexdigest()
 
 
 def asked_again(
@@ -79,6 +109,17 @@ def asked_again(
     if schema is not None:
         complaint += f"\n\n{_as_text(schema)}"
     return [*messages, ChatMessage("assistant", text or "(empty)"), ChatMessage("user", complaint)]
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens a text has, where nobody counted them."""
+    return -(-len(text) // _BYTES_A_TOKEN)
+
+
+def token_bound(*texts: str) -> int:
+    """Return the most tokens that most texts have; for the rare one of more, the true cost counts in the end."""
+    size = sum(len(text.encode("utf-8", "replace")) + _BYTES_AROUND_A_TEXT for text in texts)
+    return -(-size // _BYTES_A_TOKEN)
 
 
 def _as_text(schema: Schema) -> str:

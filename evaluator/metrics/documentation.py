@@ -52,7 +52,7 @@ whole number is the string of its digits, and nothing is trimmed or folded.
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
   `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
   `no_duration`, `no_price`, `no_tool_calls`, `unknown_results`, `no_claims`, `no_entities`, `refusal`,
-  `zero_vector`, `tie`, `not_a_number`, why a judge
+  `zero_vector`, `tie`, `not_a_number`, `no_probabilities`, why a judge
   gave no answer (`judge_failed`, `judge_cut`, `judge_refused`, `judge_content_filter`, `judge_timeout`,
   `judge_budget`, `judge_unpriced`, `judge_unavailable`), or `unreadable_<column>` where a cell holds
   something else than its column's type. A reason beside a value is a remark.
@@ -151,7 +151,8 @@ print(metric_named("faithfulness_claims", judge=client.judge("mini")).judge_name
 - A version has the model's name and a digest of model, temperature, prompts, schemas and how replies are read.
 - An aspect of your own, `aspect_politeness` say, is a question in `evaluator.aspects`
   ([configuration](configuration.md)), or
-  `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
+  `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`. With `scale=(1, 10)` it is a
+  grade, weighted by the probabilities of tokens if the judge has `logprobs` ([aspects](judges.md#aspects-of-your-own)).
 - Several judgements share a reply, so their errors go together. How far a judge is to be trusted, labels must show.
 
 ## One number of several

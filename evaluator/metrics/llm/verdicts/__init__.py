@@ -29,6 +29,7 @@ from evaluator.metrics.llm.verdicts.contexts import (
     context_precision,
     context_relevance_sentences,
 )
+from evaluator.metrics.llm.verdicts.grades import mean_grade, probability_of_yes, weighted_grade
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
 
 __all__ = [
@@ -51,9 +52,12 @@ __all__ = [
     "factual_f_beta",
     "factual_f_beta_of_verdicts",
     "macro_share",
+    "mean_grade",
     "noise_sensitivity",
     "odd_strictness",
+    "probability_of_yes",
     "right_share",
     "segment_inference",
     "supported_share",
+    "weighted_grade",
 ]
