@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
+from evaluator.answers.core_files import ImageSettings
 from evaluator.engines import EngineName, RaySettings
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.judge_binding import asks_judge, without_prices
@@ -148,6 +149,12 @@ class EvaluatorSettings(Section):
     """Processes of this machine, or tasks of Ray at once. `--workers`."""
     ray: RaySettings = RaySettings()
     replay: ReplaySettings = ReplaySettings()
+    images: ImageSettings = ImageSettings()
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether one of the judges reads images."""
+        return any(judge.images for judge in self.judges.values())
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Return the metrics that score a deployment, combinations among them."""

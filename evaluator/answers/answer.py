@@ -49,7 +49,8 @@ class LoggedAnswer:
     `tool_calls` are the calls of tools of its turn as in `parsed_logs`, None where they are not known; `turn_call` is
     the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or the log does not hold all of it.
+    ended before its end, or the log does not hold all of it. `images` are those of the question as data URLs, None for
+    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`).
     """
 
     event_id: str
@@ -74,6 +75,7 @@ class LoggedAnswer:
     tool_calls: list[ToolCall] | None = None
     turn_call: tuple[str, str] | None = None
     own_call: tuple[str, str] | None = None
+    images: list[str | None] | None = None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:

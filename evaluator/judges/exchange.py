@@ -38,10 +38,11 @@ NOT_FOR_GOOD = TRANSIENT | {Reason.CUT}
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """One message of a prompt."""
+    """One message of a prompt. `images` are data URLs, which are shown before its text."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

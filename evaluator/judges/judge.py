@@ -25,9 +25,9 @@ from evaluator.judges.request_formats import (
     AcceptedParameters,
     RequestFormat,
     asked_again,
+    bound_of,
     request,
     request_key,
-    token_bound,
     tokens_of,
 )
 from evaluator.judges.schema import Check, MisfitError, Schema, check_schema, misfit_of, read, read_cut
@@ -320,7 +320,7 @@ class Judge:
         messages = [replace(message, content=with_marks(message.content, secret)) for message in prompt.messages]
         accepted, probabilities = self._parameters.settings, prompt.probabilities
         body = request(accepted, messages, prompt.schema, form, probabilities=probabilities)
-        tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
+        tokens = bound_of(prompt.shape, (message["content"] for message in body["messages"]))
         return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
     async def _send_once(self, call: _Call, claim: PromptClaim | None) -> Paid:

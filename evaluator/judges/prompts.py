@@ -52,10 +52,11 @@ class Prompt:
         optional: Set[str] = frozenset(),
         halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None,
         probabilities: bool = False,
+        images: tuple[str, ...] = (),
     ) -> JudgeRequest:
         """Ask about texts, fenced; `values` stand where the task names them, others as in `JudgeRequest`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
-        messages = [ChatMessage("system", self.system), ChatMessage("user", content)]
+        messages = [ChatMessage("system", self.system), ChatMessage("user", content, images)]
         return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional, halves, probabilities)
 
 

@@ -63,6 +63,9 @@ class JudgeSettings(Section):
     """Whether the judge says up to 12 words before each verdict on a claim or an aspect: a quote, or what is missing.
     They are in `scores.details`. Replies have a third to a half more tokens, and the metrics another version ([what it
     costs](benchmarks.md#judges))."""
+    images: bool = False
+    """Whether the model reads images: then metrics of claims show it those of the question
+    ([images](judges.md#images)), and are of another version."""
     logprobs: bool = False
     """Whether the endpoint gives probabilities of tokens (`logprobs`, `top_logprobs`): grades of aspects are weighted
     by them then, and are of another version ([aspects](judges.md#aspects-of-your-own))."""

@@ -12,7 +12,7 @@ from datetime import datetime
 import orjson
 import pyarrow as pa
 
-from evaluator.answers import DeploymentTables, LoggedAnswer
+from evaluator.answers import DeploymentTables, LoggedAnswer, QuestionImages
 from evaluator.judge_binding import split
 from evaluator.metrics import Metric, language_of
 from evaluator.sampling import Sampling, flagged
@@ -42,10 +42,14 @@ class Scorer:
     logged each time, and tried again with the next answers.
     """
 
-    def __init__(self, question_keys: QuestionKeys, engine: Engine | None = None) -> None:
+    def __init__(
+        self, question_keys: QuestionKeys, engine: Engine | None = None, images: QuestionImages | None = None
+    ) -> None:
+        """`images` finds those of the questions that judges are asked about; without it they see texts alone."""
         self._off: set[str] = set()
         self._question_keys = question_keys
         self._engine = engine or SameProcess()
+        self._images = images
 
     def scored(
         self,
@@ -110,7 +114,8 @@ class Scorer:
         `probabilities` are those with which the answers were in the sample.
         """
         chunk = self._chunk(tables, some, [metric], cases, now)
-        found = score_chunk([metric], replace(chunk, held=held, probabilities=probabilities))
+        chunk = self._with_images(tables, replace(chunk, held=held, probabilities=probabilities))
+        found = score_chunk([metric], chunk)
         self._log(chunk.deployment, [found])
         return found.rows, _counted([found]), found.still_pending
 
@@ -130,6 +135,13 @@ class Scorer:
         }
         pairs = references(some, metrics, cases)
         return Chunk(tables.deployment, some, pairs, about, now, _held_of(some, metrics, held), frozenset(self._off))
+
+    def _with_images(self, tables: DeploymentTables, chunk: Chunk) -> Chunk:
+        if self._images is None:
+            return chunk
+        added = {one.event_id: one for one in self._images.added(tables.logs, chunk.answers)}
+        pairs = [(added[answer.event_id], reference) for answer, reference in chunk.pairs]
+        return replace(chunk, answers=list(added.values()), pairs=pairs)
 
     def _judged(
         self,
@@ -151,7 +163,7 @@ class Scorer:
             off=frozenset(self._off),
             probabilities=drawn,
         )
-        found = score_chunk(metrics, sample)
+        found = score_chunk(metrics, self._with_images(tables, sample))
         whole = Sampling(sampling.settings)
         found.counts.judged = len(drawn)
         found.counts.not_sampled = len(chunk.answers) - len(drawn)

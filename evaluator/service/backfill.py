@@ -25,7 +25,7 @@ from evaluator.engines import engine_of
 from evaluator.metrics import Metric
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.passes import Failure
 from evaluator.service.pending_scores import pending_probabilities
 from evaluator.settings import EvaluatorSettings
@@ -99,7 +99,7 @@ class Backfill:
         self._settings = settings
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, question_images(settings))
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period

@@ -15,7 +15,7 @@ from evaluator.ground_truth import NewFacts, propose_cases, renew_old_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.group import Alone, Group
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.new_scores import score_new_answers
 from evaluator.service.outside_scores import OutsideScores
 from evaluator.service.pending_scores import JudgeRetries
@@ -84,7 +84,7 @@ class Evaluator:
         self._lake = lake
         self._settings = settings
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, question_images(settings))
         self._group = group or Alone()
         self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)

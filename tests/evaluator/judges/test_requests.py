@@ -36,7 +36,7 @@ def test_the_documented_defaults_of_a_judge() -> None:
         "deployment": None, "api_version": "2024-10-21", "api_key": None, "temperature": 0.0, "max_tokens": 4096,
         "limit_parameter": "max_tokens", "timeout": 60.0, "prompt_price": None, "cached_prompt_price": None,
         "completion_price": None, "allow_unpriced": False, "allow_own_model": False, "reasons": False,
-        "logprobs": False,
+        "images": False, "logprobs": False,
         "budget_per_hour": None, "budget_per_day": None, "concurrency": 16, "requests_per_minute": None,
         "tokens_per_minute": None,
     }  # fmt: skip
