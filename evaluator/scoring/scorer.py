@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
@@ -43,9 +43,17 @@ class Scorer:
     """
 
     def __init__(
-        self, question_keys: QuestionKeys, engine: Engine | None = None, images: QuestionImages | None = None
+        self,
+        question_keys: QuestionKeys,
+        engine: Engine | None = None,
+        retrieves: Callable[[str], bool] = lambda _: True,
+        images: QuestionImages | None = None,
     ) -> None:
-        """`images` finds those of the questions that judges are asked about; without it they see texts alone."""
+        """`retrieves` says whether a deployment is an application that retrieves.
+
+        `images` finds those of the questions that judges are asked about; without it they see texts alone.
+        """
+        self._retrieves = retrieves
         self._off: set[str] = set()
         self._question_keys = question_keys
         self._engine = engine or SameProcess()
@@ -134,7 +142,9 @@ class Scorer:
             for answer, key in zip(some, keys, strict=True)
         }
         pairs = references(some, metrics, cases)
-        return Chunk(tables.deployment, some, pairs, about, now, _held_of(some, metrics, held), frozenset(self._off))
+        held, off = _held_of(some, metrics, held), frozenset(self._off)
+        retrieves = self._retrieves(tables.deployment)
+        return Chunk(tables.deployment, some, pairs, about, now, held, off, retrieves=retrieves)
 
     def _with_images(self, tables: DeploymentTables, chunk: Chunk) -> Chunk:
         if self._images is None:

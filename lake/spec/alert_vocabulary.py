@@ -35,6 +35,7 @@ class IncidentEvent(StrEnum):
     JOINED = "joined"
     RAISED = "raised"
     VERDICT_CHANGED = "verdict_changed"
+    LIMIT_ADDED = "limit_added"
     ACKNOWLEDGED = "acknowledged"
     ENDED = "ended"
 
@@ -72,6 +73,7 @@ class LimitKind(StrEnum):
 
     ERRORS = "errors"
     EMPTY_ANSWERS = "empty_answers"
+    TOOL_ERRORS = "tool_errors"
     REFUSALS = "refusals"
     UNSCORED = "unscored"
     NO_DATA = "no_data"

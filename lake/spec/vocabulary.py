@@ -207,6 +207,7 @@ class UnscoredReason(StrEnum):
     NO_QUESTION = "no_question"
     NO_CONTEXTS = "no_contexts"
     NO_TEXT_CONTEXTS = "no_text_contexts"
+    NO_RETRIEVAL = "no_retrieval"
     NO_GROUND_TRUTH = "no_ground_truth"
     NO_FACTS = "no_facts"
     NO_CLAIMS = "no_claims"
