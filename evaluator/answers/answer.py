@@ -51,7 +51,8 @@ class LoggedAnswer:
     the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
     `conversation` has the turns of the conversation that the answer ends, where it is scored as a whole.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or the log does not hold all of it.
+    ended before its end, or the log does not hold all of it. `images` are those of the question as data URLs, None for
+    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`).
     """
 
     event_id: str
@@ -77,6 +78,7 @@ class LoggedAnswer:
     turn_call: tuple[str, str] | None = None
     own_call: tuple[str, str] | None = None
     conversation: Sequence[Turn] | None = None
+    images: list[str | None] | None = None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:

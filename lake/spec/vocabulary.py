@@ -238,6 +238,8 @@ class UnscoredReason(StrEnum):
     JUDGE_UNPRICED = "judge_unpriced"
     JUDGE_UNAVAILABLE = "judge_unavailable"
     JUDGE_IS_THE_MODEL = "judge_is_the_model"
+    NO_IMAGE = "no_image"
+    NO_PROBABILITIES = "no_probabilities"
     JUDGE_ORDERS_DIFFER = "judge_orders_differ"
 
 
