@@ -12,6 +12,7 @@ from monitor.alerting.incidents.shared_cause import with_failing_callers
 from monitor.notify.channels import Channel
 from monitor.notify.daily_summary import DailySummary
 from monitor.notify.delivery import Attempt, DeliveryOutcome
+from monitor.notify.digest.log import DigestPlan
 from monitor.notify.holding import hold_back
 from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, messages
 from monitor.notify.receiver import Receiver
@@ -38,15 +39,20 @@ class MessageSender(Receiver):
     pause = LONGEST_PAUSE
 
     def __init__(
-        self, channel: Channel, alerts: AlertStore, external_url: str = "", group: timedelta = timedelta(0)
+        self,
+        channel: Channel,
+        alerts: AlertStore,
+        external_url: str = "",
+        group: timedelta = timedelta(0),
+        digests: DigestPlan | None = None,
     ) -> None:
-        """`group` is how long changes of one incident are gathered for one message."""
+        """`group` is how long changes of one incident are gathered for a message; `digests` None for no digest."""
         super().__init__(channel.settings, alerts, external_url)
         self.kind = channel.kind
         self._channel = channel
         self._group = group
         self._retries = Retries()
-        self._summary = DailySummary(channel, alerts, external_url)
+        self._summary = DailySummary(channel, alerts, external_url, digests)
 
     def run_due(self, view: NotificationView, now: datetime) -> datetime | None:
         """Do as every receiver, but nothing while silences or callers are not known."""

@@ -14,6 +14,7 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.channels import MailChannel, WebhookChannel
+from monitor.notify.digest.log import DigestPlan
 from monitor.notify.mail import MailServer
 from monitor.notify.message_sender import MessageSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
@@ -42,14 +43,15 @@ class Notifier:
         view: NotificationView = _NOTHING,
         internal_hosts: Collection[str] = (),
         group: timedelta = timedelta(0),
+        digests: DigestPlan | None = None,
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
-        Changes of one incident are gathered for `group`. Without `monotonic`, the seconds of a clock that is never set,
-        `clock` is taken for such a one.
+        Changes of one incident are gathered for `group`; without `digests` none is sent. Without `monotonic`, the
+        seconds of a clock that is never set, `clock` is taken for such a one.
         """
         mailed = mail.receivers if mail else ()
         names = Counter(one.name for one in (*webhooks, *mailed))
@@ -67,12 +69,12 @@ class Notifier:
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else MessageSender(WebhookChannel(webhook, pool, external_url), alerts, external_url, group)
+                else MessageSender(WebhookChannel(webhook, pool, external_url), alerts, external_url, group, digests)
             )
         if mail is not None:
             server = MailServer(mail, internal_hosts)
             self._receivers += [
-                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group)
+                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group, digests)
                 for one in mail.receivers
             ]
         self._wake_ups = [threading.Event() for _ in self._receivers]

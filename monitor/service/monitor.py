@@ -24,6 +24,7 @@ from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
 from monitor.notify import NotificationView, Notifier
+from monitor.service.digest import digest_plan, digest_rows
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -86,6 +87,7 @@ class Monitor:
             view=NotificationView(silences=None, callers=None),
             internal_hosts=settings.internal_hosts,
             group=timedelta(seconds=settings.group_seconds),
+            digests=digest_plan(settings, lake),
             clock=clock,
             monotonic=self._monotonic,
         )
@@ -292,11 +294,14 @@ class Monitor:
 
     def _hand_down_incidents(self) -> None:
         """Give receivers a view with the incidents as they are now; pages do so too, when somebody acknowledges one."""
+        states = self._snapshot.deployments if self._snapshot else None
+        rows = None if states is None else partial(digest_rows, states, self.settings.families)
         with self._handing_down:
             self._notifier.view = replace(
                 self._notifier.view,
                 open_incidents=self._open_incidents(),
                 once_quiet_incidents=self._once_quiet_incidents(),
+                digest_rows=rows,
             )
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
