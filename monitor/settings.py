@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt
 from pydantic import BeforeValidator, model_validator
 
 from lake.spec.deployment_families import Families
-from monitor.access.settings import AccessSettings
+from monitor.access.settings import AccessSettings, Proxies
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
@@ -84,6 +84,10 @@ class MonitorSettings(Section):
     silences: tuple[Silence, ...] = ()
     access: AccessSettings | Literal["none"] | None = None
     """Who may see the pages. None: everybody, and then the pages are for loopback alone; `none`: everybody."""
+
+    proxies: Proxies = ()
+    """Addresses and networks of proxies in front of the pages: the client that they name last in `X-Forwarded-For` is
+    the one whose [searches and wrong tokens](access.md#load-and-attack) are counted."""
 
     @model_validator(mode="after")
     def _each_is_of_one_family(self) -> Self:

@@ -43,6 +43,7 @@ class IncidentEvent(StrEnum):
     JOINED = "joined"
     RAISED = "raised"
     VERDICT_CHANGED = "verdict_changed"
+    LIMIT_ADDED = "limit_added"
     ACKNOWLEDGED = "acknowledged"
     ENDED = "ended"
 
@@ -80,6 +81,7 @@ class LimitKind(StrEnum):
 
     ERRORS = "errors"
     EMPTY_ANSWERS = "empty_answers"
+    TOOL_ERRORS = "tool_errors"
     REFUSALS = "refusals"
     UNSCORED = "unscored"
     NO_DATA = "no_data"

@@ -16,6 +16,7 @@ from lake.spec.alert_vocabulary import (
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
 from lake.spec.root_tables import (
+    APPLICATION_CLASSES,
     AUDIT,
     BATCHES,
     CHANGES,
@@ -361,6 +362,7 @@ TABLES = {
         RELEASES,
         SAVED_SEARCHES,
         DIGESTS,
+        APPLICATION_CLASSES,
         SERVICES,
         CHANGES,
         JUDGE_BUDGETS,

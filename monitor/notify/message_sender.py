@@ -6,6 +6,8 @@ import logging
 import time
 from datetime import datetime, timedelta
 
+import msgspec
+
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.shared_cause import with_failing_callers
@@ -18,6 +20,7 @@ from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, me
 from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.routing import Routed
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE
@@ -45,12 +48,17 @@ class MessageSender(Receiver):
         external_url: str = "",
         group: timedelta = timedelta(0),
         digests: DigestPlan | None = None,
+        users_words: UsersWordsReader | None = None,
     ) -> None:
-        """`group` is how long changes of one incident are gathered for a message; `digests` None for no digest."""
+        """`group` is how long changes of one incident are gathered for one message; without `digests` there are none.
+
+        `users_words` reads texts for a receiver that may have some.
+        """
         super().__init__(channel.settings, alerts, external_url)
         self.kind = channel.kind
         self._channel = channel
         self._group = group
+        self._users_words = users_words if channel.settings.texts else None
         self._retries = Retries()
         self._summary = DailySummary(channel, alerts, external_url, digests)
 
@@ -117,6 +125,10 @@ class MessageSender(Receiver):
     def _attempt(self, message: WebhookMessage, incident: MessageIncident, routed: Routed) -> Attempt:
         try:
             note = incident.note(self._external_url)
+            # A receiver is also told what its deployments fail by, of which it may read no texts.
+            if self._users_words and self.routing.is_for(message.deployment):
+                words = self._users_words.read(incident.contents, self.settings.name, routed.now)
+                note = msgspec.structs.replace(note, users_words=words)
             is_named = self.routing.is_for
             contents = [with_failing_callers(change, routed.causes, is_named) for change in incident.contents]
             return self._channel.send_alerts(contents, message.message_id, routed.now, note)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
@@ -21,6 +22,7 @@ from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.receiver import Receiver
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import MailSettings, WebhookSettings
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.clocks import ClockSteps
 
@@ -47,11 +49,13 @@ class Notifier:
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
+        users_words: UsersWordsReader | None = None,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
         Changes of one incident are gathered for `group`; without `digests` none is sent. Without `monotonic`, the
-        seconds of a clock that is never set, `clock` is taken for such a one.
+        seconds of a clock that is never set, `clock` is taken for such a one. `users_words` reads texts for receivers
+        that may have some.
         """
         mailed = mail.receivers if mail else ()
         names = Counter(one.name for one in (*webhooks, *mailed))
@@ -63,20 +67,25 @@ class Notifier:
         """What receivers are notified by; the monitor replaces it at each refresh."""
         self._clock = clock
         self._monotonic = monotonic or (lambda: clock().timestamp())
+        send = partial(
+            MessageSender,
+            alerts=alerts,
+            external_url=external_url,
+            group=group,
+            digests=digests,
+            users_words=users_words,
+        )
         self._receivers: list[Receiver] = []
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else MessageSender(WebhookChannel(webhook, pool, external_url), alerts, external_url, group, digests)
+                else send(WebhookChannel(webhook, pool, external_url))
             )
         if mail is not None:
             server = MailServer(mail, internal_hosts)
-            self._receivers += [
-                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group, digests)
-                for one in mail.receivers
-            ]
+            self._receivers += [send(MailChannel(one, server, external_url)) for one in mail.receivers]
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
         self._logged: set[str] = set()

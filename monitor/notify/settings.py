@@ -34,6 +34,9 @@ class ReceiverSettings(Section):
     within the last day, are sent again."""
     deployments: Annotated[tuple[str, ...], MinLen(1), COMMON] = ("*",)
     """Globs of the deployments whose alerts the receiver gets, see [alerts.md](alerts.md#receivers-of-teams)."""
+    texts: bool = False
+    """Whether messages say what users wrote: newest comments, and words of the worst answers, see
+    [alerts.md](alerts.md#in-the-users-words). Whoever reads the channel may read them."""
 
     @field_validator("deployments")
     @classmethod
@@ -71,6 +74,10 @@ class WebhookSettings(ReceiverSettings):
     def _can_be_verified(self) -> Self:
         if self.format == "standard" and self.secret is None:
             raise ValueError(f"webhook {self.name!r} has no secret to sign with; {_ADVICE}")
+        if self.texts and self.format == "alertmanager":
+            raise ValueError(
+                f"webhook {self.name!r}: an Alertmanager gets no texts; give `texts` to a chat or a program"
+            )
         return self
 
 

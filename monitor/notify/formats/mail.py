@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, incident_line, tier_of
+from monitor.notify.incident_text import IncidentNote, note_lines, tier_of
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 
@@ -48,7 +48,7 @@ def alert_mail(changes: Sequence[AlertChange], external_url: str, incident: Inci
     """
     fires = changes[0].change == AlertEvent.FIRING
     worst = next((change for change in changes if change.pages), changes[0])
-    about = [incident_line(incident)] if incident else []
+    about = note_lines(incident) if incident else ()
     lines = [*about, *(line for change in changes for line in text_of(change, changes, external_url).splitlines())]
     return text_mail(
         title(changes),
