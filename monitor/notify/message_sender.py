@@ -116,7 +116,7 @@ class MessageSender(Receiver):
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
             return Settled(AlertEvent.DELIVERED, reason, now)
-        self._fail(attempt.reason)
+        self._fail(attempt.reason, now)
         if attempt.outcome is DeliveryOutcome.GONE:
             self.gone = True
             return self._given_up(message, attempt.reason, now)
@@ -162,7 +162,7 @@ class MessageSender(Receiver):
         try:
             self._alerts.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
         except Exception as error:  # one table that takes no row holds up no other alert
-            self._fail(f"what was sent cannot be recorded: {error}")
+            self._fail(f"what was sent cannot be recorded: {error}", now)
             due = now + LONGEST_PAUSE
             self._retries.keep(message.message_id, settled, due)
             logger.warning(
@@ -182,4 +182,6 @@ class MessageSender(Receiver):
             self.problem = self._summary.problem
             self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
             self.gone = attempt.outcome is DeliveryOutcome.GONE
-            self.failed_attempts += attempt.outcome is not DeliveryOutcome.DELIVERED
+            if attempt.outcome is not DeliveryOutcome.DELIVERED:
+                self.failed_attempts += 1
+                self.last_error = routed.now, attempt.reason

@@ -19,7 +19,7 @@ from monitor.notify.digest.log import DigestPlan
 from monitor.notify.mail import MailServer
 from monitor.notify.message_sender import MessageSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
-from monitor.notify.receiver import Receiver
+from monitor.notify.receiver import Receiver, ReceiverState
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import MailSettings, WebhookSettings
 from monitor.notify.users_words import UsersWordsReader
@@ -110,6 +110,10 @@ class Notifier:
     def problem(self) -> str | None:
         """What the last attempts at receivers met, where they failed."""
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
+
+    def states(self, now: datetime) -> tuple[ReceiverState, ...]:
+        """Return how each receiver is."""
+        return tuple(receiver.state(self.view, now) for receiver in self._receivers)
 
     def without_receiver(self, deployments: Iterable[str]) -> frozenset[str]:
         """Return the deployments that no receiver is for; none where there are no receivers at all."""
