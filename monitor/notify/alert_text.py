@@ -58,7 +58,8 @@ def _affected_line(affected: AffectedCounts | None) -> list[str]:
         return []
     number = affected.conversations
     within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
-    return [f"Affected: {_who(affected)}{within} since then, when this was found."]
+    groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
+    return [f"Affected: {_who(affected)}{within} since then, when this was found.", *groups]
 
 
 def _summary(change: AlertChange) -> str:

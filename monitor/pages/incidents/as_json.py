@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from lake.queries.affected import Affected
-from lake.queries.answer_words import AnswerWords
+from lake.queries.affected import Affected, StandsOut
 from lake.queries.comments import Comment
+from lake.queries.worst_answers.answer_words import AnswerWords
 from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
@@ -93,6 +93,9 @@ class EvidenceData:
     worst: Sequence[Pair]
     words: AnswerWords | None
     """Words that tell the worst answers from good ones; null for who may not read texts."""
+    stands_out: Sequence[StandsOut]
+    """Project, language or document that the worst answers have more often than good ones; a document has a name for
+    who may read texts."""
 
 
 @dataclass(frozen=True)
@@ -211,4 +214,4 @@ def _chart(chart: MetricChart) -> ChartOfMetric:
 
 def _evidence(found: OnsetEvidence) -> EvidenceData:
     histogram = found.histogram.histogram if found.histogram else None
-    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words)
+    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words, found.stands_out)

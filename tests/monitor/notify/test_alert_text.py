@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
+from lake.queries.affected import GroupKind, StandsOut
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
@@ -59,6 +60,17 @@ def test_who_is_affected_is_counted_and_not_named(
     assert "so far" not in summary(replace(change, change=AlertEvent.RESOLVED))
     nobody = structs.replace(firing.details, affected=AffectedCounts(0, 0, 0))
     assert summary(replace(firing, details=nobody)) == summary(firing)
+
+
+def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -> None:
+    groups = StandsOut(GroupKind.PROJECT, "hr", 1200, 1300, 1, 600), StandsOut(GroupKind.DOCUMENT, "", 7, 9, 0, 60)
+    affected = AffectedCounts(90, 0, 0, groups)
+    change = replace(firing, details=structs.replace(firing.details, affected=affected))
+    said = "Most affected: project hr (1,200 of 1,300 worst answers, 1 of 600 good ones); one document (7 of 9 worst "
+    assert f"{said}answers, 0 of 60 good ones)." in description(change, "").splitlines()
+    (data,) = json.loads(webhook_body([change], "team", ""))["data"]
+    assert [one["name"] for one in data["affected"]["stands_out"]] == ["hr", ""]
+    assert from_row(to_row(change)) == change
 
 
 def test_a_version_that_answers_worse_than_the_one_before_is_told_as_that(firing: AlertChange) -> None:
