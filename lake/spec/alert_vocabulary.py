@@ -29,13 +29,14 @@ DELIVERY_EVENTS = tuple(event for event in AlertEvent if event not in ALERT_STAT
 
 
 class IncidentEvent(StrEnum):
-    """`incidents.change`: what became of an incident, or that a person took note of it."""
+    """`incidents.change`: what became of an incident, or that a person took note of it or took that back."""
 
     OPENED = "opened"
     JOINED = "joined"
     RAISED = "raised"
     VERDICT_CHANGED = "verdict_changed"
     ACKNOWLEDGED = "acknowledged"
+    ACKNOWLEDGEMENT_WITHDRAWN = "acknowledgement_withdrawn"
     ENDED = "ended"
 
 

@@ -177,6 +177,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             ),
         ),
         APIRoute("/incident/acknowledge", incidents.acknowledge, methods=["POST"]),
+        APIRoute("/incident/acknowledge/withdraw", incidents.withdraw_acknowledgement, methods=["POST"]),
         APIRoute("/incident/silence", incidents.silence, methods=["POST"]),
         APIRoute("/incident/silence/end", incidents.end_silence, methods=["POST"]),
         APIRoute("/incident/release", incidents.release, methods=["POST"]),

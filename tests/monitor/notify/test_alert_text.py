@@ -27,7 +27,8 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "What: the mean of words that stand in the documents (higher is better) fell from 0.80 in the reference to "
         "0.41 (95 % interval 0.30 to 0.52).",
         "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag, all of its scored answers; metric faithfulness_kprecision, version 1.",
+        "Where: deployment apps/rag, all of its scored answers; metric words that stand in the documents "
+        "(faithfulness_kprecision), version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
         "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
