@@ -181,8 +181,8 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"judge of {name}: alert is over, {change.reason}"
     moved = "; ".join(
-        f"that of {metric_name(one.metric)} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than at "
-        f"first (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
+        f"that of {metric_name(one.metric)} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than "
+        f"at first (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
         for one in details.judges
     )
     return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"

@@ -197,6 +197,8 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
         ),
         APIRoute("/ground-truth/decide", cases.decide, methods=["POST"]),
         APIRoute("/ground-truth/edit", cases.edit, methods=["POST"]),
+        APIRoute("/ground-truth/accept-surest", cases.accept_surest, methods=["POST"]),
+        APIRoute("/ground-truth/undo-together", cases.undo_together, methods=["POST"]),
         APIRoute("/ground-truth/undo", cases.undo, methods=["POST"]),
         APIRoute("/ground-truth/make", cases.make, methods=["POST"]),
         APIRoute("/compare", compare.show),
