@@ -187,12 +187,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             "/ground-truth.json",
             cases.show_json,
             **described(
-                QueueData,
-                "Cases of ground truth of a deployment",
-                404,
-                503,
-                parameters=CaseQuery,
-                required=("deployment",),
+                QueueData, "Cases of ground truth of a deployment, or of all", 404, 422, 503, parameters=CaseQuery
             ),
         ),
         APIRoute("/ground-truth/decide", cases.decide, methods=["POST"]),

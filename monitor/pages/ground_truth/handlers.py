@@ -52,7 +52,7 @@ class CaseQuery:
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
-    deployment: str
+    deployment: str = ""
     """Deployment whose cases are listed; without it those of all."""
     status: str = CaseStatus.PROPOSED
     """Status of the cases that are listed, or `all`."""

@@ -41,7 +41,7 @@ def client(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> Iterator[TestCli
         at = [NOW - timedelta(hours=number + 1) for number in range(times)]
         asked = {"question": question, "message_count": 1, "documents": ["files/handbook.pdf"]}
         rows.logs(name, *(asked | {"event_id": f"{question} {one}", "requested_at": one} for one in at))
-        rows.scores(name, {"value": 0.5, "reference_match": "exact", "metric": "case_passed"})
+        rows.scores(name, {"value": 0.5, "reference_match": "exact", "metric": "case_passed", "requested_at": at[0]})
     cases = [case("a"), case("b", confidence=0.8), case("c", confidence=0.7), case("d", status="accepted")]
     lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
     lake.table(GROUND_TRUTH, "hr").append(GROUND_TRUTH.rows([case("h", deployment="hr", question="Who, h?")]))
