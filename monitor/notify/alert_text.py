@@ -12,7 +12,7 @@ from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
-from monitor.detect.regression import NewClass, SegmentChange
+from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 from monitor.notify.limit_text import limit_lines, limit_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
@@ -66,7 +66,8 @@ def _affected_line(affected: AffectedCounts | None) -> list[str]:
         return []
     number = affected.conversations
     within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
-    return [f"Affected: {_who(affected)}{within} since then, when this was found."]
+    groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
+    return [f"Affected: {_who(affected)}{within} since then, when this was found.", *groups]
 
 
 def _summary(change: AlertChange) -> str:
@@ -145,8 +146,7 @@ def _firing(change: AlertChange) -> list[str]:
     lines = [
         f"What: the mean of {metric_name(key.metric)} ({better} is better) {_from_to(change)}.",
         f"Since: {onset(change).removeprefix('since ')}; found with the answers until {time(change.changed_at)}.",
-        f"Where: deployment {key.deployment}, all of its {which} answers; metric {key.metric}, version "
-        f"{key.metric_version}.",
+        f"Where: deployment {key.deployment}, all of its {which} answers; {_metric(key)}.",
     ]
     if details.older_version is not None:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
@@ -184,11 +184,17 @@ def _firing(change: AlertChange) -> list[str]:
     return lines
 
 
+def _metric(key: StreamKey) -> str:
+    """Name a metric in words, with its identifier and version for who looks it up."""
+    name = metric_name(key.metric)
+    return f"metric {name}{'' if name == key.metric else f' ({key.metric})'}, version {key.metric_version}"
+
+
 def _new_traffic(change: AlertChange, new: NewClass) -> list[str]:
     return [
         f"What: a new class of traffic has worse {metric_name(change.key.metric)}: {_new_class(change, new)}.",
         f"Since: {time(change.since)}; found with the answers until {time(change.changed_at)}.",
-        f"Where: deployment {change.key.deployment}; metric {change.key.metric}, version {change.key.metric_version}.",
+        f"Where: deployment {change.key.deployment}; {_metric(change.key)}.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes a page.",
     ]
