@@ -29,6 +29,7 @@ from dialwatch.demo.replays import run_replays
 from dialwatch.demo.traffic import Plan, TrafficLine, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
+from dialwatch.services.ending import wait_for_signal
 from dialwatch.services.evaluating import evaluating
 from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.serving.addresses import free_address, is_free
@@ -92,7 +93,7 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")
         display.say(f"overview  {url}/\nmetrics   {url}/metrics\nhealth    {url}/healthz\nlake      {lake.root}")
         if not once:
-            running.wait_for_signal()
+            wait_for_signal()
     return 0 if all(check.passed for check in checks) else 1
 
 
