@@ -266,6 +266,12 @@ def _fall_with(other: Callable[[np.random.Generator, Floats], Floats], drop: flo
     return draw
 
 
+def _after_outage(generator: np.random.Generator, days: int) -> Traffic:
+    at = hours_of(generator, days)
+    since = at - _CHANGE
+    return traffic(generator, at, np.where(since < 0.0, 0.0, np.where(since < 2.0, 0.80, 0.20)))
+
+
 def _ramp(generator: np.random.Generator, days: int) -> Traffic:
     at = hours_of(generator, days)
     return traffic(generator, at, 0.10 * np.clip((at - _CHANGE) / (30 * 24), 0.0, 1.0))
@@ -277,4 +283,6 @@ FALLS = (
     Law("-0.10, mood of sd 0.03", _fall_with(lambda generator, at: mood(generator, at, 0.03), 0.10)),
     Law("-0.10, weekends harder by 0.10", _fall_with(lambda _, at: np.where(is_weekend(at), 0.10, 0.0), 0.10)),
     Law("-0.10, reached in 30 days", _ramp),
+    Law("all answers are wrong", _fall(0.80)),
+    Law("-0.20, after two hours in which all answers are wrong", _after_outage),
 )
