@@ -27,7 +27,7 @@ ANSWER_COLUMNS = (
     "error", "is_entry", *CASE_QUESTION_COLUMNS, "answer", "documents", "contexts", "contexts_origin", "finish_reason",
     "answer_kind",
     "tool_calls", "tool_calls_origin",
-    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin",
+    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin", "project_id",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
@@ -49,7 +49,7 @@ class LoggedAnswer:
     `tool_calls` are the calls of tools of its turn as in `parsed_logs`, None where they are not known; `turn_call` is
     the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or the log does not hold all of it.
+    ended before its end, or the log does not hold all of it. `project` is that of the API key that asked.
     """
 
     event_id: str
@@ -74,6 +74,7 @@ class LoggedAnswer:
     tool_calls: list[ToolCall] | None = None
     turn_call: tuple[str, str] | None = None
     own_call: tuple[str, str] | None = None
+    project: str | None = None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:
@@ -108,6 +109,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         tool_calls=row["tool_calls"],
         turn_call=call if row["tool_calls_origin"] in CALLS_OUTRANKED_BY_CHILD else None,
         own_call=call,
+        project=row["project_id"],
     )
 
 

@@ -127,8 +127,8 @@ class ComparePage(Page):
         lake, name = self._monitor.lake, query.deployment
         stats = seen.states[name].scores.metrics.get(query.metric)
         if query.between == Between.PERIODS:
-            before = seen.states[query.earlier_deployment].scores.metrics.get(query.metric)
-            versions = versions_of(query, before, stats)
+            of_earlier = seen.states[query.earlier_deployment].scores.metrics.get(query.metric)
+            versions = versions_of(query, of_earlier, stats)
             found = compare_periods(lake, query, stats, versions) if query.metric else None
             names = (_period(query.before_since, query.before_until), _period(query.after_since, query.after_until))
             return _Read(query, metrics, found=found, names=names, versions=versions)
