@@ -74,7 +74,13 @@ def _summary(change: AlertChange) -> str:
     """Say what got worse, from what to what, since when, and which part failed."""
     what = f"{change.key.deployment}: {metric_name(change.key.metric)}"
     if change.change == AlertEvent.RESOLVED:
-        after = _number(change.current_mean)
+        after, outage = _number(change.current_mean), change.details.outage_seconds
+        if outage is not None:
+            lasted = duration(timedelta(seconds=max(outage, 60.0)))
+            return (
+                f"{change.key.deployment} is back: nearly all answers were bad by {metric_name(change.key.metric)} for "
+                f"{lasted}, which is an outage and no change of quality"
+            )
         return (
             f"{what}: alert is over; {change.reason}" if change.ended_without_recovery else f"{what}: back at {after}"
         )
