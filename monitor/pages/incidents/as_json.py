@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from lake.queries.affected import Affected
-from lake.queries.answer_words import AnswerWords
+from lake.queries.affected import Affected, StandsOut
 from lake.queries.comments import Comment
 from lake.queries.tool_errors import ToolError
+from lake.queries.worst_answers.answer_words import AnswerWords
 from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
@@ -94,6 +94,9 @@ class EvidenceData:
     worst: Sequence[Pair]
     words: AnswerWords | None
     """Words that tell the worst answers from good ones; null for who may not read texts."""
+    stands_out: Sequence[StandsOut]
+    """Project, language or document that the worst answers have more often than good ones; a document has a name for
+    who may read texts."""
 
 
 @dataclass(frozen=True)
@@ -215,4 +218,4 @@ def _chart(chart: MetricChart) -> ChartOfMetric:
 
 def _evidence(found: OnsetEvidence) -> EvidenceData:
     histogram = found.histogram.histogram if found.histogram else None
-    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words)
+    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words, found.stands_out)

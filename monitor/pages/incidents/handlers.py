@@ -99,6 +99,7 @@ class IncidentPages(Page):
             ended_silence=self._actions.silence_of(found, given.get("ended", "")),
             new_release=self._actions.release_of(found, given.get("released", "")),
             was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
+            was_unacknowledged="unacknowledged" in given and found.incident.acknowledged is None,
             address_of=address_of,
             was_withdrawn=given.get("withdrawn", "").isdecimal(),
             silences=[
@@ -123,6 +124,15 @@ class IncidentPages(Page):
         def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             self._actions.acknowledge(reader, found, fields)
             return "acknowledged=1"
+
+        return await self._act(request, act)
+
+    async def withdraw_acknowledgement(self, request: Request) -> Response:
+        """Take an acknowledgement back."""
+
+        def act(reader: Reader, found: FoundIncident, _: Mapping[str, str]) -> str:
+            self._actions.withdraw_acknowledgement(reader, found)
+            return "unacknowledged=1"
 
         return await self._act(request, act)
 

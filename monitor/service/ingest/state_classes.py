@@ -37,6 +37,7 @@ from monitor.detect.regression.judgement import Shift
 from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
+from monitor.detect.regression.outage import Outage
 from monitor.detect.regression.reading import Reading, Status, StreamKey
 from monitor.detect.regression.recent import Recent
 from monitor.detect.regression.recovery import Recovery
@@ -98,6 +99,7 @@ _CLASSES = (
     NewValues,
     Observations,
     OnsetKind,
+    Outage,
     PeriodSums,
     Reading,
     Recent,
