@@ -154,3 +154,11 @@ def test_names_without_end_are_counted_together() -> None:
     stats = stats.with_logs(stats_rows(turn(5, *(call(f"t{n:03}", FINE) for n in range(300)))))
     assert len(stats.tools) == 201
     assert (stats.tools["a"].errors, stats.tools["t198"].ok, stats.tools["other"].ok) == (1, 1, 101)
+
+
+def test_tools_that_fail_since_their_cause_is_over_are_no_longer_explained_by_it() -> None:
+    """As requests that fail; a limit that is switched off explains nothing."""
+    rows = [turn(ago, call("get", FAILED), call("get", FINE)) for ago in range(20, 0, -1)]
+    assert limits_of(rows).recent_failures().fails_since("agent", NOW - 10 * MINUTE)
+    assert not limits_of(rows).recent_failures().fails_since("agent", NOW - 2 * MINUTE)
+    assert not limits_of(rows, tool_errors=None).recent_failures().fails_since("agent", NOW - 10 * MINUTE)

@@ -20,7 +20,7 @@ from monitor.pages.app import create_app
 from tests.exposition import without_installation
 
 METRIC, OTHER = "faithfulness_kprecision", "other"
-SHARES = [LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.REFUSALS, LimitKind.UNSCORED]
+SHARES = [LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS, LimitKind.REFUSALS, LimitKind.UNSCORED]
 
 
 def broken(*_: Any, **__: Any) -> Any:
@@ -34,10 +34,11 @@ def state_of(monitor: Monitor) -> Any:
 
 
 def all_limits_exceeded(rows: Any, clock: Any) -> None:
-    """Requests that fail, answers that are empty, refusals, and answers that a judge could not score."""
+    """Requests and tools that fail, answers that are empty, refusals, and answers that a judge could not score."""
     at = [clock() - timedelta(minutes=1 + n % 50) for n in range(200)]
     rows.logs("rag", *({"requested_at": one, "date": one.date(), "status": 500} for one in at))
-    empty = {"answer": "", "answer_kind": "empty", "finish_reason": "stop"}
+    call = {"id": "1", "name": "get", "arguments": "{}", "result": "", "is_error": True}
+    empty = {"answer": "", "answer_kind": "empty", "finish_reason": "stop", "is_entry": True, "tool_calls": [call]}
     rows.logs("rag", *({"requested_at": one, "date": one.date()} | empty for one in at))
     rows.scores("rag", *({"requested_at": one, "metric": "refusal", "value": 1.0} for one in at))
     rows.scores("rag", *({"requested_at": one, "judge": "llm", "reason": "judge_failed"} for one in at))
