@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
+from evaluator.answers.core_files import ImageSettings
 from evaluator.engines import EngineName, RaySettings
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.judge_binding import asks_judge, without_prices
@@ -163,6 +164,12 @@ class EvaluatorSettings(Section):
     """Processes of this machine, or tasks of Ray at once. `--workers`."""
     ray: RaySettings = RaySettings()
     replay: ReplaySettings = ReplaySettings()
+    images: ImageSettings = ImageSettings()
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether one of the judges reads images."""
+        return any(judge.images for judge in self.judges.values())
 
     def named_metrics(self, deployment: str) -> tuple[str, ...] | None:
         """Return the names of the metrics that the configuration chooses for a deployment; None where it does not."""
@@ -213,7 +220,7 @@ class EvaluatorSettings(Section):
         own = self.deployments.get(deployment)
         return self.sampling if own is None or own.sampling is None else own.sampling
 
-    def check_judge(self, metrics: Iterable[Metric], deployment: str | None) -> None:
+    def check_judge(self, metrics: Sequence[Metric], deployment: str | None) -> None:
         """Raise ValueError where one of the metrics asks a judge, and there is none, or one without prices."""
         asking = next((metric.name for metric in metrics if asks_judge(metric)), None)
         if asking is None:
@@ -223,6 +230,14 @@ class EvaluatorSettings(Section):
             several = f"say which of {', '.join(sorted(self.judges))} in evaluator.judge"
             none = "configure one under evaluator.judges.<name>"
             raise ValueError(f"metric {asking!r} asks a judge; {several if self.judges else none}")
+        unable = [name for name in names if not self.judges[name].logprobs]
+        if unable and (
+            asked := next((metric.name for metric in metrics if getattr(metric, "probability", False)), None)
+        ):
+            raise ValueError(
+                f"metric {asked!r} needs probabilities of tokens; set judges.{unable[0]}.logprobs if the endpoint "
+                "gives them, or leave probability out"
+            )
         unpriced = [name for name in names if without_prices(self.judges[name])]
         if unpriced:
             raise ValueError(

@@ -35,6 +35,7 @@ def read_reply(body: bytes) -> Reply:
         cited_only=found.cited_only,
         prompt_tokens=found.prompt_tokens,
         completion_tokens=found.completion_tokens,
+        tool_calls=found.tool_calls,
     )
 
 

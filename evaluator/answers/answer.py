@@ -28,7 +28,7 @@ ANSWER_COLUMNS = (
     "error", "is_entry", *CASE_QUESTION_COLUMNS, "answer", "documents", "contexts", "contexts_origin", "finish_reason",
     "answer_kind",
     "tool_calls", "tool_calls_origin",
-    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin",
+    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin", "project_id",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
@@ -51,7 +51,9 @@ class LoggedAnswer:
     the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
     `conversation` has the turns of the conversation that the answer ends, where it is scored as a whole.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or the log does not hold all of it.
+    ended before its end, or the log does not hold all of it. `images` are those of the question as data URLs, None for
+    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`). `project` is that of the
+    API key that asked.
     """
 
     event_id: str
@@ -77,6 +79,8 @@ class LoggedAnswer:
     turn_call: tuple[str, str] | None = None
     own_call: tuple[str, str] | None = None
     conversation: Sequence[Turn] | None = None
+    images: list[str | None] | None = None
+    project: str | None = None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:
@@ -111,6 +115,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         tool_calls=row["tool_calls"],
         turn_call=call if row["tool_calls_origin"] in CALLS_OUTRANKED_BY_CHILD else None,
         own_call=call,
+        project=row["project_id"],
     )
 
 

@@ -69,6 +69,17 @@ def texts(cell: object, column: str) -> list[str] | None:
     raise UnreadableCellError(f"{UNREADABLE}{column}")
 
 
+def images(cell: object, column: str) -> list[str | None]:
+    """Return the data URLs of a list of images, None for one that is not at hand; nothing where the cell is missing.
+
+    Raises UnreadableCellError with `unreadable_<column>` for all else, such as an address elsewhere.
+    """
+    found = [one or None for one in texts(cell, column) or ()]
+    if any(one is not None and not one.startswith("data:image/") for one in found):
+        raise UnreadableCellError(f"{UNREADABLE}{column}")
+    return found
+
+
 def context_texts(cell: object) -> list[str] | None:
     """Return the texts of the contexts, as `texts` does; those of images are empty.
 

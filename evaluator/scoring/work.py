@@ -127,6 +127,8 @@ def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
     import pandas as pd
 
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
+    if any(answer.images for answer in some):
+        columns |= {"images": [answer.images for answer in some]}
     columns |= {"tool_calls": [answer.tool_calls for answer in some]}
     columns |= {"conversation": [answer.conversation for answer in some]}
     columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}

@@ -26,7 +26,7 @@ from evaluator.metrics import Metric, is_of_conversations
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.service.class_decisions import ClassDecisions
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.passes import Failure
 from evaluator.service.pending_scores import pending_probabilities
 from evaluator.settings import EvaluatorSettings
@@ -102,7 +102,7 @@ class Backfill:
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
         self._classes = ClassDecisions(lake, settings)
         self._classes.look()
-        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves, question_images(settings))
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluator.answers import CoreFiles, QuestionImages
 from evaluator.judge_binding import Jury, asks_judge, judges_of_all, with_judges
 from evaluator.judges.dry_run import COMPLETION_TOKENS
 from evaluator.metrics import Metric
@@ -180,6 +181,11 @@ class JudgePool:
 
     def _calls(self) -> Calls:
         return opened_calls(self._path)
+
+
+def question_images(settings: EvaluatorSettings) -> QuestionImages | None:
+    """Return what finds the images of questions; None where no judge reads images."""
+    return QuestionImages(CoreFiles(settings.images)) if settings.shows_images else None
 
 
 def _usual_cost(judge: BoundJudge) -> float:

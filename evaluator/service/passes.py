@@ -20,7 +20,7 @@ from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.class_decisions import ClassDecisions
 from evaluator.service.conversation_scores import ConversationScores
 from evaluator.service.group import Alone, Group
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.new_scores import score_new_answers
 from evaluator.service.outside_scores import OutsideScores
 from evaluator.service.pending_scores import JudgeRetries
@@ -91,7 +91,7 @@ class Evaluator:
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
         self._open = OpenTables(lake)
         self._classes = ClassDecisions(self._open, settings)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves, question_images(settings))
         self._group = group or Alone()
         self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)

@@ -197,10 +197,11 @@ def test_the_configuration_has_the_last_word(lake: Lake, traffic: Any, other_tra
         "plain: of 50 answers of 7 days 0 show what was retrieved and 0 called a tool. The configuration names what is "
         "scored: refusal"
     )
-    run(lake)
+    run(lake, NOW + timedelta(days=1))
     renewed = class_of(lake)
     assert renewed is not None
     assert (renewed.is_chosen, set(renewed.metrics), renewed.decided_at) == (False, PLAIN_METRICS, found.decided_at)
+    assert renewed.since == NOW + timedelta(days=1)
 
 
 def test_a_metric_without_meaning_that_was_asked_for_is_null_with_its_reason(lake: Lake, traffic: Any) -> None:

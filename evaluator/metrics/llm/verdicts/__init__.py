@@ -30,6 +30,7 @@ from evaluator.metrics.llm.verdicts.contexts import (
     context_relevance_sentences,
 )
 from evaluator.metrics.llm.verdicts.conversations import conversation_completeness, knowledge_retention, repetition
+from evaluator.metrics.llm.verdicts.grades import mean_grade, probability_of_yes, weighted_grade
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
 from evaluator.metrics.llm.verdicts.topics import topic_adherence_f1, topic_adherence_precision, topic_adherence_recall
 
@@ -55,8 +56,10 @@ __all__ = [
     "factual_f_beta_of_verdicts",
     "knowledge_retention",
     "macro_share",
+    "mean_grade",
     "noise_sensitivity",
     "odd_strictness",
+    "probability_of_yes",
     "repetition",
     "right_share",
     "segment_inference",
@@ -64,4 +67,5 @@ __all__ = [
     "topic_adherence_f1",
     "topic_adherence_precision",
     "topic_adherence_recall",
+    "weighted_grade",
 ]
