@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.metrics.combination import Combination
 from evaluator.metrics.description import Direction
 from evaluator.metrics.llm.aspects import aspect_critique, checked_scale
+from evaluator.metrics.options import options_of
 from lake.spec.case_vocabulary import PREFERENCE
 from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import DISLIKES
@@ -120,6 +123,13 @@ def combinations_of(
         name: combination(name, made.weights, made.mean, models, own=aspects, threshold=made.threshold)
         for name, made in settings.items()
     }
+
+
+def with_topics(metric: Metric, topics: tuple[str, ...]) -> Metric:
+    """Return a metric with the topics that a deployment may talk about, if it or a part of it asks about them."""
+    if isinstance(metric, Combination):
+        return replace(metric, parts=tuple((with_topics(part, topics), weight) for part, weight in metric.parts))
+    return replace(metric, topics=topics) if "topics" in options_of(metric) else metric  # type: ignore[type-var]
 
 
 def _named(given: Mapping[str, AspectSettings]) -> Mapping[str, AspectSettings]:

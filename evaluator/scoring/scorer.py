@@ -241,6 +241,7 @@ def segment_of(answer: LoggedAnswer) -> str:
     - `language`: that of the question's first 500 characters (`language_of`), an ISO 639-1 code or else a script.
     - `model`: the model that the log names.
     - `contexts`: whether anything was retrieved.
+    - `project`: that of the API key that asked: which client it is.
     - `question_length`: `short` up to 80 characters, `medium` up to 400, `long` beyond.
     """
     found = None if answer.question is None else language_of(answer.question[:_LANGUAGE_CHARACTERS])
@@ -249,6 +250,7 @@ def segment_of(answer: LoggedAnswer) -> str:
         "model": answer.model,
         "contexts": None if answer.contexts is None else bool(answer.contexts),
         "question_length": None if answer.question is None else _question_length(answer.question),
+        "project": answer.project,
     }
     return orjson.dumps(parts).decode()
 
