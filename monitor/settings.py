@@ -56,8 +56,8 @@ class MonitorSettings(Section):
     """Deployments with series of their own in `/metrics`, those with the most requests first. Counters and histograms
     of the others are summed as `other`; their gauges are left out."""
     most_label_values: Annotated[int, Ge(1)] = 100
-    """Words of signals, and status codes, with series of their own in `/metrics`; `dialwatch_other_label_values` counts
-    how many are in `other`."""
+    """Words of signals, status codes and names of tools with series of their own in `/metrics`, of each so many;
+    `dialwatch_other_label_values` counts how many are in `other`."""
     versions: Annotated[Literal["auto", "off"] | dict[str, tuple[str, ...]], BeforeValidator(_versions), COMMON] = (
         "auto"
     )

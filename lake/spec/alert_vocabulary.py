@@ -37,7 +37,7 @@ class DigestEvent(StrEnum):
 
 
 class IncidentEvent(StrEnum):
-    """`incidents.change`: what became of an incident, or that a person took note of it."""
+    """`incidents.change`: what became of an incident, or that a person took note of it or took that back."""
 
     OPENED = "opened"
     JOINED = "joined"
@@ -45,6 +45,7 @@ class IncidentEvent(StrEnum):
     VERDICT_CHANGED = "verdict_changed"
     LIMIT_ADDED = "limit_added"
     ACKNOWLEDGED = "acknowledged"
+    ACKNOWLEDGEMENT_WITHDRAWN = "acknowledgement_withdrawn"
     ENDED = "ended"
 
 

@@ -183,12 +183,20 @@ class Monitor:
         Raises what the lake raises where the row cannot be written.
         """
         self._ingest.incidents.acknowledge(incident, who, comment, self._clock())
+        self._show_incidents_of(incident.deployment)
+
+    def withdraw_acknowledgement(self, incident: Incident, who: str | None) -> None:
+        """Record that somebody took an acknowledgement back; as `acknowledge`."""
+        self._ingest.incidents.withdraw_acknowledgement(incident, who, self._clock())
+        self._show_incidents_of(incident.deployment)
+
+    def _show_incidents_of(self, deployment: str) -> None:
         snapshot = self._snapshot
-        state = snapshot.deployments.get(incident.deployment) if snapshot else None
+        state = snapshot.deployments.get(deployment) if snapshot else None
         if snapshot and state:
-            found = self._ingest.incidents.incidents(self._alerts.changes()).get(incident.deployment, ())
+            found = self._ingest.incidents.incidents(self._alerts.changes()).get(deployment, ())
             known = with_recovery(found, self._readings)
-            states = {**snapshot.deployments, incident.deployment: replace(state, incidents=known)}
+            states = {**snapshot.deployments, deployment: replace(state, incidents=known)}
             self._snapshot = replace(snapshot, deployments=states)
         self._hand_down_incidents()
 
