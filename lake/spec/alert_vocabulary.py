@@ -35,6 +35,7 @@ class IncidentEvent(StrEnum):
     JOINED = "joined"
     RAISED = "raised"
     VERDICT_CHANGED = "verdict_changed"
+    LIMIT_ADDED = "limit_added"
     ACKNOWLEDGED = "acknowledged"
     ACKNOWLEDGEMENT_WITHDRAWN = "acknowledgement_withdrawn"
     ENDED = "ended"
@@ -73,6 +74,7 @@ class LimitKind(StrEnum):
 
     ERRORS = "errors"
     EMPTY_ANSWERS = "empty_answers"
+    TOOL_ERRORS = "tool_errors"
     REFUSALS = "refusals"
     UNSCORED = "unscored"
     NO_DATA = "no_data"

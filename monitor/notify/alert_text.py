@@ -30,7 +30,7 @@ _FAILED: Mapping[FailedPart, str] = {
 }
 _AFTER_RELEASE = (
     "After a release: it is compared with the reference of before the mark, until the level after it is learned. Then "
-    "this ends. To accept the level now, mark the release again: `dialwatch release mark`. It never becomes a page."
+    "this ends. To accept the level of now, accept it again: `dialwatch release mark`. It never becomes a page."
 )
 _WHILE_LEARNING = (
     "How sure: of 50 streams of steady quality about one is told this, once.",
@@ -84,9 +84,9 @@ def _summary(change: AlertChange) -> str:
 
 
 def _young(change: AlertChange) -> str:
-    """Say that the reference was being learned, for the first time or after a marked release."""
+    """Say that the reference was being learned, for the first time or after a new level was accepted."""
     if change.details.marked_release is not None:
-        return f", after the release that you marked at {time(change.details.marked_release)}; accept?"
+        return f", after a new level was accepted at {time(change.details.marked_release)}; is it this one?"
     return " while its reference was learned" if change.details.while_learning else ""
 
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 from typing import cast
 
 from lake.spec.alert_vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
-from monitor.detect.limits import LastChanges, LimitChange
+from monitor.detect.limits import LastChanges, LimitChange, LimitDetails
 from monitor.detect.regression import StreamKey
 
 
 def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange], now: datetime) -> list[AlertChange]:
     """Return what limits found and is new after the changes that are known, as changes of alerts.
 
-    A limit fires where it does not fire already and later than its last change, and is over only where it fires.
+    A limit fires where it does not fire already and later than its last change, and is over only where it fires. One
+    on means fires again where it names one that its alert has not named.
     """
     last = {change.key: change for change in known if change.change in ALERT_STATES}
-    changes = []
+    changes: list[AlertChange] = []
     for one in found:
         key = StreamKey(one.deployment, one.kind, LIMIT_VERSION)
         before = last.get(key)
         opened = before if before is not None and before.change == AlertEvent.FIRING else None
         is_in_turn = before is None or before.changed_at < one.at
-        if (opened is None) is (one.change == AlertEvent.FIRING) and is_in_turn:
-            last[key] = _change(one, key, opened, now)
+        is_turn = (opened is None) is (one.change == AlertEvent.FIRING)
+        more = _means_of(one.details) - _named(opened, [*known, *changes]) if opened else frozenset()
+        if (is_turn or more) and is_in_turn:
+            last[key] = _change(one, key, opened, now, more)
             changes.append(last[key])
     return changes
 
@@ -42,12 +45,25 @@ def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
     }
 
 
-def _change(found: LimitChange, key: StreamKey, opened: AlertChange | None, now: datetime) -> AlertChange:
+def _named(opened: AlertChange, changes: Sequence[AlertChange]) -> frozenset[str]:
+    """Return the means that an open alert has named so far."""
+    mine = (one.details.exceeded for one in changes if one.alert_id == opened.alert_id)
+    return frozenset().union(*map(_means_of, mine))
+
+
+def _means_of(details: LimitDetails | None) -> frozenset[str]:
+    return frozenset(one.metric for one in details.means) if details else frozenset()
+
+
+def _change(
+    found: LimitChange, key: StreamKey, opened: AlertChange | None, now: datetime, more: Set[str]
+) -> AlertChange:
+    """Return the change; `more` are the means that an open alert names for the first time."""
     fired_at = opened.fired_at if opened else found.at
     is_judge = found.kind == LimitKind.JUDGE_DRIFT
     alert_id = opened.alert_id if opened else digest(found.deployment, found.kind, LIMIT_VERSION, fired_at.isoformat())
     return AlertChange(
-        change_id=digest(alert_id, found.change),
+        change_id=digest(alert_id, found.change, *sorted(more)),
         alert_id=alert_id,
         key=key,
         change=found.change,

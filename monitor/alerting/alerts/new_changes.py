@@ -155,9 +155,9 @@ def _reason(transition: Transition) -> str:
     if reading.while_learning:
         return _FELL_WHILE_LEARNING if is_firing else _TOLD_LONG_ENOUGH
     if reading.marked_release is not None and is_firing:
-        return "it is worse than before the release that was marked"
+        return "it is worse than before a new level was accepted"
     if reading.marked_release is not None and reading.since_mean is None:
-        return "the level after the release that was marked is learned, and accepted"
+        return "the accepted level is learned"
     if not is_firing:
         return "the evidence that quality is back reached the threshold"
     reached = f"the evidence of a regression reached the threshold of {_TIERS[reading.tier or Tier.WARN]}"

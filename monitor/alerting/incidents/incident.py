@@ -14,7 +14,13 @@ from monitor.alerting.incidents.change import IncidentChange, IncidentDetails
 from monitor.alerting.incidents.state import IncidentState, events
 
 NEWS = frozenset(
-    (IncidentEvent.OPENED, IncidentEvent.RAISED, IncidentEvent.VERDICT_CHANGED, IncidentEvent.ENDED),
+    (
+        IncidentEvent.OPENED,
+        IncidentEvent.RAISED,
+        IncidentEvent.VERDICT_CHANGED,
+        IncidentEvent.LIMIT_ADDED,
+        IncidentEvent.ENDED,
+    ),
 )
 """What receivers are told; an acknowledgement holds until one of them."""
 

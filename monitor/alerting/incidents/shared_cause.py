@@ -12,7 +12,7 @@ from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
 
-FAILURES = frozenset((LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS))
+FAILURES = frozenset((LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS))
 """Limits that a failing deployment exceeds, and whoever calls it."""
 _AHEAD = timedelta(minutes=30)
 """A caller with more traffic may be found so much earlier."""

@@ -33,7 +33,8 @@ from monitor.pages.ground_truth.queue import (
     read_queues,
 )
 from monitor.pages.json_answers import json_answer
-from monitor.pages.page import LakeReads, Page
+from monitor.pages.lake_reads import LakeReads
+from monitor.pages.page import Page
 from monitor.pages.rendering import POLICY, Renderer
 from monitor.service.monitor import Monitor
 
@@ -217,12 +218,13 @@ class GroundTruthPage(Page):
         query = CaseQuery(given.get("deployment", ""), listed, given.get("case", ""), given.get("least", ""))
         name, lake, now = query.deployment, self._monitor.lake, self._monitor.now()
         if not name:
-            return seen, query, self._reads.run(lambda: self._read_all(seen, query))
+            return seen, query, self._reads.run(seen.reader, lambda: self._read_all(seen, query))
         if name not in seen.states:
             raise HTTPException(_NOT_FOUND, "There is no such deployment")
         with_texts, status, least = seen.may_read_texts(name), query.chosen_status, least_confidence(query.least)
         queue = self._reads.run(
-            lambda: read_queue(lake, name, status, query.case, now, with_texts=with_texts, least=least)
+            seen.reader,
+            lambda: read_queue(lake, name, status, query.case, now, with_texts=with_texts, least=least),
         )
         if with_texts and queue.cases:
             detail = f"{len(queue.cases)} cases of ground truth"

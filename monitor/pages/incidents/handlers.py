@@ -38,7 +38,8 @@ from monitor.pages.incidents.view import (
     view_of,
 )
 from monitor.pages.json_answers import json_answer
-from monitor.pages.page import LakeReads, Page
+from monitor.pages.lake_reads import LakeReads
+from monitor.pages.page import Page
 from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
 
@@ -197,7 +198,9 @@ class IncidentPages(Page):
         read: Read | None = None
         problem = ""
         try:
-            read = self._reads.run(lambda: read_for(self._monitor, found, chosen, older, with_texts=with_texts))
+            read = self._reads.run(
+                seen.reader, lambda: read_for(self._monitor, found, chosen, older, with_texts=with_texts)
+            )
         except HTTPException as error:
             # Who was woken sees what the snapshot knows.
             problem = str(error.detail)

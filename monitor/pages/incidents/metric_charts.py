@@ -13,6 +13,7 @@ from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.notify.alert_text import summary
+from monitor.notify.limit_text import mean_limit
 from monitor.pages.charts import ChartOnset, Drawing, Mark, MarkKind, Point, TimeChart, draw
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
@@ -24,6 +25,7 @@ _LEAST_BEFORE = timedelta(days=2)
 _LEAST_SPAN = 0.1
 """Of the range of the metric: the axis shows at least this much."""
 _HOUR = timedelta(hours=1)
+_NOT_SCORED = "Its version of the metric is not scored any more, so that nothing is drawn."
 
 
 @dataclass(frozen=True)
@@ -36,27 +38,59 @@ class MetricChart:
 
 
 def chart_of(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
-    """Draw the metric of an alert, or the failed requests for the limit of errors."""
+    """Draw the metric of an alert, the mean beyond its limit, or the failed requests for the limit of errors."""
+    if alert.metric == LimitKind.AT_LEAST:
+        return _chart_of_mean_limit(alert, found, key)
     if alert.fired.is_limit:
         return _chart_of_limit(alert, found, key)
     stats = found.state.watched.get(alert.metric)
     if stats is None or stats.version != alert.fired.key.metric_version:
-        remark = "Its version of the metric is not scored any more, so that nothing is drawn."
-        return MetricChart(alert.metric, None, remark)
+        return MetricChart(alert.metric, None, _NOT_SCORED)
+    reference = alert.fired.reference_mean
+    return _chart_of_means(alert, found, stats, _Line(key, alert.metric, reference), _onset(alert))
+
+
+def _chart_of_mean_limit(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
+    """Draw the first mean that is beyond its limit, with the limit as a line."""
+    means = alert.fired.details.exceeded.means if alert.fired.details.exceeded else ()
+    stats = found.state.watched.get(means[0].metric) if means else None
+    if stats is None:
+        return MetricChart(alert.metric, None, _NOT_SCORED)
+    line = _Line(key, means[0].metric, means[0].limit, mean_limit(means[0]))
+    chart = _chart_of_means(alert, found, stats, line, None)
+    others = ", ".join(one.metric for one in means[1:])
+    remark = f"Drawn is {means[0].metric}; beyond their limits are also {others}." if others else ""
+    return MetricChart(alert.metric, chart.drawing, " ".join(filter(None, (remark, chart.remark))))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The name of a chart, and the value and name of the dashed line in it."""
+
+    key: str
+    metric: str
+    value: float | None
+    name: str = "reference"
+
+
+def _chart_of_means(
+    alert: AlertView, found: FoundIncident, stats: MetricStats, line: _Line, onset: ChartOnset | None
+) -> MetricChart:
     period = _period(alert, found, stats.means_by_time)
     chart = TimeChart(
-        key=key,
-        name=alert.metric,
+        key=line.key,
+        name=line.metric,
         begin=period.begin,
         slot=period.slot,
         points=list(_points(stats, period)),
         counted="scores",
         band="mean ± 1.96 standard errors over scores",
-        reference=alert.fired.reference_mean,
+        reference=line.value,
+        reference_name=line.name,
         least_span=_LEAST_SPAN * abs(stats.scale.best - stats.scale.worst) if stats.scale else 0.0,
         bounds=_bounds(stats),
         marks=tuple(_marks(alert, found)),
-        onset=_onset(alert),
+        onset=onset,
         is_bad=alert.ended is None,
     )
     return MetricChart(alert.metric, draw(chart), period.remark)

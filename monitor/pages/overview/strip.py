@@ -113,6 +113,8 @@ def _monitor(snapshot: Snapshot | None, health: Health, times: Times) -> Item:
     light = Light.WORKS if light is Light.NOT_BEGUN else light
     if not health.is_fresh:
         light = Light.FAILS
+    if snapshot.unfit_limits:
+        light, details = Light.FAILS, (*details, *snapshot.unfit_limits)
     return Item("Monitor", light, (*details, f"figures of {times.brief_moment(snapshot.taken_at)}"))
 
 

@@ -149,7 +149,7 @@ def test_a_fall_while_learning_ends_without_a_recovery() -> None:
 def test_a_fall_after_a_marked_release_ends_with_what_is_learned_or_with_a_recovery() -> None:
     marked = replace(READING, marked_release=NOW)
     begins = change_of(replace(fired(), reading=marked), None, NOW)
-    assert begins.reason == "it is worse than before the release that was marked"
+    assert begins.reason == "it is worse than before a new level was accepted"
     assert begins.details.marked_release == NOW
     back = change_of(replace(resolved(), reading=marked), begins, NOW)
     assert (back.reason, back.ended_without_recovery) == (
@@ -157,7 +157,7 @@ def test_a_fall_after_a_marked_release_ends_with_what_is_learned_or_with_a_recov
         False,
     )
     learned = change_of(replace(resolved(), reading=replace(marked, since_mean=None)), begins, NOW)
-    assert learned.reason == "the level after the release that was marked is learned, and accepted"
+    assert learned.reason == "the accepted level is learned"
     assert learned.ended_without_recovery
 
 
