@@ -15,7 +15,7 @@ from monitor.access.settings import AccessSettings, Proxies
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
-from monitor.notify import WebhookSettings
+from monitor.notify import MailSettings, ReceiverSettings, WebhookSettings
 from runtime.durations import reads_seconds
 from runtime.host_names import reads_hosts
 from runtime.setting import COMMON, Section
@@ -36,6 +36,11 @@ def _zone(value: Any) -> ZoneInfo:
 def _versions(value: Any) -> Any:
     # YAML reads `off` as false.
     return {False: "off", True: "auto"}[value] if isinstance(value, bool) else value
+
+
+def _digest(value: Any) -> Any:
+    # YAML reads `off` as false.
+    return "off" if value is False else value
 
 
 class MetricsDetail(StrEnum):
@@ -68,8 +73,8 @@ class MonitorSettings(Section):
     of the others are summed as `other`; their gauges are left out."""
     exporter: ExporterSettings = ExporterSettings()
     most_label_values: Annotated[int, Ge(1)] = 100
-    """Words of signals, and status codes, with series of their own in `/metrics`; `dialwatch_other_label_values` counts
-    how many are in `other`."""
+    """Words of signals, status codes and names of tools with series of their own in `/metrics`, of each so many;
+    `dialwatch_other_label_values` counts how many are in `other`."""
     versions: Annotated[Literal["auto", "off"] | dict[str, tuple[str, ...]], BeforeValidator(_versions), COMMON] = (
         "auto"
     )
@@ -79,8 +84,15 @@ class MonitorSettings(Section):
     regression: RegressionSettings = RegressionSettings()
     limits: LimitSettings = LimitSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
+    mail: MailSettings | None = None
+    digest: Annotated[Literal["off", "daily", "weekly"], BeforeValidator(_digest), COMMON] = "off"
+    """Whether each receiver gets a [digest](alerts.md#the-digest) of its deployments at 8 o'clock in `time_zone`:
+    `daily`, `weekly` (on Mondays) or `off`."""
+    currency: str = ""
+    """Word behind amounts of money in digests and on the page of judges' costs, such as EUR: that of DIAL's price table
+    and of the judges' prices."""
     internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
-    """Hosts, as in a webhook's url, that may be at a private address and be reached by plain `http://`."""
+    """Hosts, as in a webhook's url or `monitor.mail.server`, that may be at a private address and be reached by plain `http://`."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one incident found within this time are one message; it is sent when the time is over."""
     judge_wait_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 7200.0
@@ -108,6 +120,11 @@ class MonitorSettings(Section):
         """Which deployments are versions of one application."""
         return Families(self.versions if isinstance(self.versions, dict) else {}, by_id=self.versions != "off")
 
+    @property
+    def receivers(self) -> tuple[ReceiverSettings, ...]:
+        """All who get alerts."""
+        return (*self.webhooks, *(self.mail.receivers if self.mail else ()))
+
     @model_validator(mode="after")
     def _sends_nothing_in_the_clear(self) -> Self:
         internal = {host.lower() for host in self.internal_hosts}
@@ -118,4 +135,9 @@ class MonitorSettings(Section):
                     f"webhook {webhook.name!r} would be sent unencrypted: give an https url, or name "
                     f"{webhook.url.host} in monitor.internal_hosts if it is a machine of your own"
                 )
+        if self.mail is not None and self.mail.security == "none" and self.mail.server.lower() not in internal:
+            raise ValueError(
+                f"mail would be sent unencrypted: set monitor.mail.security to starttls or tls, or name "
+                f"{self.mail.server} in monitor.internal_hosts if it is a machine of your own"
+            )
         return self

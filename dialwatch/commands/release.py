@@ -29,7 +29,7 @@ app = typer.Typer(
 
 @app.command("mark")
 def mark(
-    deployment: Annotated[str, typer.Option(help="Deployment that was released, as DIAL names it.")],
+    deployment: Annotated[str, typer.Option(help="Deployment whose new level is accepted, as DIAL names it.")],
     metric: Annotated[str | None, typer.Option(help="Metric that learns anew; every one by default.")] = None,
     at: Annotated[str | None, typer.Option(help="Since when: 2026-12-01T08:00:00Z; now by default.")] = None,
     comment: Annotated[str, typer.Option(help="What was released, or why the new level is accepted.")] = "",

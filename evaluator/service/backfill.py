@@ -22,10 +22,11 @@ from evaluator.answers import (
     with_late_contexts,
 )
 from evaluator.engines import engine_of
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, is_of_conversations
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.class_decisions import ClassDecisions
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.passes import Failure
 from evaluator.service.pending_scores import pending_probabilities
 from evaluator.settings import EvaluatorSettings
@@ -75,9 +76,9 @@ class BackfillResult:
 class Backfill:
     """Scores the answers of a period by each metric that has not scored them yet.
 
-    `metrics` are names, by default the configured ones of each deployment; `deployments` are all by default. A score is
-    written once, also where this is run again, cut off, or run beside the service, whose place in the logs it does not
-    move. Cases of ground truth are those of now, and compared with as the service does.
+    `metrics` are names, by default those that the service scores of each deployment; `deployments` are all by default.
+    A score is written once, also where this is run again, cut off, or run beside the service, whose place in the logs
+    it does not move. Cases of ground truth are those of now, and compared with as the service does.
 
     Judges are asked about the sample that is configured, and where a budget is spent, a deployment's part stops there.
     Where metrics ask judges, it must be closed.
@@ -97,9 +98,11 @@ class Backfill:
     ) -> None:
         self._lake = lake
         self._settings = settings
-        self._metrics = None if metrics is None else settings.metrics_named(metrics)
+        self._metrics = None if metrics is None else _of_answers(settings.metrics_named(metrics))
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine)
+        self._classes = ClassDecisions(lake, settings)
+        self._classes.look()
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves, question_images(settings))
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period
@@ -116,6 +119,13 @@ class Backfill:
     def anchors_a_day(self) -> float:
         """How many anchors of a deployment and metric the service scores in a day."""
         return self._settings.anchors.scored_a_day
+
+    @property
+    def why(self) -> dict[str, str]:
+        """Why the metrics of each deployment are what they are, where nobody named them here and its class is known."""
+        if self._metrics is not None:
+            return {}
+        return {name: why for name in self.deployments if (why := self._classes.why(name)) is not None}
 
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Yield what there is to do, deployment by deployment; nothing is written yet."""
@@ -141,8 +151,9 @@ class Backfill:
         return BackfillResult(tuple(results), tuple(failures))
 
     def _metrics_of(self, deployment: str) -> list[Metric]:
-        chosen = self._settings.chosen_metrics(deployment) if self._metrics is None else self._metrics
-        return self._judges.bound(chosen, deployment)
+        classes, settings, named = self._classes, self._settings, self._metrics
+        chosen = classes.kept_metrics(deployment) if named is None else settings.with_topics(named, deployment)
+        return self._judges.bound([one for one in chosen if not is_of_conversations(one)], deployment)
 
     def _try(self, task: DeploymentBackfill, step: Callable[[], T], failures: list[Failure]) -> T | None:
         try:
@@ -276,3 +287,12 @@ def _known(lake: Lake, asked: Sequence[str] | None) -> list[str]:
                 f"the lake has no deployment {name!r}; `dialwatch lake ls --lake {lake.root}` lists those that it has"
             )
     return there if asked is None else list(dict.fromkeys(asked))
+
+
+def _of_answers(named: Sequence[Metric]) -> Sequence[Metric]:
+    """Return the metrics as they are; raises ValueError for one that no backfill can score."""
+    for metric in filter(is_of_conversations, named):
+        raise ValueError(
+            f"metric {metric.name!r} scores conversations as they close, and no old ones; leave it out of --metrics"
+        )
+    return named

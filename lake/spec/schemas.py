@@ -16,9 +16,11 @@ from lake.spec.alert_vocabulary import (
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
 from lake.spec.root_tables import (
+    APPLICATION_CLASSES,
     AUDIT,
     BATCHES,
     CHANGES,
+    DIGESTS,
     JUDGE_BUDGETS,
     LAKE_DEFAULTS,
     REJECTED,
@@ -193,7 +195,8 @@ SCORES = TableSpec(
         ("question_key", pa.string(), "Hash of the question, whatever its spelling, keyed by a secret of the lake: the "
          "same question is one observation of the detectors. Null where it is not known what was asked, and in rows of "
          "earlier versions."),
-        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length."),
+        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length, and "
+         "project, which rows of earlier versions do not have."),
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY, or of what another program sent."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared. "
          f"{OUTSIDE_VERSION}: another program sent it."),
@@ -322,7 +325,7 @@ INCIDENTS = TableSpec(
         (
             "alert_id",
             pa.string(),
-            f"Alert whose change it was; null for {IncidentEvent.ACKNOWLEDGED}.",
+            f"Alert whose change it was; null for {IncidentEvent.ACKNOWLEDGED} and its withdrawal.",
         ),
         (
             "tier",
@@ -334,7 +337,7 @@ INCIDENTS = TableSpec(
             pa.string(),
             f"What changed, by all alerts of the incident: {one_of(AlertVerdict)}; null if only limits were exceeded.",
         ),
-        ("who", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person, as in _audit."),
+        ("who", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED} and its withdrawal: the person, as in _audit."),
         ("comment", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person's words."),
         ("details", pa.string(), "JSON object: the alert's metric, when the row was made."),
     ),
@@ -359,6 +362,8 @@ TABLES = {
         SILENCES,
         RELEASES,
         SAVED_SEARCHES,
+        DIGESTS,
+        APPLICATION_CLASSES,
         SERVICES,
         CHANGES,
         JUDGE_BUDGETS,

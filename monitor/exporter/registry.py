@@ -66,7 +66,7 @@ def registry_of(
     settings = settings or MonitorSettings()
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
-    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
+    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values, "tool": values})
     registry = LabelledRegistry(installation)
     registry.register(_MonitorCollector(snapshot, health, failures, audit, wrong_tokens, bounds, settings))
     ProcessCollector(registry=registry)

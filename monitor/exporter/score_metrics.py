@@ -140,6 +140,19 @@ def _affected(deployments: _Deployments) -> Iterator[Metric]:
             (((name,), max((getattr(one, field) for one in mine), default=None)) for name, mine in counts.items()),
             "deployment",
         )
+    yield gauge(
+        "dialwatch_incident_worst_share",
+        "Share of the worst answers of the incident that is open that have a project or a language (`name`) which "
+        "stands out, or one document, which has no name here; absent where none stands out.",
+        (
+            ((name, one.kind, one.name), one.worst / one.of_worst)
+            for name, mine in counts.items()
+            for one in {group.kind: group for each in reversed(mine) for group in each.stands_out}.values()
+        ),
+        "deployment",
+        "kind",
+        "name",
+    )
 
 
 def _judge_costs(totals: FleetTotals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
+from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.state import IncidentState
 from monitor.notify.link import link_to_incident
 from monitor.notify.plain_text import one_line
+from monitor.notify.users_words import UsersWords
 
 
 class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
@@ -19,7 +21,7 @@ class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
     alert_id: str
 
 
-class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
+class IncidentNote(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An incident as a message shows it."""
 
     id: str
@@ -31,6 +33,8 @@ class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
     """In the order in which they joined."""
     link: str | None
     """Where its page is; null where nobody said where our pages are."""
+    users_words: UsersWords | None = None
+    """What users wrote; absent but in messages of receivers that may have texts."""
 
 
 def severity_of(tier: Tier) -> str:
@@ -58,6 +62,12 @@ def note_of(incident_id: str, state: IncidentState, external_url: str) -> Incide
 def incident_line(note: IncidentNote) -> str:
     """Say in one line which metrics an incident has, and where its page is."""
     metrics = ", ".join(
-        metric.metric if metric.status == AlertEvent.FIRING else f"{metric.metric} (over)" for metric in note.metrics
+        metric_name(one.metric) if one.status == AlertEvent.FIRING else f"{metric_name(one.metric)} (over)"
+        for one in note.metrics
     )
     return one_line(f"Incident: {metrics}" + (f"; {note.link}" if note.link else ""))
+
+
+def note_lines(note: IncidentNote) -> tuple[str, ...]:
+    """Return what a chat shows of an incident: the line of its metrics, and what users wrote."""
+    return (incident_line(note), *(note.users_words.lines if note.users_words else ()))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import LimitDetails
+from monitor.detect.limits import FailedTool, LimitDetails, MeanBeyondLimit
 from monitor.notify.plain_text import duration, time
 
 _CALLERS = 10
@@ -41,6 +41,12 @@ _SHARES: Mapping[str, _Words] = {
         "the latest release of the deployment, and limits of tokens and filters of content",
         "were empty",
     ),
+    LimitKind.TOOL_ERRORS: _Words(
+        "calls of tools",
+        "failed",
+        "the tool that fails and its own log; the page of the incident shows its last error to who may read texts",
+        "failed",
+    ),
     LimitKind.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
@@ -67,13 +73,15 @@ def limit_summary(change: AlertChange) -> str:
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
-        return f"{kind} of {name}: alert is over, {change.reason}"
+        return f"{metric_name(kind)} of {name}: alert is over, {change.reason}"
+    if change.change == AlertEvent.FIRING and details.tool is not None:
+        return f"{_failed_tool(name, details, details.tool)}; {_limit(details)}{_callers(details)}"
     in_a_row = details.in_a_row or 0
     is_total = in_a_row >= (details.requests or 0) or details.usual is not None
     if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
         return (
-            f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}; {_limit(details)}"
-            f"{_callers(details)}"
+            f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}{_lasting(details)}; "
+            f"{_limit(details)}{_callers(details)}"
         )
     share = (
         f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
@@ -83,9 +91,18 @@ def limit_summary(change: AlertChange) -> str:
         if words.was and details.lasted_seconds:
             lasted = duration(timedelta(seconds=details.lasted_seconds))
             return f"{name} is back: {words.of} {words.was} for {lasted}; {share}"
-        return f"{kind} of {name}: alert is over, only {share}"
+        return f"{metric_name(kind)} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
-    return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"
+    return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
+
+
+def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
+    """Say which tool failed most often, and what share of all calls failed where it is not the only tool."""
+    window = duration(timedelta(seconds=details.window_seconds or 0))
+    line = f"{tool.name} failed in {tool.failed} of {tool.calls} calls by {name} in the last {window}"
+    if tool.calls == details.requests:
+        return line
+    return f"{line}; of all {details.requests} calls of tools {_percent(details.share)} failed"
 
 
 def _callers(details: LimitDetails) -> str:
@@ -93,6 +110,12 @@ def _callers(details: LimitDetails) -> str:
     if not failing:
         return ""
     return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
+
+
+def _lasting(details: LimitDetails) -> str:
+    """Say how long it is bad by now; nothing of what has just begun."""
+    lasted = details.lasted_seconds
+    return f", for {duration(timedelta(seconds=lasted))} by now" if lasted else ""
 
 
 def _mostly(details: LimitDetails) -> str:
@@ -110,7 +133,7 @@ def limit_lines(change: AlertChange) -> list[str]:
     name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
     if change.change == AlertEvent.RESOLVED:
         return [
-            f"Over: the alert on {kind} of deployment {name} that began {time(change.fired_at)}.",
+            f"Over: the alert on {metric_name(kind)} of deployment {name} that began {time(change.fired_at)}.",
             f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
         ]
     lines = [
@@ -149,6 +172,9 @@ def limit_lines(change: AlertChange) -> list[str]:
         more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
         rest = f" and {more} more" if more else ""
         lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
+    if details.page_after_seconds and change.tier == Tier.WARN:
+        length = duration(timedelta(seconds=details.page_after_seconds))
+        lines.append(f"This is a warning: an outage of less than {length} is no page. It becomes one if it lasts.")
     return [
         *lines,
         _how_sure(details),
@@ -168,7 +194,7 @@ def _how_sure(details: LimitDetails) -> str:
 def _replay(change: AlertChange, details: LimitDetails) -> str:
     name = change.key.deployment
     if change.change == AlertEvent.RESOLVED:
-        return f"replay of {name}: alert is over, {change.reason}"
+        return f"{metric_name(LimitKind.REPLAY)} of {name}: alert is over, {change.reason}"
     mostly = f", mostly by {details.mostly}" if details.mostly else ""
     return (
         f"accepted cases that were asked again of {name} are answered worse than before; {details.bad} of "
@@ -181,8 +207,8 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"judge of {name}: alert is over, {change.reason}"
     moved = "; ".join(
-        f"that of {one.metric} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than at first "
-        f"(95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
+        f"that of {metric_name(one.metric)} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than "
+        f"at first (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
         for one in details.judges
     )
     return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
@@ -193,11 +219,17 @@ def _means(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"{name}: alert is over, {change.reason}"
     found = "; ".join(
-        f"{metric_name(one.metric)} {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
-        f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), limit {one.limit:g}"
+        f"the mean of {metric_name(one.metric)} is {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
+        f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), {mean_limit(one)} {one.limit:g}"
         for one in details.means
     )
-    return f"{name} is worse than the limit that was set: {found}"
+    return f"{name}: {found or 'a mean is worse than the limit that was set'}"
+
+
+def mean_limit(found: MeanBeyondLimit) -> str:
+    """Say on which side of its limit a mean is good: "limit at least"."""
+    is_highest = found.mean > found.limit if found.lower_is_better is None else found.lower_is_better
+    return "limit at most" if is_highest else "limit at least"
 
 
 def _silence(change: AlertChange, details: LimitDetails | None) -> str:

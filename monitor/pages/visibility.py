@@ -23,7 +23,9 @@ def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
         silenced=tuple(
             one for one in snapshot.silenced if one.silence.deployment is None or reader.may_see(one.silence.deployment)
         ),
+        unfit_limits=(),
         releases=tuple(one for one in snapshot.releases if reader.may_see(one.deployment)),
+        classes={name: one for name, one in snapshot.classes.items() if reader.may_see(name)},
     )
 
 

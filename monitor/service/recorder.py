@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from functools import partial
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.case_vocabulary import FailedPart
+from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import can_drift
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
@@ -47,6 +49,7 @@ from monitor.service.health.failures import (
 from monitor.service.ingest.ingest import Ingest
 from monitor.service.snapshot import watched_streams
 
+logger = logging.getLogger(__name__)
 _MOST_TOLD = 5
 """Streams that an error has stopped, in one problem."""
 
@@ -90,6 +93,8 @@ class AlertRecorder:
         """What the streams say, of when each deployment was last looked at."""
         self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
         """What is known of judges now."""
+        self.unfit_limits: tuple[str, ...] = ()
+        """The limits of means that are compared with nothing, in words."""
 
     def record_regressions(self, now: datetime, due: Set[str]) -> StreamStates:
         """Advance the detectors, record the alerts that begin, change or end; return what is known of the streams.
@@ -132,6 +137,18 @@ class AlertRecorder:
         for deployment, mine in found.items():
             record = partial(self._alerts.record_limits, deployment, mine, now)
             self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
+
+    def tell_unfit_limits(self) -> None:
+        """Log the limits of means that fit no metric, once; not before all scores were read."""
+        states = {name: one for name, one in self._ingest.deployments.items() if name != UNASSIGNED}
+        if not all(map(self._ingest.is_complete, states)):
+            return
+        scales = {name: {metric: one.scale for metric, one in state.watched.items()} for name, state in states.items()}
+        found = self._ingest.limits.unfit(scales)
+        for one in found:
+            if one not in self.unfit_limits:
+                logger.warning("%s.", one)
+        self.unfit_limits = found
 
     def tell_stopped(self) -> None:
         """Count and say what an error has stopped, and note what has learned anew."""

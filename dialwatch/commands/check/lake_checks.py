@@ -1,11 +1,11 @@
-"""Checks of the lake: that it takes rows, each commit once, that clocks agree, and that signals are joined."""
+"""Checks of the lake: rows, clocks and signals, and limits of means that fit none of its scores."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -15,12 +15,18 @@ from dialwatch.commands.check.finding import Finding, failed, guarded, warning, 
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.services.lake_contents import contents_of, retention_words
 from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.queries.application_classes import ApplicationClasses
 from lake.queries.signals_by_answer import UnjoinedReason, count_unjoined
 from lake.spec.root_tables import SERVICES
+from lake.spec.schemas import SCORES, USER_SIGNALS
 from lake.spec.service_vocabulary import ServiceState
+from lake.spec.vocabulary import DISLIKES, Direction
 from lake.tables.lake import Lake
 from lake.tables.storage import is_remote
 from lake.tables.write_probe import WriteProbe, probe_writes
+from monitor.detect.limits import LimitSettings
+from monitor.detect.limits.unfit import unfit_limits
+from monitor.detect.regression import Scale
 from monitor.detect.stats.unjoined_signals import UNJOINED_DAYS
 from runtime.clocks import SKEW
 from runtime.durations import duration
@@ -31,13 +37,32 @@ _LATELY = timedelta(minutes=5)
 """A heartbeat comes each minute."""
 _LEAST_LOST, _LOST_SHARE = 10, 0.1
 """Signals of a deployment that are joined with no answer, and their share, of which a person should know."""
+_MOST_CLASSES = 50
+"""Deployments that are listed by name."""
 _JOIN_ADVICE = "docs/signals.md says how signals are joined, and what helps"
+_SCORED_DAYS = 7
 _ADVICE = "check lake.root, lake.storage, the space and the permissions"
 
 
 def check_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Finding]:
     """Look whether the lake takes rows, and compare its clock and those of the parts with ours."""
     return guarded("lake", partial(_written, lake, clock), _ADVICE)
+
+
+def check_classes(lake: Lake) -> list[Finding]:
+    """Say of each deployment what it does, why, and which metrics are scored for that, as far as it is known."""
+    classes = ApplicationClasses(lake)
+    classes.look()
+    there = {name for name in lake.deployments() if name is not None}
+    known = [one for name, one in sorted(classes.known.items()) if name in there]
+    unknown = len(there) - len(known)
+    found = [well("metrics", f"{in_one_line(one.deployment)} {one.why}") for one in known[:_MOST_CLASSES]]
+    if len(known) > _MOST_CLASSES:
+        found.append(well("metrics", f"{len(known) - _MOST_CLASSES} more deployments: the page of each says it"))
+    if unknown:
+        words = "1 deployment has" if unknown == 1 else f"{unknown} deployments have"
+        found.append(well("metrics", f"{words} too few answers yet to say what it does, or none that people saw"))
+    return found
 
 
 def check_retention(lake: Lake, settings: LakeMaintenanceSettings) -> list[Finding]:
@@ -119,6 +144,25 @@ def check_signals(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.n
     shown = f"of {signals:,} signals of the last {UNJOINED_DAYS} days {unjoined:,} are joined with no answer"
     lost = [_unjoined(name, reasons, of_all) for name, (reasons, of_all) in every.items() if _are_lost(reasons, of_all)]
     return [failed("signals", f"{shown}. {'; '.join(lost)}. {_JOIN_ADVICE}") if lost else well("signals", shown)]
+
+
+def check_limits(
+    lake: Lake, settings: LimitSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> list[Finding]:
+    """Look whether each limit of a mean fits a metric with scores of the last week; nothing where there is none."""
+    if not any(one.at_least for one in (settings, *settings.deployments.values())):
+        return []
+    since = clock().astimezone(UTC).date() - timedelta(days=_SCORED_DAYS)
+    unfit = unfit_limits(settings, {name: _scales(lake, name, since) for name in lake.deployments() if name})
+    return [warning("limits", one) for one in unfit] or [well("limits", "each limit of a mean fits a metric")]
+
+
+def _scales(lake: Lake, deployment: str, since: date) -> dict[str, Scale | None]:
+    columns = ["metric", "direction", "low", "high"]
+    rows = lake.table(SCORES, deployment).read(columns, where=ds.field("date") >= since)
+    kinds = rows.group_by(columns).aggregate([]).to_pylist()
+    rated = {DISLIKES: Scale.of(Direction.DOWN, 0.0, 1.0)} if lake.table(USER_SIGNALS, deployment).version() else {}
+    return rated | {one["metric"]: Scale.of(one["direction"], one["low"], one["high"]) for one in kinds}
 
 
 def _are_lost(reasons: Counter[UnjoinedReason], of_all: int) -> bool:

@@ -83,8 +83,18 @@ def _events(before: IncidentState, after: IncidentState) -> Iterable[IncidentEve
             yield IncidentEvent.RAISED
         if (before.verdict or AlertVerdict.UNDECIDED) != (after.verdict or AlertVerdict.UNDECIDED):
             yield IncidentEvent.VERDICT_CHANGED
+        if any(
+            _means_of(one) - _means_of(before.fired[key]) for key, one in after.fired.items() if key in before.fired
+        ):
+            yield IncidentEvent.LIMIT_ADDED
         if not after.is_open:
             yield IncidentEvent.ENDED
+
+
+def _means_of(change: AlertChange) -> frozenset[str]:
+    """Return the means that a change says to be beyond the limit that a person set."""
+    exceeded = change.details.exceeded
+    return frozenset(one.metric for one in exceeded.means) if exceeded else frozenset()
 
 
 def _with_newest(known: Mapping[str, AlertChange], change: AlertChange) -> Mapping[str, AlertChange]:

@@ -5,13 +5,16 @@ Pure code: no files, no network, no clock.
 
 from monitor.detect.limits.limits import ANSWER_COLUMNS, LastChanges, LimitCounts, Limits
 from monitor.detect.limits.minute_counts import KEPT
-from monitor.detect.limits.results import LimitChange, LimitDetails, LimitReading
+from monitor.detect.limits.results import FailedTool, LimitChange, LimitDetails, LimitReading, MeanBeyondLimit
 from monitor.detect.limits.settings import DeploymentLimits, LimitSettings
+from monitor.detect.limits.shares import FAILURES
 
 __all__ = [
     "ANSWER_COLUMNS",
+    "FAILURES",
     "KEPT",
     "DeploymentLimits",
+    "FailedTool",
     "LastChanges",
     "LimitChange",
     "LimitCounts",
@@ -19,4 +22,5 @@ __all__ = [
     "LimitReading",
     "LimitSettings",
     "Limits",
+    "MeanBeyondLimit",
 ]

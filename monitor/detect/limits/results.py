@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 
 
 class ChangedJudge(msgspec.Struct, frozen=True):
@@ -20,6 +20,14 @@ class ChangedJudge(msgspec.Struct, frozen=True):
     answers: int
 
 
+class FailedTool(msgspec.Struct, frozen=True):
+    """The tool that failed most often, in so many of its calls within the window."""
+
+    name: str
+    failed: int
+    calls: int
+
+
 class MeanBeyondLimit(msgspec.Struct, frozen=True):
     """The mean of a metric, with its 95 % interval, that is worse than its limit, of the latest `conversations`."""
 
@@ -29,6 +37,8 @@ class MeanBeyondLimit(msgspec.Struct, frozen=True):
     upper: float
     limit: float
     conversations: int
+    lower_is_better: bool | None = None
+    """None in rows of earlier versions."""
 
 
 class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,8 +59,10 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Length of the stretch of event time."""
     mostly: str | None = None
     """The most frequent reason: a status, or a word."""
+    page_after_seconds: float | None = None
+    """Of a warning that becomes a page if it lasts: after how long."""
     lasted_seconds: float | None = None
-    """Of an end: from the first bad one that the alert was found with to the last one."""
+    """Of an end, or a page that was a warning: from the first bad one that the alert was found with to the last one."""
     limit_seconds: float | None = None
     """Silence that fires."""
     usual_seconds: float | None = None
@@ -65,13 +77,15 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many more fail too, that the receiver of the message is not for."""
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
+    tool: FailedTool | None = None
+    """Of calls of tools that fail: the one that failed most often."""
     means: tuple[MeanBeyondLimit, ...] = ()
     """The means that are worse than the limit that a person has set, by metric."""
 
 
 @dataclass(frozen=True)
 class LimitChange:
-    """An alert of a limit begins or is over; `at` and `since` are event times."""
+    """An alert of a limit begins, is raised to a page, or is over; `at` and `since` are event times."""
 
     deployment: str
     kind: LimitKind
@@ -80,6 +94,7 @@ class LimitChange:
     reason: str
     since: datetime | None = None
     details: LimitDetails | None = None
+    tier: Tier = Tier.PAGE
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from monitor.detect.stats.replays import ReplayStats
 _CHANGED = "a judge scores answers otherwise than it scored the same answers at first"
 _OVER = "the judge scores the same answers as at first again, or its metric has a new version or no scores"
 _BEYOND = "a mean is worse than the limit that was set for it"
+_MORE_BEYOND = "one more mean is worse than the limit that was set for it"
 _WITHIN = "the evidence that no mean is worse than its limit reached the threshold, or a limit was taken away"
 _UNWATCHED = "no metric with a limit has scores any more"
 _SAY_NOTHING = (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW, ReplayVerdict.SUSPECTED)
@@ -55,10 +56,11 @@ def changes_of_means(
     last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]],
     now: datetime,
 ) -> Iterator[LimitChange]:
-    """Yield the alerts that begin or end with all means of each deployment that have a limit, by metric.
+    """Yield the alerts that begin, go on or end with all means of each deployment that have a limit, by metric.
 
-    A deployment without a mean has no limit any more. Evidence that was begun anew, as after a start without the
-    monitor's state, ends no alert while a mean is beyond its limit. `last` has of each limit whether its alert is open,
+    Of one that goes on all means beyond their limits are given: who records it knows which it has named. A deployment
+    without a mean has no limit any more. Evidence that was begun anew, as after a start without the monitor's state,
+    ends no alert while a mean is beyond its limit. `last` has of each limit whether its alert is open,
     and when that changed.
     """
     for name, means in readings.items():
@@ -69,20 +71,19 @@ def changes_of_means(
             continue
         beyond = {metric: one for metric, one in sorted(means.items()) if one.is_on}
         latest = max(one.latest for one in (beyond or means).values())
-        if bool(beyond) is is_open or (changed_at is not None and latest <= changed_at):
+        if (not beyond and not is_open) or (changed_at is not None and latest <= changed_at):
             continue
-        if is_open:
+        if not beyond:
             if not any(one.is_surely_beyond for one in means.values()):
                 yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, latest, _WITHIN)
             continue
         since = min((one.since for one in beyond.values() if one.since is not None), default=None)
         found = tuple(
-            MeanBeyondLimit(metric, one.mean, one.lower, one.upper, one.limit, one.conversations)
+            MeanBeyondLimit(metric, one.mean, one.lower, one.upper, one.limit, one.conversations, one.lower_is_better)
             for metric, one in beyond.items()
         )
-        yield LimitChange(
-            name, LimitKind.AT_LEAST, AlertEvent.FIRING, latest, _BEYOND, since, LimitDetails(means=found)
-        )
+        reason = _MORE_BEYOND if is_open else _BEYOND
+        yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.FIRING, latest, reason, since, LimitDetails(means=found))
 
 
 def changes_of_replays(

@@ -32,11 +32,19 @@ class LowMean:
     latest: datetime
     is_surely_beyond: bool = False
     """Whether the whole interval is worse than the limit."""
+    lower_is_better: bool = False
 
     def on(self, scale: Scale) -> LowMean:
         """Return it in a metric's own values."""
         ends = sorted((scale.value(self.lower), scale.value(self.upper)))
-        return replace(self, limit=scale.value(self.limit), mean=scale.value(self.mean), lower=ends[0], upper=ends[1])
+        return replace(
+            self,
+            limit=scale.value(self.limit),
+            mean=scale.value(self.mean),
+            lower=ends[0],
+            upper=ends[1],
+            lower_is_better=scale.is_reversed,
+        )
 
 
 @dataclass(slots=True, init=False, eq=False)

@@ -9,7 +9,7 @@ import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, incident_line
+from monitor.notify.incident_text import IncidentNote, note_lines
 from monitor.notify.link import link_to
 
 _HEADER = 150
@@ -26,14 +26,15 @@ def slack_body(
 
 def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
     prefix = mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
-    texts = [text_of(change, changes, external_url) for change in changes[: _BLOCKS - 3]]
-    texts += [incident_line(incident)] if incident else []
+    notes = note_lines(incident) if incident else ()
+    most = _BLOCKS - 2 - max(len(notes), 1)
+    texts = [text_of(change, changes, external_url) for change in changes[:most]] + list(notes)
     return _blocks(prefix, title(changes), texts, link_to(changes[0].key.deployment, external_url))
 
 
-def slack_text_body(title: str, texts: Sequence[str], link: str) -> bytes:
-    """Return the JSON of a message of bad news with a header, a block for each text, and a link, empty for none."""
-    return msgspec.json.encode(_blocks(":red_circle: ", title, texts[: _BLOCKS - 2], link))
+def slack_text_body(title: str, texts: Sequence[str], link: str, prefix: str = ":red_circle: ") -> bytes:
+    """Return the JSON of a message: a header with a prefix, a block for each text, and a link, empty for none."""
+    return msgspec.json.encode(_blocks(prefix, title, texts[: _BLOCKS - 2], link))
 
 
 def _blocks(prefix: str, title: str, texts: Sequence[str], link: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
+from lake.queries.application_classes import DecidedClass
 from lake.queries.signals_by_answer import UnjoinedReason
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.vocabulary import REFUSAL, Signal, asks_llm
@@ -19,6 +20,7 @@ from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.failures import FailuresView, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of
 from monitor.pages.deployment.metrics import MetricView, metrics_of
+from monitor.pages.deployment.tools import ToolCount, tools_of
 from monitor.pages.news import WorseDeployment, worse_deployments
 from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
@@ -63,7 +65,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class DeploymentView:
-    """One deployment over a period; `unjoined` are the signals of the last 7 days, None where they are not counted."""
+    """One deployment over a period; `unjoined` are the signals of the last 7 days, None where they are not counted.
+
+    `decided` is what it does, None as long as that is not known.
+    """
 
     query: DeploymentQuery
     period: PagePeriod
@@ -72,8 +77,10 @@ class DeploymentView:
     """Those that hold back now."""
     totals: Totals
     traffic: Drawing
+    decided: DecidedClass | None
     metrics: tuple[MetricView, ...]
     failures: FailuresView
+    tools: tuple[ToolCount, ...]
     judges: Judges
     unjoined: UnjoinedCounts | None
     bursts: tuple[Burst, ...]
@@ -133,8 +140,10 @@ def view_of(query: DeploymentQuery, snapshot: Snapshot, may_name_clients: bool =
         silences=tuple(one for one in snapshot.silences if one.deployment in (None, query.name)),
         totals=_totals(state, period),
         traffic=draw(_traffic(state, period)),
+        decided=snapshot.classes.get(query.name),
         metrics=metrics_of(query.name, snapshot, period),
         failures=failures_of(query.name, snapshot, period),
+        tools=tools_of(query.name, state, period),
         judges=judges_of(state, period),
         unjoined=snapshot.unjoined.get(query.name),
         bursts=tuple(

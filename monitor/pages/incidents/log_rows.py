@@ -82,6 +82,7 @@ def _of_incident(change: IncidentChange, metrics: Mapping[str, str]) -> LogRow:
         IncidentEvent.JOINED: "one more alert, on",
         IncidentEvent.RAISED: "from a warning to a page, by the alert on",
         IncidentEvent.VERDICT_CHANGED: f"{VERDICTS.get(change.verdict, '')}; by the alert on",
+        IncidentEvent.LIMIT_ADDED: "one more mean is worse than its limit, by the alert on",
         IncidentEvent.ENDED: "its last alert is over, that on",
     }
     is_bad = change.change in (IncidentEvent.OPENED, IncidentEvent.RAISED)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lake.spec.service_vocabulary import ServicePart, ServiceState
-from monitor.pages.filters import duration, money
+from monitor.notify.plain_text import money
+from monitor.pages.filters import duration
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.health.health import Health
 from monitor.service.health.heartbeat_reader import PartState
@@ -113,6 +114,8 @@ def _monitor(snapshot: Snapshot | None, health: Health, times: Times) -> Item:
     light = Light.WORKS if light is Light.NOT_BEGUN else light
     if not health.is_fresh:
         light = Light.FAILS
+    if snapshot.unfit_limits:
+        light, details = Light.FAILS, (*details, *snapshot.unfit_limits)
     return Item("Monitor", light, (*details, f"figures of {times.brief_moment(snapshot.taken_at)}"))
 
 

@@ -19,6 +19,7 @@ from monitor.detect.limits.callers import Callers
 from monitor.detect.limits.limits import LimitCounts
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual
 from monitor.detect.limits.no_data import RequestTimes
+from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.regression.baselines import Baselines
 from monitor.detect.regression.batches.batches import Batches, ScoreColumns
 from monitor.detect.regression.batches.worst_answers import WorstByBatch
@@ -36,6 +37,7 @@ from monitor.detect.regression.judgement import Shift
 from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
+from monitor.detect.regression.outage import Outage
 from monitor.detect.regression.reading import Reading, Status, StreamKey
 from monitor.detect.regression.recent import Recent
 from monitor.detect.regression.recovery import Recovery
@@ -53,11 +55,12 @@ from monitor.detect.stats.period_sums import Bins, PeriodSums
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
+from monitor.detect.stats.tools import ToolStats
 from monitor.service.ingest.codec import Classes
 from monitor.service.ingest.kept_state import KeptState
 from monitor.service.snapshot import DeploymentState
 
-MEANING = 1
+MEANING = 2
 """To be raised where a field keeps its name and its type, and means something else. All else the format tells."""
 
 _CLASSES = (
@@ -96,6 +99,7 @@ _CLASSES = (
     NewValues,
     Observations,
     OnsetKind,
+    Outage,
     PeriodSums,
     Reading,
     Recent,
@@ -118,6 +122,8 @@ _CLASSES = (
     StreamKey,
     StreamsState,
     Tier,
+    ToolMinutes,
+    ToolStats,
     TrafficClasses,
     Usual,
     WorstByBatch,

@@ -16,6 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import Histogram, MetricStats, ScoreStats
+from monitor.detect.stats.tools import ToolStats
 from monitor.exporter.registry import registry_of
 from monitor.service.snapshot import DeploymentState, Snapshot
 from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
@@ -79,6 +80,14 @@ def test_status_codes_without_end_are_few_series() -> None:
     found = Scrapes(10, 1).of({"a": DeploymentState(requests=RequestStats(responses=statuses))})
     shown = {labels[-1]: number for labels, number in found.items() if labels[0] == "dialwatch_responses_total"}
     assert shown == {"200": 50, "other": 999}
+
+
+def test_names_of_tools_without_end_are_few_series() -> None:
+    """A model may make up a name: those called most have series of their own, and the rest is one."""
+    tools = {f"t{number:03}": ToolStats(errors=1) for number in range(150)} | {"search": ToolStats(ok=9)}
+    found = Scrapes(10, 2).of({"a": DeploymentState(requests=RequestStats(tools=tools))})
+    shown = {key[2:]: number for key, number in found.items() if key[0] == "dialwatch_tool_calls_total" and number}
+    assert shown == {("ok", "search"): 9, ("error", "t000"): 1, ("error", "other"): 149}
 
 
 def test_the_busiest_deployments_are_shown_and_stay() -> None:

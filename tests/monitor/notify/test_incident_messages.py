@@ -212,7 +212,7 @@ def test_messages_are_the_openings_raises_verdicts_and_ends_of_incidents(
         changes = [change for change in alerts.changes() if change.change in ALERT_STATES]
         incidents = incidents_of(changes)
     assert all(change.incident_id for change in changes)
-    told = {"opened", "raised", "verdict_changed", "ended"}
+    told = {"opened", "raised", "verdict_changed", "limit_added", "ended"}
     news = {
         (row.incident_id, row.details.recorded_at, row.change == "ended")
         for one in incidents

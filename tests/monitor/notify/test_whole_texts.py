@@ -14,7 +14,7 @@ from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, 
 from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.alerting.incidents.state import state_of
-from monitor.detect.limits import LimitDetails
+from monitor.detect.limits import FailedTool, LimitDetails
 from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.regression import NewClass, StreamKey
 from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
@@ -74,7 +74,7 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("errors", "resolved", **share(share=0.1, in_a_row=9)),
-            "errors of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
+            "failed requests of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
         ),
         (
             kind("errors", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
@@ -83,6 +83,20 @@ def share(**more: Any) -> dict[str, Any]:
         (
             kind("empty_answers", "resolved", **share(share=0.0, lasted_seconds=3 * 3600)),
             "rag is back: answers were empty for 3 hours; 0 % of 240 answers of rag in the last 15 minutes are empty",
+        ),
+        (
+            kind("tool_errors", **share(mostly="search", in_a_row=240, tool=FailedTool("search", 170, 200))),
+            "search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % failed; "
+            "limit 30 %",
+        ),
+        (
+            kind("tool_errors", **share(mostly="search", usual=0.1, tool=FailedTool("search", 170, 240))),
+            "search failed in 170 of 240 calls by rag in the last 15 minutes; usual are 10 % or less",
+        ),
+        (
+            kind("tool_errors", "resolved", **share(lasted_seconds=50 * 60, tool=FailedTool("search", 7, 240))),
+            "rag is back: calls of tools failed for 50 minutes; 71 % of 240 calls of tools of rag in the last 15 "
+            "minutes failed",
         ),
         (
             kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
@@ -99,7 +113,10 @@ def share(**more: Any) -> dict[str, Any]:
             "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
             "with their case",
         ),
-        (kind("replay", "resolved", requests=12, bad=0), "replay of rag: alert is over, the share fell"),
+        (
+            kind("replay", "resolved", requests=12, bad=0),
+            "accepted cases asked again of rag: alert is over, the share fell",
+        ),
         (
             kind("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
             "the judge of rag changed: that of m scores the same 9 answers by -0.30 otherwise than at first (95 % "
@@ -122,7 +139,7 @@ def without_details(name: str, change: Any = "firing") -> AlertChange:
 
 def test_a_limit_of_an_earlier_version_has_no_numbers() -> None:
     """What is not known is said so, and nothing fails."""
-    assert summary(without_details("errors")) == "errors of rag: alert is over, the share fell"
+    assert summary(without_details("errors")) == "failed requests of rag: alert is over, the share fell"
     assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
     assert summary(without_details("judge_drift")) == "judge of rag: alert is over, the share fell"
     assert "What to do: other deployments are heard." in description(without_details("no_data"), "")
@@ -223,6 +240,18 @@ def test_failed_parts_are_the_most_frequent_first() -> None:
         "Part that failed: retrieval, in 1 of 1 answer since then that do not agree with ground truth: retrieval did "
         "not find the fact."
     ]
+    assert failed_part_lines({FailedPart.WRONG_TOOL: 2, FailedPart.TOOL: 1}) == [
+        "Part that failed: wrong tool, in 2 of 3 answers since then that do not agree with ground truth: a tool that "
+        "the answer needs was not called; the others: 1 tool."
+    ]
+
+
+def test_a_needed_tool_that_failed_is_in_the_headline(firing: AlertChange) -> None:
+    """In words, as every part."""
+    failed = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.TOOL: 24}))
+    assert summary(failed).endswith(". A needed tool failed in 24 of 24")
+    wrong = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.WRONG_TOOL: 3}))
+    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3")
 
 
 def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:
@@ -232,7 +261,7 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
         "What: a new class of traffic has worse words that stand in the documents: new: language de, 20 % of traffic, "
         "0.30 higher (0.70; other traffic 0.40).",
         "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag; metric faithfulness_kprecision, version 1.",
+        "Where: deployment apps/rag; metric words that stand in the documents (faithfulness_kprecision), version 1.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes a page.",
     ]
@@ -249,12 +278,12 @@ def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertCha
     assert "steady quality raises an alert like this" not in text
 
 
-def test_a_fall_after_a_marked_release_asks_whether_it_is_meant(firing: AlertChange) -> None:
+def test_a_fall_after_an_accepted_level_asks_whether_it_is_meant(firing: AlertChange) -> None:
     marked = datetime(2026, 11, 20, 9, tzinfo=UTC)
     change = replace(firing, details=structs.replace(firing.details, marked_release=marked))
-    assert ", after the release that you marked at 2026-11-20 09:00 UTC; accept?" in summary(change)
+    assert ", after a new level was accepted at 2026-11-20 09:00 UTC; is it this one?" in summary(change)
     text = description(change, URL)
-    assert "To accept the level now, mark the release again" in text
+    assert "To accept the level of now, accept it again" in text
     assert "If the change was meant" not in text
 
 
@@ -316,11 +345,13 @@ def test_an_incident_names_what_is_over(firing: AlertChange) -> None:
     other = replace(firing, alert_id="b", key=replace(firing.key, metric="n"))
     over = replace(firing, change=AlertEvent.RESOLVED)
     note = note_of("id", state_of([firing, other, over]), URL)
-    assert incident_line(note) == ("Incident: faithfulness_kprecision (over), n; https://watch.example/incident?id=id")
+    assert incident_line(note) == (
+        "Incident: words that stand in the documents (over), n; https://watch.example/incident?id=id"
+    )
     assert (note.status, note.severity) == ("firing", "warning")
     bare = note_of("id", state_of([firing, other, over, replace(other, change=AlertEvent.RESOLVED)]), "")
     assert (bare.status, bare.link) == ("resolved", None)
-    assert incident_line(bare) == "Incident: faithfulness_kprecision (over), n (over)"
+    assert incident_line(bare) == "Incident: words that stand in the documents (over), n (over)"
 
 
 def test_the_alert_of_an_alertmanager_is_that_of_its_incident(firing: AlertChange) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.metrics.language.sentences import sentences
 
@@ -28,7 +29,8 @@ _HEADING = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|[^.!?]*:")
 class RowTexts:
     """A question, its contexts in rank order, and the sentences of the answer and of the reference answer.
 
-    `not_prose` are the numbers, from 1, of those of the answer that are code or a heading.
+    `not_prose` are the numbers, from 1, of those of the answer that are code or a heading. `images` are data URLs; each
+    is a context behind the texts, whose text says which image it is.
     """
 
     question: str
@@ -36,12 +38,16 @@ class RowTexts:
     answer: tuple[str, ...]
     reference: tuple[str, ...] = ()
     not_prose: frozenset[int] = frozenset()
+    images: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, question: str, contexts: Sequence[str], answer: str, reference: str = "") -> RowTexts:
+    def of(
+        cls, question: str, contexts: Sequence[str], answer: str, reference: str = "", images: Sequence[str] = ()
+    ) -> RowTexts:
         """Cut the texts into sentences."""
         cut = sentences_of(answer)
-        return cls(question, tuple(contexts), cut, sentences_of(reference), _not_prose(answer))
+        shown = tuple(f"(image {number} of those above)" for number in range(1, len(images) + 1))
+        return cls(question, (*contexts, *shown), cut, sentences_of(reference), _not_prose(answer), tuple(images))
 
     @cached_property
     def prefix(self) -> tuple[str, str]:
@@ -51,7 +57,7 @@ class RowTexts:
     @cached_property
     def answer_key(self) -> str:
         """A digest of question, contexts and answer."""
-        return _digest(self.question, self.contexts, self.answer)
+        return _digest(self.question, self.contexts, self.answer, *self.images)
 
     @cached_property
     def key(self) -> str:
@@ -63,6 +69,19 @@ def portions(count: int) -> Iterator[range]:
     """Yield the numbers from 1 to `count` in portions of `AT_ONCE`; one that is empty where there are none."""
     for first in range(1, max(count, 1) + 1, AT_ONCE):
         yield range(first, min(first + AT_ONCE, count + 1))
+
+
+def in_halves(
+    request: Callable[..., JudgeRequest], *asked: range
+) -> Callable[[], tuple[JudgeRequest, JudgeRequest]] | None:
+    """Return what gives the requests for the first and the second half of the numbers; None for one number alone."""
+    if max(map(len, asked)) < 2:
+        return None
+    middles = [(len(numbers) + 1) // 2 for numbers in asked]
+    return lambda: (
+        request(*(numbers[:middle] for numbers, middle in zip(asked, middles, strict=True))),
+        request(*(numbers[middle:] for numbers, middle in zip(asked, middles, strict=True))),
+    )
 
 
 def usual_claims(sentence: str) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ def test_a_fall_while_learning_ends_without_a_recovery() -> None:
 def test_a_fall_after_a_marked_release_ends_with_what_is_learned_or_with_a_recovery() -> None:
     marked = replace(READING, marked_release=NOW)
     begins = change_of(replace(fired(), reading=marked), None, NOW)
-    assert begins.reason == "it is worse than before the release that was marked"
+    assert begins.reason == "it is worse than before a new level was accepted"
     assert begins.details.marked_release == NOW
     back = change_of(replace(resolved(), reading=marked), begins, NOW)
     assert (back.reason, back.ended_without_recovery) == (
@@ -157,7 +157,7 @@ def test_a_fall_after_a_marked_release_ends_with_what_is_learned_or_with_a_recov
         False,
     )
     learned = change_of(replace(resolved(), reading=replace(marked, since_mean=None)), begins, NOW)
-    assert learned.reason == "the level after the release that was marked is learned, and accepted"
+    assert learned.reason == "the accepted level is learned"
     assert learned.ended_without_recovery
 
 
@@ -202,7 +202,11 @@ def test_a_later_verdict_is_one_that_says_more(known: Any, found: Any, verdict: 
         return
     assert change.change_id == digest(alert.change_id, found)
     assert change.changed_at == START + 11 * HOUR
-    assert change.reason == f"the verdict was {known or 'undecided'} and is now {found}"
+    assert change.reason.startswith("the judge's anchors say what changed: the ")
+    assert ("not the judge" in change.reason, "not the application" in change.reason) == (
+        found == "system",
+        found == "judge",
+    )
     details = change.details
     assert (details.recorded_at, details.fired_at) == (NOW + HOUR, alert.fired_at)
     assert (details.judge_shift, details.judge_shift_lower, details.judge_shift_upper) == (-0.4, -0.5, -0.3)

@@ -6,21 +6,26 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.alert_vocabulary import IncidentEvent, LimitKind
 from lake.spec.schemas import ALERTS
 from lake.spec.vocabulary import Direction
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange, from_row
+from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
+from monitor.alerting.incidents.incident import NEWS
+from monitor.alerting.incidents.state import events, state_of
 from monitor.detect.limits import LimitSettings
+from monitor.detect.limits.unfit import unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_means
-from monitor.detect.regression import LowMean, RegressionSettings, Stream
+from monitor.detect.regression import LowMean, RegressionSettings, Scale, Stream
 from monitor.detect.regression.arrays import moment
 from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
@@ -108,9 +113,89 @@ def means(on: bool, latest: int) -> dict[str, dict[str, LowMean]]:
 def test_what_is_not_later_than_the_last_change_says_nothing_new() -> None:
     last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
     assert [one.change for one in changes_of_means(means(True, 5), {}, NOW)] == ["firing"]
-    assert list(changes_of_means(means(True, 6), last, NOW)) == []
+    assert list(changes_of_means(means(True, 5), last, NOW)) == []
     assert list(changes_of_means(means(False, 5), last, NOW)) == []
     assert [one.change for one in changes_of_means(means(False, 6), last, NOW)] == ["resolved"]
+
+
+def low(metric: str, on: bool) -> dict[str, LowMean]:
+    at = moment(START + 9 * HOUR)
+    return {metric: LowMean(on, 0.7, 0.5, 0.4, 0.6, 200, at if on else None, at)}
+
+
+def recorded(known: list[AlertChange], hour: int, *metrics: dict[str, LowMean]) -> list[AlertChange]:
+    at, merged = moment(START + hour * HOUR), {name: one for mine in metrics for name, one in mine.items()}
+    merged = {name: replace(one, latest=at) for name, one in merged.items()}
+    found = list(changes_of_means({"rag": merged}, last_changes(known), NOW))
+    return changes_of_limits(known, found, NOW)
+
+
+def test_one_more_mean_beyond_its_limit_is_a_message_of_the_open_alert_once() -> None:
+    """One that is good meanwhile, and bad again, was told: that is no news."""
+    known = recorded([], 1, low("a", True), low("b", False))
+    assert recorded(known, 2, low("a", True), low("b", False)) == []
+    (more,) = recorded(known, 3, low("a", True), low("b", True))
+    assert (more.alert_id, more.fired_at, more.change) == (known[0].alert_id, known[0].fired_at, "firing")
+    assert more.change_id != known[0].change_id
+    assert [one.metric for one in more.details.exceeded.means] == ["a", "b"]  # type: ignore[union-attr]
+    known.append(more)
+    assert recorded(known, 4, low("a", False), low("b", True)) == []
+    (third,) = recorded(known, 5, low("a", False), low("b", True), low("c", True))
+    assert [one.metric for one in third.details.exceeded.means] == ["b", "c"]  # type: ignore[union-attr]
+    known.append(third)
+    assert recorded(known, 6, low("a", True), low("b", True), low("c", True)) == []
+    (over,) = recorded(known, 7, low("a", False), low("b", False), low("c", False))
+    assert over.change == "resolved"
+    states = [state_of(known[:number]) for number in range(4)]
+    assert [events(before, after) for before, after in pairwise(states)] == [
+        (IncidentEvent.OPENED,),
+        (IncidentEvent.LIMIT_ADDED,),
+        (IncidentEvent.LIMIT_ADDED,),
+    ]
+    assert IncidentEvent.LIMIT_ADDED in NEWS
+
+
+UP, DOWN, HUNDRED = Scale(0.0, 1.0), Scale(1.0, 0.0), Scale(0.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"at_least": {METRIC: 0.7, "toxicity": 0.1}}, ""),
+        ({"at_least": {METRIC: 70}}, f"70 of {METRIC} is not between 0 and 1; nothing is checked against it"),
+        ({"at_least": {METRIC: 1.0}}, f"1 of {METRIC} is not between 0 and 1"),
+        ({"at_least": {"readability": 70}}, ""),
+        ({"at_least": {"readability": 0.7}}, ""),
+        ({"at_least": {"toxicty": 0.1}}, "at_least: toxicty has no scores (did you mean toxicity?)"),
+        ({"at_least": {"length": 5}}, "length has no worst and best value"),
+        ({"at_least": {"toxicty": None}}, ""),
+        ({"deployments": {"ragg": {"at_least": {METRIC: 0.7}}}}, "ragg: at_least: the deployment has no scores (did"),
+        ({"deployments": {"rag": {"at_least": {"readability": 0.7}}}}, "rag: at_least: readability has no scores"),
+        ({"deployments": {"rag": {"at_least": {METRIC: 70}}}}, f"rag: at_least: 70 of {METRIC} is not between"),
+        ({"at_least": {METRIC: 0.7}, "deployments": {"rag": {"at_least": {METRIC: None}}}}, f"{METRIC} has no scores"),
+    ],
+)
+def test_a_limit_that_fits_no_metric_is_told(settings: Any, told: str) -> None:
+    scales = {"rag": {METRIC: UP, "toxicity": DOWN, "length": None}, "hr": {"readability": HUNDRED}, "new": {}}
+    found = unfit_limits(LimitSettings.model_validate(settings), scales)
+    assert len(found) == bool(told)
+    assert told in " ".join(found)
+    assert unfit_limits(LimitSettings.model_validate(settings), {"new": {}}) == ()
+
+
+def test_a_limit_that_fits_no_metric_is_in_the_log_once_and_on_the_page(
+    rows: Any, lake: Lake, clock: Any, get: Callable[..., httpx.Response], caplog: pytest.LogCaptureFixture
+) -> None:
+    rows.scores("rag", {"requested_at": NOW - timedelta(hours=2), "value": 0.9})
+    monitor = Monitor(lake, limited(**{METRIC: 70, "wrong": 0.5}), clock)
+    monitor.refresh()
+    monitor.refresh()
+    told = [one.getMessage() for one in caplog.records if "at_least" in one.getMessage()]
+    assert told == [
+        f"monitor.limits.at_least: 70 of {METRIC} is not between 0 and 1; nothing is checked against it.",
+        "monitor.limits.at_least: wrong has no scores; nothing is checked against it.",
+    ]
+    assert "wrong has no scores; nothing is checked against it" in get(create_app(monitor), "/").text
 
 
 def test_evidence_that_was_begun_anew_ends_no_alert_of_a_mean_that_is_beyond_its_limit() -> None:
@@ -171,12 +256,15 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
     assert found.mean == pytest.approx(mean, abs=0.15)
     assert found.lower < found.mean < found.upper
     assert summary(alert).startswith(
-        f"rag is worse than the limit that was set: words that stand in the documents {found.mean:.2f} (95 % interval "
+        f"rag: the mean of words that stand in the documents is {found.mean:.2f} (95 % interval "
     )
-    assert summary(alert).endswith(f" conversations), limit {limit:g}")
+    assert summary(alert).endswith(f" conversations), limit at {'most' if direction == 'down' else 'least'} {limit:g}")
     assert "monitor.limits.at_least" in description(alert, "")
     app = create_app(monitor)
     assert f"worse than its limit of {limit:.2f}" in get(app, "/deployment?name=rag").text
+    page = get(app, f"/incident?id={alert.incident_id}").text
+    assert f"limit at {'most' if direction == 'down' else 'least'} {limit:.2f}" in page
+    assert "its share is counted" not in page
     data = get(app, "/deployment.json?name=rag").json()
     assert [(one["limit"], one["limit_exceeded"]) for one in data["metrics"]] == [(pytest.approx(limit), True)]
     (line,) = re.findall(r"(?m)^dialwatch_score_mean_limit_exceeded.*", get(app, "/metrics").text)

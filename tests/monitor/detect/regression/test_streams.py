@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,17 @@ from hypothesis import strategies as st
 
 from lake.spec.alert_vocabulary import Tier
 from lake.spec.schemas import SCORES
-from monitor.detect.regression import RegressionSettings, Release, Releases, Status, StreamKey, Streams, Transition
+from monitor.detect.regression import (
+    RegressionSettings,
+    Release,
+    Releases,
+    Status,
+    Stream,
+    StreamKey,
+    Streams,
+    Transition,
+)
+from monitor.detect.regression.observations import Observations
 from tests.monitor.detect.regression.feeding import feed
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -175,6 +186,26 @@ def test_while_the_level_after_a_release_is_learned_the_stream_is_regressed_agai
     )  # fmt: skip
     assert reading.since is not None
     assert reading.since >= START + 19 * HOUR
+
+
+@pytest.mark.parametrize("also_new", [True, False])
+def test_a_fall_that_the_new_reference_sees_when_the_old_one_is_dropped_is_one_alert(also_new: bool) -> None:
+    """The same batch ends the learning: the old comparison ends only where the new one says nothing."""
+    stream = Stream.new(RegressionSettings(), False, START, START)
+    regressed = replace(stream.detector.reading, status=Status.REGRESSED, since_mean=0.5)
+    status = Status.REGRESSED if also_new else Status.WATCHING
+    found = [(0, regressed)] if also_new else []
+    stream.releases = (0,)
+    after: Any = SimpleNamespace(changes=lambda *_: found, status=status)
+    before: Any = SimpleNamespace(changes=lambda *_: [], status=Status.REGRESSED, reading=regressed)
+    stream.before, stream.detector = before, after
+    nothing = np.empty(0)
+    batch = Observations(nothing.astype(np.int64), nothing, nothing, nothing.astype(np.intp), np.zeros(1, np.int64))
+    said = [reading for _, reading in stream.take(batch, np.ones(1, np.int64), np.zeros(1, np.int64), np.ones(1, int))]
+    assert [(one.status, one.since_mean, one.marked_release is None) for one in said] == [
+        (Status.REGRESSED, 0.5, True) if also_new else (Status.WATCHING, None, False)
+    ]
+    assert stream.before is None
 
 
 def test_who_marks_a_release_of_a_stream_that_is_regressed_accepts_it() -> None:
