@@ -40,7 +40,8 @@ lake:
   root: lake-data
 ```
 
-`<name>` is a name of yours. `monitor.webhooks` and `monitor.silences` are lists: each item has these keys.
+`<name>` is a name of yours. `monitor.webhooks`, `monitor.mail.receivers` and `monitor.silences` are lists:
+each item has these keys.
 
 - **Environment.** Every key also has a variable: `DIALWATCH_` and the key in upper case, with `__` for each dot
   (`DIALWATCH_LAKE__ROOT`). There, lists and mappings are JSON, and `null` is none:

@@ -75,9 +75,12 @@ def judges_itself(metric: Metric, answer: LoggedAnswer) -> bool:
     Compared are the judge's model and deployment with the answer's: the last part of a path, without case and without
     a date or `latest` at the end. What an application calls inside is not known by its name.
     """
-    others = (judge.settings for judge in judges_of(metric) if not judge.settings.allow_own_model)
-    own = _names(answer.model, answer.deployment)
-    return any(not own.isdisjoint(_names(judge.model, judge.deployment)) for judge in others)
+    return any(is_own_model(judge.settings, answer.model, answer.deployment) for judge in judges_of(metric))
+
+
+def is_own_model(judge: JudgeSettings, *names: str | None) -> bool:
+    """Whether a judge has one of the names of what gave an answer, and may not judge itself."""
+    return not (judge.allow_own_model or _names(*names).isdisjoint(_names(judge.model, judge.deployment)))
 
 
 def without_prices(judge: JudgeSettings) -> bool:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
 from evaluator.metrics.llm.aspects import aspect_critique
+from lake.spec.case_vocabulary import PREFERENCE
 from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import DISLIKES
 from runtime.durations import reads_seconds
@@ -109,6 +110,8 @@ def checked_combinations(
             f"{DISLIKES!r} cannot name a combination: the monitor watches people's ratings under this name and would "
             "hide the scores; take another"
         )
+    if PREFERENCE in given:
+        raise ValueError(f"{PREFERENCE!r} cannot name a combination: replays use it; take another")
     for name in given:
         if not _NAME.fullmatch(name) or name in own or is_a_metric(name):
             raise ValueError(f"{name!r} cannot name a combination: take lower-case letters, digits and _, no metric")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -28,20 +29,16 @@ from evaluator.own_metrics import (
 )
 from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
-from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.application_classes import (
+    CLASS_METRICS,
+    DEFAULT_METRICS,
+    JUDGED_CLASS_METRICS,
+    ApplicationClass,
+)
 from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import JUDGE_KINDS
 from runtime.durations import reads_seconds
-from runtime.setting import COMMON, Section, Setting
-
-DEFAULT_METRICS = (
-    "faithfulness_kprecision",
-    "context_present",
-    "facts_recall",
-    "answer_correctness_token_recall",
-    CASE_PASSED,
-)
-"""What the service scores where a user chooses nothing: a few that say different things and cost next to nothing."""
+from runtime.setting import Section, Setting
 
 LOGGED_COLUMNS = frozenset(
     {
@@ -52,6 +49,8 @@ LOGGED_COLUMNS = frozenset(
         "facts",
         "reference_answers",
         "reference_context_ids",
+        "tool_calls",
+        "reference_tool_calls",
         "duration_ms",
         "price",
     }
@@ -127,7 +126,10 @@ class EvaluatorSettings(Section):
     aspects: Aspects = Field(default_factory=dict)
     combinations: Mapping[str, CombinationSettings] = Field(default_factory=dict)
     signal_shares: Mapping[str, SignalShareSettings] = Field(default_factory=dict)
-    metrics: Annotated[tuple[str, ...], COMMON] = DEFAULT_METRICS
+    metrics: Annotated[
+        tuple[str, ...] | None,
+        Setting(common=True, default="[by what the application does](evaluator.md#which-metrics-run)"),
+    ] = None
     """Metrics that score new answers, of those in [metrics.md](metrics.md). Metrics that need ids are refused, because
     logs hold none. The monitor watches those that have a better end and two ends of their range: expect no alerts from
     seconds, money and lengths."""
@@ -147,10 +149,28 @@ class EvaluatorSettings(Section):
     ray: RaySettings = RaySettings()
     replay: ReplaySettings = ReplaySettings()
 
-    def chosen_metrics(self, deployment: str) -> list[Metric]:
-        """Return the metrics that score a deployment, combinations among them."""
+    def named_metrics(self, deployment: str) -> tuple[str, ...] | None:
+        """Return the names of the metrics that the configuration chooses for a deployment; None where it does not."""
         own = self.deployments.get(deployment)
-        return self.metrics_named(self.metrics if own is None or own.metrics is None else own.metrics)
+        return self.metrics if own is None or own.metrics is None else own.metrics
+
+    def chosen_metrics(self, deployment: str, classes: Collection[ApplicationClass] = ()) -> list[Metric]:
+        """Return the metrics that score a deployment, combinations among them.
+
+        Where the configuration chooses none, they are those of its classes; of no class those of one that retrieves.
+        """
+        names = self.named_metrics(deployment)
+        return self.metrics_named(self._usual_metrics(deployment, classes) if names is None else names)
+
+    def _usual_metrics(self, deployment: str, classes: Collection[ApplicationClass]) -> Iterator[str]:
+        if not classes:
+            yield from DEFAULT_METRICS
+        for one in classes:
+            yield from CLASS_METRICS[one]
+            judged = self.metrics_named(JUDGED_CLASS_METRICS.get(one, ()))
+            with suppress(ValueError):  # no judge may be asked
+                self.check_judge(judged, deployment)
+                yield from (metric.name for metric in judged)
 
     def judge_of(self, deployment: str | None) -> str | None:
         """Return the name of the judge that metrics of a deployment ask, of no particular one for None."""
@@ -230,8 +250,8 @@ class EvaluatorSettings(Section):
 
     @field_validator("metrics")
     @classmethod
-    def _known(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return _names(names, _own_of(info))
+    def _known(cls, names: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
+        return None if names is None else _names(names, _own_of(info))
 
     @field_validator("deployments")
     @classmethod
@@ -254,19 +274,19 @@ class EvaluatorSettings(Section):
         members = (name for ensemble in self.ensembles.values() for name in ensemble.judges)
         _check_known([name for name in asked if name], {*self.judges, *self.ensembles})
         _check_known(members, self.judges)
-        self._check_judge_of_facts()
+        self._check_judge_of_cases("ground_truth.judge", self.ground_truth.judge)
+        self._check_judge_of_cases("replay.preference", self.replay.preference)
         for deployment in (None, *self.deployments):
             self.check_judge(self.chosen_metrics(deployment or ""), deployment)
         return self
 
-    def _check_judge_of_facts(self) -> None:
-        name = self.ground_truth.judge
+    def _check_judge_of_cases(self, what: str, name: str | None) -> None:
         if name is None:
             return
         _check_known([name], self.judges)
         if without_prices(self.judges[name]):
             raise ValueError(
-                f"ground_truth.judge is {name!r}, and it is not known what a call costs; give prompt_price and "
+                f"{what} is {name!r}, and it is not known what a call costs; give prompt_price and "
                 "completion_price (0 for a model that costs nothing), or allow_unpriced"
             )
 

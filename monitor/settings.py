@@ -10,11 +10,11 @@ from annotated_types import Ge, Gt
 from pydantic import BeforeValidator, model_validator
 
 from lake.spec.deployment_families import Families
-from monitor.access.settings import AccessSettings
+from monitor.access.settings import AccessSettings, Proxies
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
-from monitor.notify import WebhookSettings
+from monitor.notify import MailSettings, ReceiverSettings, WebhookSettings
 from runtime.durations import reads_seconds
 from runtime.host_names import reads_hosts
 from runtime.setting import COMMON, Section
@@ -62,8 +62,9 @@ class MonitorSettings(Section):
     regression: RegressionSettings = RegressionSettings()
     limits: LimitSettings = LimitSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
+    mail: MailSettings | None = None
     internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
-    """Hosts, as in a webhook's url, that may be at a private address and be reached by plain `http://`."""
+    """Hosts, as in a webhook's url or `monitor.mail.server`, that may be at a private address and be reached by plain `http://`."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one incident found within this time are one message; it is sent when the time is over."""
     judge_wait_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 7200.0
@@ -72,6 +73,10 @@ class MonitorSettings(Section):
     silences: tuple[Silence, ...] = ()
     access: AccessSettings | Literal["none"] | None = None
     """Who may see the pages. None: everybody, and then the pages are for loopback alone; `none`: everybody."""
+
+    proxies: Proxies = ()
+    """Addresses and networks of proxies in front of the pages: the client that they name last in `X-Forwarded-For` is
+    the one whose [searches and wrong tokens](access.md#load-and-attack) are counted."""
 
     @model_validator(mode="after")
     def _each_is_of_one_family(self) -> Self:
@@ -87,6 +92,11 @@ class MonitorSettings(Section):
         """Which deployments are versions of one application."""
         return Families(self.versions if isinstance(self.versions, dict) else {}, by_id=self.versions != "off")
 
+    @property
+    def receivers(self) -> tuple[ReceiverSettings, ...]:
+        """All who get alerts."""
+        return (*self.webhooks, *(self.mail.receivers if self.mail else ()))
+
     @model_validator(mode="after")
     def _sends_nothing_in_the_clear(self) -> Self:
         internal = {host.lower() for host in self.internal_hosts}
@@ -97,4 +107,9 @@ class MonitorSettings(Section):
                     f"webhook {webhook.name!r} would be sent unencrypted: give an https url, or name "
                     f"{webhook.url.host} in monitor.internal_hosts if it is a machine of your own"
                 )
+        if self.mail is not None and self.mail.security == "none" and self.mail.server.lower() not in internal:
+            raise ValueError(
+                f"mail would be sent unencrypted: set monitor.mail.security to starttls or tls, or name "
+                f"{self.mail.server} in monitor.internal_hosts if it is a machine of your own"
+            )
         return self

@@ -162,6 +162,8 @@ def _score_old_answers(
     with closing(prepared) as backfill:
         if dry_run:
             _print_estimates(estimate(backfill))
+            for name, why in backfill.why.items():
+                typer.echo(f"{name} {why}")
             return
         with scoring_bar() as show_progress:
             result = backfill.run(show_progress)

@@ -1,9 +1,9 @@
-"""The command `dialwatch webhook test`: a test message to the receivers of alerts."""
+"""The command `dialwatch webhook test`: a test message to the receivers of alerts, by webhook or mail."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,8 @@ from dialwatch.commands.options import NO_LAKE, ConfigOption, receiver_of, setti
 from dialwatch.errors import ConfigError
 
 if TYPE_CHECKING:
-    from monitor.notify import WebhookSettings
+    from dialwatch.config import MonitorSection
+    from monitor.notify import Attempt, WebhookSettings
 
 app = typer.Typer(no_args_is_help=True, help="Try out the receivers of alerts.")
 
@@ -26,11 +27,13 @@ def webhook() -> None:
 
 @app.command("test")
 def send_test(
-    url: Annotated[str | None, typer.Argument(help="Where to send; without it all of monitor.webhooks.")] = None,
+    url: Annotated[
+        str | None, typer.Argument(help="Where to send; without it all of monitor.webhooks and monitor.mail.")
+    ] = None,
     secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs the message.")] = None,
     kind: Annotated[str, typer.Option("--format", help="standard, slack, teams or alertmanager.")] = "standard",
     deployment: Annotated[
-        str | None, typer.Option(help="Only to the receivers of monitor.webhooks that get this deployment's alerts.")
+        str | None, typer.Option(help="Only to the receivers that get this deployment's alerts.")
     ] = None,
     config: ConfigOption = None,
 ) -> None:
@@ -45,14 +48,18 @@ def send_test(
         return
     whole = settings_of(config, NO_LAKE)
     settings = whole.monitor
-    if not settings.webhooks:
+    if not settings.receivers:
         raise ConfigError("monitor.webhooks is empty: give a URL, or write receivers into the file of --config")
     from monitor.notify import Routing
 
-    receivers = [one for one in settings.webhooks if deployment is None or Routing(one).is_for(deployment)]
-    if not receivers:
+    chosen = {one.name for one in settings.receivers if deployment is None or Routing(one).is_for(deployment)}
+    if not chosen:
         raise ConfigError(f"no receiver of monitor.webhooks is for {deployment}: add it to the deployments of one")
-    _send(receivers, settings.external_url, settings.internal_hosts, whole.lake.installation)
+    webhooks = [one for one in settings.webhooks if one.name in chosen]
+    posted = [_posted(one, settings.external_url, settings.internal_hosts, whole.lake.installation) for one in webhooks]
+    mailed = list(_mailed(settings, chosen, whole.lake.installation))
+    if not all((*posted, *mailed)):
+        raise typer.Exit(1)
 
 
 def _send_to(webhook: WebhookSettings) -> None:
@@ -62,30 +69,39 @@ def _send_to(webhook: WebhookSettings) -> None:
     host = webhook.url.host or ""
     if why := why_internal(str(webhook.url)):
         typer.echo(f"note: {why}; the monitor sends there only if monitor.internal_hosts names {host}")
-    _send([webhook], "", {host})
-
-
-def _send(
-    webhooks: Sequence[WebhookSettings],
-    external_url: str,
-    internal_hosts: Collection[str],
-    installation: str | None = None,
-) -> None:
-    """Send a test message to each receiver and print what came back; raises Exit with code 1 where one refused."""
-    accepted = [_is_accepted(webhook, external_url, internal_hosts, installation) for webhook in webhooks]
-    if not all(accepted):
+    if not _posted(webhook, "", {host}, None):
         raise typer.Exit(1)
 
 
-def _is_accepted(
+def _posted(
     webhook: WebhookSettings, external_url: str, internal_hosts: Collection[str], installation: str | None
 ) -> bool:
-    from monitor.notify import DeliveryOutcome, connections, send_test
+    """Post a test message, print what came back, and say whether it was accepted."""
+    from monitor.notify import connections, send_test
 
     # The path of the url may be a secret: it is not shown.
     where, began = f"{webhook.name} at {webhook.url.host}", time.monotonic()
     with connections(internal_hosts) as pool:
-        attempt = send_test(webhook, pool, external_url, datetime.now(UTC), installation)
+        return _told(where, send_test(webhook, pool, external_url, datetime.now(UTC), installation), began)
+
+
+def _mailed(settings: MonitorSection, names: Collection[str], installation: str | None) -> Iterator[bool]:
+    """Mail a test message to the receivers with these names, print what came of each, and say whether it was taken."""
+    from monitor.notify import MailServer, send_test_mail
+
+    if settings.mail is None:
+        return
+    server = MailServer(settings.mail, settings.internal_hosts)
+    for receiver in settings.mail.receivers:
+        if receiver.name in names:
+            where, began = f"{receiver.name} by {settings.mail.server}", time.monotonic()
+            attempt = send_test_mail(receiver, server, settings.external_url, datetime.now(UTC), installation)
+            yield _told(where, attempt, began)
+
+
+def _told(where: str, attempt: Attempt, began: float) -> bool:
+    from monitor.notify import DeliveryOutcome
+
     took = f"{time.monotonic() - began:.1f} s"
     if attempt.outcome is DeliveryOutcome.DELIVERED:
         typer.echo(f"{where}: accepted the message after {took} ({attempt.reason})")

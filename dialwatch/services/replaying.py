@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 from collector.parsing import read_completion
 from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
+from evaluator import JudgePool
 from evaluator.replays import DialDeployment, ReplayRun, Reply, last_run_at, replay
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.store.store_errors import log_failure
@@ -46,7 +47,11 @@ def run_replay(
     chosen = settings.evaluator
     deployment = DialDeployment(name, chosen.replay, read_reply)
     metrics = chosen.chosen_metrics(name)
-    return replay(lake, name, deployment, chosen.replay, metrics, accept=accept, is_stopping=is_stopping)
+    with closing(JudgePool(chosen, lake)) as pool:
+        judge = None if chosen.replay.preference is None else pool.judge(chosen.replay.preference)
+        return replay(
+            lake, name, deployment, chosen.replay, metrics, accept=accept, judge=judge, is_stopping=is_stopping
+        )
 
 
 @contextmanager

@@ -148,7 +148,7 @@ def _shown_by_the_monitor(settings: Settings) -> list[StoreUser]:
 
 
 def _parts_of_monitor(settings: Settings) -> list[ServicePart]:
-    return [*([ServicePart.WEBHOOKS] if settings.monitor.webhooks else []), ServicePart.MONITOR]
+    return [*([ServicePart.WEBHOOKS] if settings.monitor.receivers else []), ServicePart.MONITOR]
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def monitoring(
     )
     parts[ServicePart.MONITOR].watch("look", lambda: watch.problem)
     parts[ServicePart.MONITOR].watch("audit", lambda: watch.audit.problem)
-    if settings.monitor.webhooks:
+    if settings.monitor.receivers:
         parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.webhook_problem)
     chosen = settings.monitor
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]

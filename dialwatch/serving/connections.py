@@ -6,6 +6,7 @@ uvicorn has a time-out for a connection between two requests, and none for one i
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import MutableMapping
 from contextlib import suppress
 from typing import Any
@@ -13,12 +14,16 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from runtime.client_addresses import counted_address
+
 HEAD_SECONDS = 10.0
 """Time limit for the head of a request, from the connection, or from the head's first byte."""
 READING_SECONDS = 60.0
 """Time limit for a client that reads nothing of its answer."""
 MOST_CONNECTIONS = 500
 """Each takes a file descriptor of the process, and the lake needs these too."""
+MOST_OF_ADDRESS = 250
+"""Connections of one address, which may be that of a proxy; the others always find a place."""
 _DRAIN_SECONDS = 5.0
 
 
@@ -30,14 +35,35 @@ class TimeLimitedProtocol(H11Protocol):
 
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
+    _address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait; hang up where there are too many connections."""
+        """Begin to wait; where there are too many connections one that waits for a head is hung up on, or this one."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            self.transport.abort()
-        else:
+        self._address = counted_address(self.client[0] if self.client else None)
+        surplus = self._surplus()
+        if surplus is not self:
             self._wait_for_head()
+        if surplus is not None:
+            surplus.transport.abort()
+
+    def _surplus(self) -> TimeLimitedProtocol | None:
+        """Return the connection that has to go for this one; None where there is room."""
+        every = [one for one in self.connections if isinstance(one, TimeLimitedProtocol) and not one._is_closing]
+        if len(every) <= MOST_CONNECTIONS and sum(one._address == self._address for one in every) <= MOST_OF_ADDRESS:
+            return None
+        number = Counter(one._address for one in every)
+        is_crowd = number[self._address] > MOST_OF_ADDRESS
+        waiting = [
+            (-number[one._address], one._head.when(), one)
+            for one in every
+            if one._head is not None and (one._address == self._address or not is_crowd)
+        ]
+        return min(waiting, key=lambda one: one[:2])[2] if waiting else self
+
+    @property
+    def _is_closing(self) -> bool:
+        return self.transport.is_closing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""

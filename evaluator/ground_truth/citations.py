@@ -11,7 +11,7 @@ from evaluator.ground_truth.orders import gives_orders
 from evaluator.ground_truth.quotes import place_of
 from evaluator.metrics import CITATION
 from evaluator.metrics import sentences as cut_in_sentences
-from evaluator.metrics.language.words import without_outer_marks
+from evaluator.metrics.language.marks import without_outer_marks
 
 _LEAST_LETTERS = 8
 """A quote of fewer letters and digits says too little by itself: its whole sentence is the fact then."""

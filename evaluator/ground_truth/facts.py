@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences, tokens
-from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
+from evaluator.metrics.language.marks import without_citation_marks, without_outer_marks
 
 EXTRACTOR = "sentences/3"
 """Name and version of how cases are made: by `supporting_sentences`, with a question that stands without others."""

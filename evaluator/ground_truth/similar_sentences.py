@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences
+from evaluator.metrics.language.marks import without_citation_marks, without_outer_marks
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in
-from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
 from evaluator.models import Models, ModelUnavailableError, sentence_encoder, unit_vectors
 
 logger = logging.getLogger(__name__)

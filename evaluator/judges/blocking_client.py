@@ -54,6 +54,8 @@ class Memo:
                 self._kept.popitem(last=False)
 
 
+_MOST_SPLITS = 3
+"""A reply that is cut is asked for in halves at most so often: in eight parts."""
 _WAITING_EACH = 2
 """Requests that wait for each that is under way: enough to keep the judge busy, few enough to bound the memory."""
 
@@ -229,7 +231,8 @@ class _JudgeLoop:
         await asyncio.gather(*self._asking, return_exceptions=True)
 
 
-async def _reply_or_error(judge: Judge, request: JudgeRequest) -> JudgeReply | JudgeError:
+async def _reply_or_error(judge: Judge, request: JudgeRequest, splits: int = _MOST_SPLITS) -> JudgeReply | JudgeError:
+    """Return the reply, or why there is none; one that is cut is asked for in halves, where the request has some."""
     try:
         return await judge.ask(
             request.messages,
@@ -240,7 +243,27 @@ async def _reply_or_error(judge: Judge, request: JudgeRequest) -> JudgeReply | J
             optional=request.optional,
         )
     except JudgeError as error:
-        return error
+        if error.reason != Reason.CUT or request.halves is None or not splits:
+            return error
+        return await _in_halves(judge, request, error, splits - 1)
+
+
+async def _in_halves(judge: Judge, request: JudgeRequest, cut: JudgeError, splits: int) -> JudgeReply | JudgeError:
+    """Ask for the first half, and if it came for the second one: without either the other is of little use."""
+    assert request.halves is not None  # noqa: S101 - for the type
+    spend, parsed = cut.spend, list[Any]()
+    for half in request.halves():
+        reply = await _reply_or_error(judge, replace(half, draw=request.draw), splits)
+        spend += reply.spend
+        if isinstance(reply, JudgeError):
+            return JudgeError(reply.reason, str(reply), spend)
+        parsed.append(reply.parsed)
+    return JudgeReply(_joined(*parsed), spend)
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one reply of two halves: lists of both one after the other, and what the first alone says."""
+    return {name: [*one, *second.get(name, ())] if isinstance(one, list) else one for name, one in first.items()}
 
 
 async def _run_all(work: Iterable[Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
@@ -49,7 +49,8 @@ class JudgeRequest:
 
     `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
     one that judges a claim which is not there. `optional` are the properties that a second reply may lack. `usual` is
-    a reply of usual size, where what is asked next depends on it: for those who count what would be asked.
+    a reply of usual size, where what is asked next depends on it: for those who count what would be asked. `halves`
+    gives two requests for half of what this one asks each, for a reply that was cut.
     """
 
     messages: Sequence[ChatMessage]
@@ -59,6 +60,7 @@ class JudgeRequest:
     check: Check = None
     usual: Any = None
     optional: Set[str] = frozenset()
+    halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None
 
 
 @dataclass(frozen=True)

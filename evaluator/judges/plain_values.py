@@ -119,10 +119,18 @@ def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str,
         name = _name(written, properties)
         if name not in properties and is_closed:
             continue
-        given = plain(item, properties[name]) if name in properties else item
+        given = _plain_member(item, properties[name], value) if name in properties else item
         if found.setdefault(name, given) != given:
             return Contradiction()
     return found
+
+
+def _plain_member(item: Any, schema: Mapping[str, Any], of: Mapping[str, Any]) -> Any:
+    """Return a value of an object; a verdict may be followed by a text that stands beside it."""
+    found = plain(item, schema)
+    if not isinstance(found, str) or set(schema.get("enum", ())) != LETTERS or found in LETTERS:
+        return found
+    return letter_of(found, [one for one in of.values() if isinstance(one, str) and one is not item]) or found
 
 
 def _name(written: str, properties: Mapping[str, Any]) -> str:

@@ -50,11 +50,12 @@ class Prompt:
         check: Callable[[Any], None] | None = None,
         usual: Any = None,
         optional: Set[str] = frozenset(),
+        halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None,
     ) -> JudgeRequest:
         """Ask about texts, fenced; `values` stand where the task names them, others as in `JudgeRequest`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
         messages = [ChatMessage("system", self.system), ChatMessage("user", content)]
-        return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional)
+        return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional, halves)
 
 
 def _text(name: str, *, reasons: bool) -> str:

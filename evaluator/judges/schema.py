@@ -16,7 +16,7 @@ Schema = Mapping[str, Any]
 Check = Callable[[Any], None] | None
 """Looks at a value that fits the schema, and raises MisfitError where it does not fit the question."""
 
-READING = "6"
+READING = "7"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {

@@ -42,8 +42,8 @@ class JudgeSettings(Section):
     """Temperature of the calls; null for models that accept none; an endpoint that refuses it is asked without it, and
     the log says so."""
     max_tokens: _Limit = 4096
-    """Most tokens of one reply. A reply that is cut there is no answer (`judge_cut`), and the log says so. When this
-    is set higher, a backfill asks about those answers again."""
+    """Most tokens of one reply. One that is cut there is asked for again in halves; where that does not help it is no
+    answer (`judge_cut`). The log says so. When this is set higher, a backfill asks about those answers again."""
     limit_parameter: LimitParameter = "max_tokens"
     """Name of the limit `max_tokens` at the endpoint; `max_completion_tokens` for OpenAI's newer models. The other name
     is used if the endpoint refuses this one."""

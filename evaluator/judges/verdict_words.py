@@ -1,12 +1,13 @@
-"""Verdicts in words: the letter that a judge means by `Supported`, or by `S - chunk 1 says so`.
+"""Verdicts in words: the letter that a judge means by `Supported`, `S - chunk 1 says so` or `S - The river is long`.
 
-A word that is denied, changed or hedged by what follows it is no verdict: `Supported: no` is asked again.
+A word that is denied, changed or hedged by what follows it is no verdict: `Supported: no` is asked again. So is one
+that is followed by anything but a ground or the sentence that it is about.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 NOUN = r"(?:chunk|context|document|doc|source|passage|text|sentence|fact|claim)s?"
 _VERDICTS: Mapping[str, tuple[str, ...]] = {
@@ -42,6 +43,9 @@ _EXPLAINED = re.compile(r"[ *\"'`(\[<]*([A-Za-z ]+?)[ *\"'`)\]>]*(?: [-–—]|[
 _NAMED = re.compile(r"\s*(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
 _BY_CHUNKS = re.compile(rf"\s+by(?:\s+the)?\s+{NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"^\W*\d+[.:)]\s")
+_FEWEST_WORDS = 3
 _OUTER_MARKS = " \t\r\n.,!;*\"'`()[]<>"
 
 
@@ -66,8 +70,10 @@ _DENIES = re.compile(
     )
     + r"|n['’]t(?!\w)|[?%✗✘❌✖×👎¬]|没|不|否|无"
 )
-_STATED = re.compile(_any_of(r"stat(?:ed?|es) sa(?:id|ys?) given shown shows? confirm(?:s|ed)?"))
-_GROUND = re.compile(rf"{_any_of(f'{NOUN} yes true so')}|{_STATED.pattern}")
+_STATED = re.compile(
+    _any_of(r"stat(?:ed?|es) sa(?:id|ys?) given shown shows? confirm(?:s|ed)? mention(?:s|ed)? describe[sd]?")
+)
+_GROUND = re.compile(rf"{_any_of(f'{NOUN} yes true so verbatim explicitly directly')}|{_STATED.pattern}")
 _AGREES: Mapping[str, re.Pattern[str]] = {
     "C": re.compile(_any_of("opposite contrary otherwise instead conflicts? differs? different den(?:y|ies|ied)")),
     "N": re.compile(
@@ -84,23 +90,36 @@ _OF_ITSELF = {letter: _words_of({letter}) for letter in LETTERS}
 _OF_ANOTHER = {letter: _words_of(LETTERS - {letter}) for letter in LETTERS}
 
 
-def letter_of(word: str) -> str | None:
-    """Return the letter that is meant by a word, or by a word and what is said of it; None where that is not plain."""
+def letter_of(word: str, beside: Collection[str] = ()) -> str | None:
+    """Return the letter that is meant by a word, or by a word and what is said of it; None where that is not plain.
+
+    `beside` are texts beside it, such as the sentence that it is about: that it repeats one says nothing of its own.
+    """
     bare = _BY_CHUNKS.sub("", " ".join(_NAMED.sub("", word.replace("_", " "), count=1).split()))
     if (letter := _IN_WORDS.get(_bare(bare))) is not None:
         return letter
     explained = _EXPLAINED.fullmatch(bare)
     letter = _IN_WORDS.get(_bare(explained[1])) if explained else None
-    return letter if explained and letter and _agrees(letter, explained[2].lower()) else None
+    if explained is None or letter is None:
+        return None
+    said = explained[2].lower()
+    words = _words(said)
+    # One or two words may be an answer to the question whether it is supported.
+    repeats = len(words) >= _FEWEST_WORDS and any(words == _words(text.lower()) for text in beside)
+    return letter if _agrees(letter, said, repeats=repeats) else None
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_NUMBER.sub("", text))
 
 
 def _bare(word: str) -> str:
     return " ".join(_HYPHEN.sub(" ", word.strip(_OUTER_MARKS).lower()).split())
 
 
-def _agrees(letter: str, said: str) -> bool:
-    """Whether what is said of a verdict has a ground for it, and nothing that may deny or change it."""
+def _agrees(letter: str, said: str, *, repeats: bool) -> bool:
+    """Whether what is said of a verdict is a ground for it, or repeats a text, and has nothing that may deny it."""
     left = _AGREES[letter].sub(" ", said) if letter in _AGREES else said
     if _DENIES.search(left) or _OF_ANOTHER[letter].search(left) or (letter == "N" and _STATED.search(left)):
         return False
-    return left != said or bool(_GROUND.search(left) or _OF_ITSELF[letter].search(left))
+    return repeats or left != said or bool(_GROUND.search(left) or _OF_ITSELF[letter].search(left))

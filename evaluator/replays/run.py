@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluator.metrics import Metric
 from evaluator.replays.asking import Asked, Deployment, ask_all
@@ -22,14 +22,19 @@ from evaluator.replays.earlier_runs import (
     rows_of_unchanged,
 )
 from evaluator.replays.kept_answers import Row, kept_scores, values_of
+from evaluator.replays.preference import AnswersToCase, preferences
 from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
 from lake.queries.case_versions import cases_in
+from lake.queries.preferences import Preferences
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, ReplayVerdict
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
+
+if TYPE_CHECKING:
+    from evaluator.judges import BoundJudge
 
 _MOST_UNANSWERED = 0.1
 """Share of the cases: with more the run is incomplete."""
@@ -58,6 +63,11 @@ class ReplayRun:
     worse_since: datetime | None = None
 
     @property
+    def preferences(self) -> Preferences | None:
+        """Which answers a judge prefers, where one was asked."""
+        return Preferences.of(self.rows)
+
+    @property
     def errors(self) -> int:
         """Cases that were asked and not answered."""
         return sum(row["error"] is not None for row in self.rows)
@@ -76,11 +86,13 @@ def replay(
     metrics: Sequence[Metric],
     *,
     accept: bool = False,
+    judge: BoundJudge | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> ReplayRun | None:
     """Ask the accepted cases of the deployment `name` again, and write what came of it in one commit.
 
-    With `accept` later runs are compared with this one. None, and nothing written, where there is no case to ask, or
+    With `accept` later runs are compared with this one. A `judge` is asked which answers it prefers, these or the
+    earlier ones; no verdict depends on that. None, and nothing written, where there is no case to ask, or
     `is_stopping` says so before all are asked: a run that is cut off is none.
 
     Raises LostRaceError where another run, or an erasure, has written to `replays` meanwhile: then nothing is written.
@@ -113,6 +125,8 @@ def replay(
     comparison = against(_scores(asked, scored, used), number=earlier.number, unanswered=unanswered)
     fallen = _fall(table, earlier.regressed, kept, against)
     verdict = _verdict(len(unanswered) / len(asked) if asked else 1.0, earlier, comparison, fallen)
+    if judge is not None:
+        _add_preferences(judge, name, asked, scored, [row for row in before if row["case_id"] in old])
     run_id = secrets.token_hex(8)
     of_run = {
         "run_id": run_id,
@@ -158,6 +172,20 @@ def _scores(asked: Sequence[Asked], scored: Sequence[Sequence[Row]], metrics: Se
     """Return the values by the cases that were answered."""
     pairs = zip(asked, scored, strict=True)
     return {one.case["case_id"]: values_of(found, metrics) for one, found in pairs if one.reply.answer is not None}
+
+
+def _add_preferences(
+    judge: BoundJudge, name: str, asked: Sequence[Asked], scored: Sequence[list[dict[str, Any]]], before: Sequence[Row]
+) -> None:
+    """Add to the scores of each answer whether the judge prefers it to the kept one."""
+    kept = {row["case_id"]: row["answer"] for row in before if row["answer"] is not None}
+    places = [place for place, one in enumerate(asked) if one.reply.answer is not None and one.case["case_id"] in kept]
+    pairs = [
+        AnswersToCase(one.case["question"], one.case["answer"] or "", kept[one.case["case_id"]], one.reply.answer or "")
+        for one in (asked[place] for place in places)
+    ]
+    for place, preferred in zip(places, preferences(judge, name, pairs), strict=True):
+        scored[place].append(preferred)
 
 
 def _fall(

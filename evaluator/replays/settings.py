@@ -36,5 +36,8 @@ class ReplaySettings(Section):
     """A run asks no further case once its answers have taken so many tokens, as far as the deployment counts them."""
     timeout: Annotated[float, BeforeValidator(reads_seconds("sm")), Field(gt=0, allow_inf_nan=False)] = 120.0
     """Time for one answer; `2m` can be written."""
+    preference: Annotated[str, Field(min_length=1)] | None = None
+    """One of `evaluator.judges`, which says of each case whether the answer or the earlier one is
+    [better](ground-truth.md#preference), in two calls; without it no judge is asked."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Probability that any of all runs after a baseline is called a regression although nothing changed."""

@@ -16,7 +16,7 @@ from evaluator.judges.exchange import Reason
 from evaluator.metrics import Metric, ModelUnavailableError, Score, Scores
 from evaluator.scoring.counts import ScoreCounts
 from evaluator.scoring.rows import score_rows
-from evaluator.scoring.work import Pair, Work, work_on
+from evaluator.scoring.work import Pair, Work, is_about_retrieval, work_on
 from lake.spec.case_vocabulary import ReferenceMatch
 from lake.spec.schemas import SCORES
 from lake.spec.vocabulary import UnscoredReason
@@ -28,7 +28,8 @@ class Chunk:
 
     `pairs` are those with a case of ground truth. `about` has the columns of an answer's rows that are the same for
     all metrics, by `event_id`. `held` are the ids of scores that are there, `off` names of metrics that cannot run.
-    `probabilities` are those of the sample that judges are asked about.
+    `probabilities` are those of the sample that judges are asked about. `retrieves` says whether the deployment is an
+    application that retrieves.
     """
 
     deployment: str
@@ -40,6 +41,7 @@ class Chunk:
     off: Collection[str] = frozenset()
     is_backfill: bool = False
     probabilities: Mapping[str, float] = field(default_factory=dict)
+    retrieves: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def score_chunk(metrics: Sequence[Metric], chunk: Chunk) -> ScoredChunk:
     found = ScoredChunk(SCORES.rows([]))
     rows: list[dict[str, Any]] = []
     for whole in work_on(chunk.answers, metrics, chunk.pairs, chunk.held):
-        for work, refused in _without_own_model(whole):
+        for work, refused in _with_refused(whole, chunk):
             scores = refused or _scores(work, chunk, found)
             if scores is None:
                 found.counts.left_out[work.metric.name] += len(work.pairs)
@@ -102,17 +104,24 @@ def _scores(work: Work, chunk: Chunk, found: ScoredChunk) -> Scores | None:
     return None
 
 
-def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
-    """Yield the work, and apart from it, with its scores, that on answers of the judge's own model."""
-    own = [judges_itself(work.metric, answer) for answer, _ in work.pairs]
-    if not any(own):
+def _with_refused(work: Work, chunk: Chunk) -> Iterator[tuple[Work, Scores | None]]:
+    """Yield the work, and apart from it, with its scores, that on answers of which the metric can say nothing."""
+    why = [_why_refused(work.metric, answer, chunk) for answer, _ in work.pairs]
+    if not any(why):
         yield work, None
         return
-    for is_own in sorted(set(own)):
-        places = [i for i, one in enumerate(own) if one is is_own]
+    for reason in sorted(set(why), key=lambda one: one or ""):
+        places = [i for i, one in enumerate(why) if one == reason]
         part = Work(work.metric, work.frame.iloc[places], [work.pairs[i] for i in places])
-        refused = Scores.of([Score(None, UnscoredReason.JUDGE_IS_THE_MODEL)] * len(places), part.frame.index)
-        yield part, refused if is_own else None
+        yield part, Scores.of([Score(None, reason)] * len(places), part.frame.index) if reason else None
+
+
+def _why_refused(metric: Metric, answer: LoggedAnswer, chunk: Chunk) -> UnscoredReason | None:
+    if judges_itself(metric, answer):
+        return UnscoredReason.JUDGE_IS_THE_MODEL
+    if not chunk.retrieves and not answer.contexts and is_about_retrieval(metric):
+        return UnscoredReason.NO_RETRIEVAL
+    return None
 
 
 def _added(work: Work, scores: Scores, chunk: Chunk, found: ScoredChunk) -> Iterator[dict[str, Any]]:
@@ -123,6 +132,8 @@ def _added(work: Work, scores: Scores, chunk: Chunk, found: ScoredChunk) -> Iter
         if reference is not None:
             found.matched.setdefault(answer.event_id, reference.match)
         counts.spend += row.pop("spend")
+        if row["reason"] == UnscoredReason.NO_CONTEXTS and not chunk.retrieves:
+            row["reason"] = UnscoredReason.NO_RETRIEVAL
         if row["score_id"] in chunk.held:
             counts.still_pending[row["reason"]] += 1
             found.still_pending[row["event_id"]] = row["reason"]

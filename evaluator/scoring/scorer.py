@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
@@ -42,7 +42,14 @@ class Scorer:
     logged each time, and tried again with the next answers.
     """
 
-    def __init__(self, question_keys: QuestionKeys, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        question_keys: QuestionKeys,
+        engine: Engine | None = None,
+        retrieves: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`retrieves` says whether a deployment is an application that retrieves."""
+        self._retrieves = retrieves
         self._off: set[str] = set()
         self._question_keys = question_keys
         self._engine = engine or SameProcess()
@@ -129,7 +136,9 @@ class Scorer:
             for answer, key in zip(some, keys, strict=True)
         }
         pairs = references(some, metrics, cases)
-        return Chunk(tables.deployment, some, pairs, about, now, _held_of(some, metrics, held), frozenset(self._off))
+        held, off = _held_of(some, metrics, held), frozenset(self._off)
+        retrieves = self._retrieves(tables.deployment)
+        return Chunk(tables.deployment, some, pairs, about, now, held, off, retrieves=retrieves)
 
     def _judged(
         self,

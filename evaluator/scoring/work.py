@@ -49,6 +49,8 @@ def pending_id(answer: LoggedAnswer, metric: Metric) -> str:
 def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
     """Read which scores by these very versions of metrics a table has, among the rows that `where` lets through."""
     versions = {(metric.name, metric.version) for metric in metrics}
+    if not versions:
+        return frozenset()
     named = ds.field("metric").isin([name for name, _ in versions])
     rows = scores.read(["score_id", "metric", "metric_version"], named if where is None else named & where)
     held: set[str] = set()
@@ -56,6 +58,11 @@ def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expressio
         of_version = pc.and_(pc.equal(rows["metric"], name), pc.equal(rows["metric_version"], version))
         held.update(rows["score_id"].filter(of_version).to_pylist())
     return frozenset(held)
+
+
+def is_about_retrieval(metric: Metric) -> bool:
+    """Whether a metric scores what was retrieved, and not the answer."""
+    return "answer" not in metric.needs and not {"contexts", "context_ids"}.isdisjoint(metric.needs)
 
 
 def references(some: Sequence[LoggedAnswer], metrics: Sequence[Metric], cases: CaseBook) -> Sequence[Pair]:

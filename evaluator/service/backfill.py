@@ -25,6 +25,7 @@ from evaluator.engines import engine_of
 from evaluator.metrics import Metric
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
+from evaluator.service.class_decisions import ClassDecisions
 from evaluator.service.judge_pool import JudgePool
 from evaluator.service.passes import Failure
 from evaluator.service.pending_scores import pending_probabilities
@@ -75,9 +76,9 @@ class BackfillResult:
 class Backfill:
     """Scores the answers of a period by each metric that has not scored them yet.
 
-    `metrics` are names, by default the configured ones of each deployment; `deployments` are all by default. A score is
-    written once, also where this is run again, cut off, or run beside the service, whose place in the logs it does not
-    move. Cases of ground truth are those of now, and compared with as the service does.
+    `metrics` are names, by default those that the service scores of each deployment; `deployments` are all by default.
+    A score is written once, also where this is run again, cut off, or run beside the service, whose place in the logs
+    it does not move. Cases of ground truth are those of now, and compared with as the service does.
 
     Judges are asked about the sample that is configured, and where a budget is spent, a deployment's part stops there.
     Where metrics ask judges, it must be closed.
@@ -99,7 +100,9 @@ class Backfill:
         self._settings = settings
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine)
+        self._classes = ClassDecisions(lake, settings)
+        self._classes.look()
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves)
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period
@@ -116,6 +119,13 @@ class Backfill:
     def anchors_a_day(self) -> float:
         """How many anchors of a deployment and metric the service scores in a day."""
         return self._settings.anchors.scored_a_day
+
+    @property
+    def why(self) -> dict[str, str]:
+        """Why the metrics of each deployment are what they are, where nobody named them here and its class is known."""
+        if self._metrics is not None:
+            return {}
+        return {name: why for name in self.deployments if (why := self._classes.why(name)) is not None}
 
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Yield what there is to do, deployment by deployment; nothing is written yet."""
@@ -141,7 +151,7 @@ class Backfill:
         return BackfillResult(tuple(results), tuple(failures))
 
     def _metrics_of(self, deployment: str) -> list[Metric]:
-        chosen = self._settings.chosen_metrics(deployment) if self._metrics is None else self._metrics
+        chosen = self._classes.kept_metrics(deployment) if self._metrics is None else self._metrics
         return self._judges.bound(chosen, deployment)
 
     def _try(self, task: DeploymentBackfill, step: Callable[[], T], failures: list[Failure]) -> T | None:

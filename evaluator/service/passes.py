@@ -8,12 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import pyarrow as pa
+
 from evaluator.anchors import Rescoring
 from evaluator.answers import DeploymentTables, wait_behind_interceptor
 from evaluator.engines import engine_of
 from evaluator.ground_truth import NewFacts, propose_cases, renew_old_cases
 from evaluator.metrics import Metric
+from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer
+from evaluator.service.class_decisions import ClassDecisions
 from evaluator.service.group import Alone, Group
 from evaluator.service.judge_pool import JudgePool
 from evaluator.service.new_scores import score_new_answers
@@ -84,7 +88,9 @@ class Evaluator:
         self._lake = lake
         self._settings = settings
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine)
+        self._open = OpenTables(lake)
+        self._classes = ClassDecisions(self._open, settings)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves)
         self._group = group or Alone()
         self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)
@@ -95,7 +101,6 @@ class Evaluator:
         self._new_facts = NewFacts()
         self._renewed: dict[str, int | None] = {}
         """By deployment the version of its ground truth in which the cases of the first version are renewed."""
-        self._open = OpenTables(lake)
         self._tables: dict[str, DeploymentTables] = {}
         self._children = ChildContexts(self._open, wait_behind_interceptor(settings.context_grace), clock)
         self._matching = settings.ground_truth.matching(settings.models)
@@ -124,6 +129,7 @@ class Evaluator:
     def _run_once(self, is_stopping: Callable[[], bool]) -> PassResult:
         result = PassResult()
         self._open.look()
+        self._classes.look()
         self._children.forget()
         self._retries.clock_was_set(self._steps.since_last())
         self._judges.prune(self._clock())
@@ -158,7 +164,7 @@ class Evaluator:
         """Take a step for one deployment, and return whether it went well."""
         try:
             tables = self._tables_of(deployment)
-            metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
+            metrics = self._judges.bound(self._classes.metrics(tables, self._clock()), deployment)
             step(tables, metrics, result, is_stopping)
         except LostRaceError:
             logger.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
@@ -195,12 +201,16 @@ class Evaluator:
             self._settings.context_grace,
             now,
             is_stopping,
-            lambda ready: self._judges.sampling(deployment, metrics, ready, now),
+            lambda ready: self._sampling(deployment, metrics, ready, now),
         )
         self._judges.learn(deployment, metrics, counts)
         result.add(counts)
         self._retries.plan(deployment, counts, now)
         result.outside += self._outside.take(tables, now) + self._shares.take(tables, now)
+
+    def _sampling(self, deployment: str, metrics: Sequence[Metric], ready: pa.Table, now: datetime) -> Sampling:
+        self._classes.came(deployment, ready.num_rows)
+        return self._judges.sampling(deployment, metrics, ready, now)
 
     def _name_facts(self, tables: DeploymentTables) -> None:
         judge = self._settings.ground_truth.judge

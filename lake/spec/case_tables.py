@@ -120,7 +120,12 @@ REPLAYS = TableSpec(
             "Whether `contexts` are only what the answer refers to, and not all that was retrieved; null in rows of "
             "earlier versions.",
         ),
-        ("scores", pa.list_(REPLAY_SCORE), "Its scores by metrics, as in `scores`."),
+        (
+            "scores",
+            pa.list_(REPLAY_SCORE),
+            "Its scores by metrics, as in `scores`; `preference` says whether a judge prefers it to the answer that it "
+            "was compared with.",
+        ),
         ("error", pa.string(), "Why there is no answer; null where there is one."),
         ("duration_ms", pa.int64(), "Milliseconds to the whole answer."),
         ("prompt_tokens", pa.int64(), "Tokens of the prompt."),

@@ -8,6 +8,9 @@ from enum import StrEnum
 CASE_PASSED = "case_passed"
 """The metric whose scores say whether an answer agrees with its case, and `failed_part` which part failed if not."""
 
+PREFERENCE = "preference"
+"""The metric of a replayed answer that says whether a judge prefers it to the answer that it is compared with."""
+
 
 class CaseStatus(StrEnum):
     """`ground_truth.status`: what people, or the evaluator, decided about a case."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lake.spec.alert_vocabulary import ReleaseEvent, SavedSearchEvent, SilenceEvent
+from lake.spec.application_classes import ApplicationClass
 from lake.spec.service_vocabulary import AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
-from lake.spec.table_spec import SOURCE, TIMESTAMP, TableSpec, described
+from lake.spec.table_spec import SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.spec.vocabulary import one_of
 
 REJECTED = TableSpec(
@@ -107,6 +108,26 @@ SAVED_SEARCHES = TableSpec(
     by_date=False,
     long_text=("search",),
 )  # fmt: skip
+
+APPLICATION_CLASSES = TableSpec(
+    "_application_classes",
+    "One row a look of the evaluator at what a deployment does, so at which metrics mean something for it.",
+    described(
+        ("deployment", pa.string(), "Deployment that was looked at."),
+        ("look", pa.int64(), "1, 2, 3 ... of each deployment: the row with the largest holds."),
+        ("decided_at", TIMESTAMP, "When its answers were looked at; after 7 days they are again."),
+        ("since", TIMESTAMP, "Since when it has these classes, and these metrics are scored."),
+        ("classes", STRINGS, f"{one_of(ApplicationClass)}; the first two may come together."),
+        ("metrics", STRINGS, "Metrics that are scored."),
+        ("is_chosen", pa.bool_(), "Whether the configuration names these metrics, so that the class does not."),
+        ("answers", pa.int64(), "Answers of the 7 days that people saw."),
+        ("with_contexts", pa.int64(), "Answers of which it is known what was retrieved for them."),
+        ("with_tool_calls", pa.int64(), "Answers in whose turn a tool was called."),
+        ("media", pa.int64(), "Answers with an attachment and no text."),
+    ),
+    per_deployment=False,
+    by_date=False,
+)
 
 SERVICES = TableSpec(
     "_services",

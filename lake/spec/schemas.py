@@ -16,6 +16,7 @@ from lake.spec.alert_vocabulary import (
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
 from lake.spec.root_tables import (
+    APPLICATION_CLASSES,
     AUDIT,
     BATCHES,
     CHANGES,
@@ -360,6 +361,7 @@ TABLES = {
         SILENCES,
         RELEASES,
         SAVED_SEARCHES,
+        APPLICATION_CLASSES,
         SERVICES,
         CHANGES,
         JUDGE_BUDGETS,

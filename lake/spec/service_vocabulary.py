@@ -92,6 +92,7 @@ class AuditAction(StrEnum):
 
     SIGN_IN = "sign_in"
     SIGN_OUT = "sign_out"
+    WRONG_SIGN_IN = "wrong_sign_in"
     READ_TEXTS = "read_texts"
     LABEL = "label"
     CHANGE_CASE = "change_case"

@@ -207,6 +207,7 @@ class UnscoredReason(StrEnum):
     NO_QUESTION = "no_question"
     NO_CONTEXTS = "no_contexts"
     NO_TEXT_CONTEXTS = "no_text_contexts"
+    NO_RETRIEVAL = "no_retrieval"
     NO_GROUND_TRUTH = "no_ground_truth"
     NO_FACTS = "no_facts"
     NO_CLAIMS = "no_claims"
@@ -232,6 +233,7 @@ class UnscoredReason(StrEnum):
     JUDGE_UNPRICED = "judge_unpriced"
     JUDGE_UNAVAILABLE = "judge_unavailable"
     JUDGE_IS_THE_MODEL = "judge_is_the_model"
+    JUDGE_ORDERS_DIFFER = "judge_orders_differ"
 
 
 class JudgeKind(StrEnum):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from numpy.typing import NDArray
 from pyarrow import fs
@@ -24,6 +26,7 @@ from lake.tables.storage import is_remote
 from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
 
 _ATTEMPTS = 5
+_WHOLE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _ROUNDED = timedelta(milliseconds=1)
 """Other writers of Delta tables round the times in statistics down to a millisecond."""
 S = TypeVar("S")
@@ -95,23 +98,34 @@ class DayReader:
         columns: Sequence[str],
         days: Iterable[date] | None = None,
         period: RequestPeriod | None = None,
+        members: Mapping[str, Sequence[str]] = _WHOLE,
     ) -> pa.Table:
         """Read these columns of the rows that have one of `values` in a column of `keys`, or in a list there.
 
-        The keys are read first, then the groups of rows that hold one of them: a row of a log has long texts.
+        The keys are read first, then the groups of rows that hold one of them: a row of a log has long texts. Of a
+        column in `members`, a list of structs, these members alone are read: the titles of chunks without their texts.
         """
         some = None if days is None else list(days)
         ids = pa.array(sorted(set(values)), pa.string())
         both = dict.fromkeys((*columns, *keys))
-        schema = pa.schema([self._table.spec.schema.field(name).remove_metadata() for name in both])
+        fields = (self._table.spec.schema.field(name).remove_metadata() for name in both)
+        schema = pa.schema([_with_members(one, members.get(one.name)) for one in fields])
 
         def read() -> pa.Table:
             take = partial(
-                _rows_with_any, self._table.files(), fetch=self._table.fetch, schema=schema, keys=keys, values=ids
+                _rows_with_any,
+                self._table.files(),
+                fetch=self._table.fetch,
+                schema=schema,
+                keys=keys,
+                values=ids,
+                members=members,
             )
             parts = map_at_once(self._table.uri, take, self._chosen(some, period))
             return pa.concat_tables([schema.empty_table(), *parts])
 
+        if members:
+            return self._retried(read).select(list(columns))
         return self._cast(self._retried(read), columns)
 
     def _cast(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -178,6 +192,7 @@ def _rows_with_any(
     schema: pa.Schema,
     keys: Sequence[str],
     values: pa.Array,
+    members: Mapping[str, Sequence[str]],
 ) -> pa.Table:
     """Read the rows of a file that have any of the values in one of the columns `keys`."""
     of_keys = pa.schema([schema.field(key) for key in keys])
@@ -189,8 +204,27 @@ def _rows_with_any(
         if not groups:
             return schema.empty_table()
         stored = [name for name in schema.names if name != "date"]
-        rows = conform(opened.read_row_groups(groups, stored, use_threads=False), schema, file)
+        paths = _paths(opened, stored, members) if members else stored
+        rows = conform(opened.read_row_groups(groups, paths, use_threads=False), schema, file)
     return rows.filter(pa.array(_have_any(rows.select(list(keys)), values)))
+
+
+def _with_members(field: pa.Field, members: Sequence[str] | None) -> pa.Field:
+    if members is None:
+        return field
+    return field.with_type(pa.list_(pa.struct([field.type.value_type.field(name) for name in members])))
+
+
+def _paths(opened: pq.ParquetFile, names: Sequence[str], members: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the paths of the columns in a file; what stands between a list and its members depends on the writer."""
+    stored = opened.schema
+    paths = [stored.column(number).path for number in range(len(stored))]
+    return [
+        path
+        for path in paths
+        if (name := path.partition(".")[0]) in names
+        and (name not in members or path.rpartition(".")[2] in members[name])
+    ]
 
 
 def _have_any(keys: pa.Table, values: pa.Array) -> NDArray[np.bool_]:

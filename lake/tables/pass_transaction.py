@@ -29,7 +29,7 @@ class UncommittedPositions:
     """Positions that passes of this process reached without a row to write; a commit for each would only grow the log.
 
     They are lost with the process, which then reads the same rows again, and void once anyone has committed a position
-    or counter of the pass.
+    of the pass. A counter that moves voids none: passes over other inputs move it with every append.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class PassTransaction:
         self._counters = tuple(counters)
         self._committed = table.progress((*positions, *counters))
         self._uncommitted = uncommitted or UncommittedPositions()
-        self._remembered = self._uncommitted.since(table, self._committed)
+        self._remembered = self._uncommitted.since(table, self.committed)
 
     @property
     def committed(self) -> dict[str, int]:
@@ -103,7 +103,7 @@ class PassTransaction:
 
     def remember(self, reached: Mapping[str, int]) -> None:
         """End the pass without a row and without a commit: the next one of this process reads on from `reached`."""
-        self._uncommitted.note(self._table, self._committed, reached)
+        self._uncommitted.note(self._table, self.committed, reached)
 
     def append(self, rows: pa.Table, reached: Mapping[str, int] | None = None) -> None:
         """Add rows and positions in one commit; can be called again for the next part of the pass.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 from typing import Literal, Protocol
 
 from starlette.requests import HTTPConnection
@@ -19,6 +18,8 @@ from starlette.requests import HTTPConnection
 from monitor.access.reader import ALL_RIGHTS, Grant, Reader
 from monitor.access.sessions import FormTokens, Sessions, derived, same
 from monitor.access.settings import AccessSettings, ProxySettings
+from monitor.access.wrong_tokens import WrongTokens
+from runtime.client_addresses import counted_address, is_in
 
 USER_HEADER, GROUPS_HEADER = "X-Forwarded-User", "X-Forwarded-Groups"
 COOKIE = "dialwatch_session"
@@ -50,20 +51,28 @@ class Open:
 class ByToken:
     """Who sends the token has every right, and who has the cookie that it was exchanged for."""
 
-    def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, token: str, wrong_tokens: WrongTokens, clock: Callable[[], float] = time.time) -> None:
         self._token = token
+        self._wrong_tokens = wrong_tokens
         self.sessions = Sessions(token, clock)
         self.forms = FormTokens(derived(token.encode(), "forms"))
 
-    def is_token(self, given: str) -> bool:
-        """Say whether this is the token."""
-        return same(given, self._token)
+    def is_token(self, given: str, address: str) -> bool:
+        """Say whether this is the token; raises TooManyWrongTokensError for an address that has to wait."""
+        self._wrong_tokens.check_wait(address)
+        is_right = same(given, self._token)
+        if not is_right:
+            self._wrong_tokens.add(address)
+        return is_right
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
-        """Return who sends the token (`Authorization: Bearer`) or a session's cookie."""
+        """Return who sends the token (`Authorization: Bearer`) or a session's cookie.
+
+        Raises TooManyWrongTokensError for a token of an address that has to wait.
+        """
         for sent in request.headers.getlist("authorization"):
             scheme, _, token = sent.partition(" ")
-            if scheme.lower() == "bearer" and self.is_token(token.strip()):
+            if scheme.lower() == "bearer" and self.is_token(token.strip(), address_of(request)):
                 return Reader(TOKEN_USER, ALL_RIGHTS)
         session = self.sessions.find(request.cookies.get(COOKIE, ""))
         return None if session is None else Reader(TOKEN_USER, ALL_RIGHTS, session)
@@ -79,7 +88,7 @@ class ByProxy:
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
         """Return whom the proxy names; None where another one sends this, or the headers are not plain."""
-        if not self._is_proxy(request.client.host if request.client else None):
+        if not is_in(self._addresses, request.client.host if request.client else None):
             return None
         user, groups = _only(request, USER_HEADER), _only(request, GROUPS_HEADER)
         if not user or groups is None or len(user) > _LONGEST_USER or "," in user or not user.isprintable():
@@ -87,24 +96,21 @@ class ByProxy:
         names = dict.fromkeys(name.strip() for name in groups.split(","))
         return Reader(user, tuple(self._grants[name] for name in names if name in self._grants), user)
 
-    def _is_proxy(self, peer: str | None) -> bool:
-        try:
-            address = ip_address(peer or "")
-        except ValueError:
-            return False
-        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._addresses)
 
-
-def authentication_of(access: AccessSettings | Literal["none"] | None) -> Authentication:
+def authentication_of(access: AccessSettings | Literal["none"] | None, wrong_tokens: WrongTokens) -> Authentication:
     """Return what the settings ask for; without them, as on loopback, everybody has every right."""
     if isinstance(access, AccessSettings):
         if access.token is not None:
-            return ByToken(access.token.get_secret_value())
+            return ByToken(access.token.get_secret_value(), wrong_tokens)
         if access.proxy is not None:
             return ByProxy(access.proxy)
     return Open()
+
+
+def address_of(request: HTTPConnection) -> str:
+    """Return the address of the client, as clients are counted; behind a proxy of ours that which the proxy names."""
+    known: str | None = request.scope.get("dialwatch.address")
+    return counted_address(request.client.host if request.client else None) if known is None else known
 
 
 def _only(request: HTTPConnection, name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from monitor.access.settings import GroupSettings, Right
@@ -40,6 +40,13 @@ class Reader:
     who: str | None = None
     grants: tuple[Grant, ...] = ()
     session: str | None = None
+    address: str = field(default="", compare=False)
+    """Address from which they ask, as clients are counted."""
+
+    @property
+    def counted_as(self) -> str:
+        """Who they are where searches are counted: the session of a person, the address of anybody else."""
+        return self.session or self.address
 
     def may_see(self, deployment: str | None) -> bool:
         """Say whether they may see scores and ids of a deployment; None is all deployments together."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv6Network, ip_network
 from typing import Annotated, Any, Self
 
 from annotated_types import MinLen
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
+from runtime.client_addresses import Network
 from runtime.setting import COMMON, Section
 
 _SHORTEST_TOKEN = 16
 """Characters: whoever has a cookie that is made from the token must not be able to guess it."""
-
-Network = IPv4Network | IPv6Network
 
 
 class Right(StrEnum):
@@ -39,6 +38,10 @@ def _network(value: Any) -> Any:
     return network
 
 
+Proxies = tuple[Annotated[Network, BeforeValidator(_network)], ...]
+"""Addresses and networks of proxies, whose headers are believed."""
+
+
 class GroupSettings(Section):
     """What the people of a group may do: see the scores of `deployments` (globs), and the `rights` to more of these."""
 
@@ -54,7 +57,7 @@ class ProxySettings(Section):
     `groups` are by the name that the proxy gives; a person of several groups has what each of them gives.
     """
 
-    addresses: Annotated[tuple[Annotated[Network, BeforeValidator(_network)], ...], MinLen(1)]
+    addresses: Annotated[Proxies, MinLen(1)]
     """Addresses and networks of a proxy whose `X-Forwarded-User` and `X-Forwarded-Groups` are believed."""
     groups: Annotated[Mapping[str, GroupSettings], MinLen(1)]
 

@@ -118,12 +118,13 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
 _LIMITS: tuple[tuple[str, str, Callable[[LimitReading], float | None]], ...] = (
     (
         "dialwatch_floor_active",
-        "1 while a fixed limit is exceeded (errors, empty answers, refusals, unscored, no data), else 0.",
+        "1 while a fixed limit is exceeded (errors, empty answers, tool errors, refusals, unscored, no data), else 0.",
         lambda reading: float(reading.active),
     ),
     (
         "dialwatch_floor_share",
-        "Share of the latest requests, answers or evaluations that are bad; absent while it is not judged.",
+        "Share of the latest requests, answers, calls of tools or evaluations that are bad; absent while it is not "
+        "judged.",
         lambda reading: reading.share if reading.unjudged is None else None,
     ),
     (

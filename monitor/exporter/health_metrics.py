@@ -8,6 +8,7 @@ from prometheus_client.core import Metric
 
 from lake.spec.service_vocabulary import ServiceState
 from monitor.access.audit import AuditLog
+from monitor.access.wrong_tokens import WrongTokens
 from monitor.exporter.metric_families import counter, gauge
 from monitor.service.health.health import Health
 from monitor.service.health.heartbeat_reader import PartState
@@ -51,6 +52,18 @@ def failure_metrics(failures: Mapping[str, int]) -> Metric:
         "dialwatch_monitor_failures_total",
         "What went wrong in the monitor since it started, by the step that failed; its log says more.",
         (((reason,), number) for reason, number in sorted(failures.items())),
+        "reason",
+    )
+
+
+def wrong_token_metric(wrong_tokens: WrongTokens) -> Metric:
+    """Return the counter of tokens that opened no page."""
+    numbers = {"wrong": wrong_tokens.wrong, "too_many": wrong_tokens.refused}
+    return counter(
+        "dialwatch_refused_tokens_total",
+        "Tokens that opened no page since the start: wrong, or not looked at, as too many wrong ones came from the "
+        "address.",
+        (((reason,), number) for reason, number in numbers.items()),
         "reason",
     )
 

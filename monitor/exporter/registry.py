@@ -11,8 +11,9 @@ from prometheus_client.registry import Collector
 
 from lake.spec.case_vocabulary import ReplayVerdict
 from monitor.access.audit import AuditLog
+from monitor.access.wrong_tokens import WrongTokens
 from monitor.exporter.detector_metrics import detector_metrics
-from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics
+from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics, wrong_token_metric
 from monitor.exporter.label_bounds import LabelBound, LabelBounds
 from monitor.exporter.metric_families import gauge
 from monitor.exporter.pipeline_metrics import pipeline_metrics
@@ -55,8 +56,9 @@ def registry_of(
     settings: MonitorSettings | None = None,
     audit: AuditLog | None = None,
     more: Sequence[Collector] = (),
+    wrong_tokens: WrongTokens | None = None,
 ) -> CollectorRegistry:
-    """Return a registry of the newest snapshot, the health of all parts, the monitor's failures, audit log and process.
+    """Return a registry of the newest snapshot, the health of all parts, failures, access and process.
 
     `installation` is a label of all of it. `more` is shown too.
     Before the first snapshot it has all but that, which needs the lake.
@@ -66,7 +68,7 @@ def registry_of(
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = LabelledRegistry(installation)
-    registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds, settings.external_url))
+    registry.register(_MonitorCollector(snapshot, health, failures, audit, wrong_tokens, bounds, settings.external_url))
     ProcessCollector(registry=registry)
     for one in more:
         registry.register(one)
@@ -80,6 +82,7 @@ class _MonitorCollector(Collector):
         health: Callable[[], Health] | None,
         failures: Callable[[], Mapping[str, int]] | None,
         audit: AuditLog | None,
+        wrong_tokens: WrongTokens | None,
         bounds: LabelBounds,
         external_url: str,
     ) -> None:
@@ -87,6 +90,7 @@ class _MonitorCollector(Collector):
         self._health = health
         self._failures = failures
         self._audit = audit
+        self._wrong_tokens = wrong_tokens
         self._bounds = bounds
         self._external_url = external_url
 
@@ -104,6 +108,8 @@ class _MonitorCollector(Collector):
             yield failure_metrics(self._failures())
         if self._audit is not None:
             yield from audit_metrics(self._audit)
+        if self._wrong_tokens is not None:
+            yield wrong_token_metric(self._wrong_tokens)
         snapshot = self._snapshot()
         if snapshot is not None:
             yield from self._bounds.fold(_families(snapshot))

@@ -1,4 +1,4 @@
-"""Notifications of alerts: signed webhooks that are tried until they arrive, and Alertmanager."""
+"""Notifications of alerts: signed webhooks and mail that are tried until they arrive, and Alertmanager."""
 
 import lazy_loader
 

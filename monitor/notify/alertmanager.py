@@ -62,12 +62,14 @@ class AlertmanagerSender(Receiver):
     """
 
     kind = "Alertmanager"
+    settings: WebhookSettings
     pause = timedelta(seconds=10)
 
     def __init__(
         self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
     ) -> None:
-        super().__init__(settings, alerts, pool, external_url)
+        super().__init__(settings, alerts, external_url)
+        self._pool = pool
         self._silences = AlertmanagerSilences(pool, str(settings.url))
         self._sent_at: datetime | None = None
 

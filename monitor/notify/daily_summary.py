@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import httpcore
-
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.state import state_of
-from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
-from monitor.notify.formats.daily_summary import SUMMARY_FORMATS
+from monitor.notify.channels import Channel
+from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.holding import is_silenced
 from monitor.notify.incident_text import IncidentNote, note_of
 from monitor.notify.routing import Routed
-from monitor.notify.settings import WebhookSettings
 
 _EVERY = timedelta(days=1)
 _RETRY = timedelta(hours=1)
@@ -77,14 +74,11 @@ def summary_id(incidents: Sequence[GoingOn], receiver: str, now: datetime) -> st
 class DailySummary:
     """Sends the summary of the day to one receiver; what fails is tried again an hour later."""
 
-    def __init__(
-        self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str
-    ) -> None:
+    def __init__(self, channel: Channel, alerts: AlertStore, external_url: str) -> None:
         self.problem: str | None = None
         """Why the last one was not delivered, if so."""
-        self._settings = settings
+        self._channel = channel
         self._alerts = alerts
-        self._pool = pool
         self._external_url = external_url
         self._due = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -99,16 +93,18 @@ class DailySummary:
         """
         if routed.now < self._due:
             return None
-        name, url, now = self._settings.name, self._external_url, routed.now
+        name, url, now = self._channel.settings.name, self._external_url, routed.now
         mine = routed.mine.incidents(routed.view.open_incidents)
         is_held = partial(is_silenced, routed=routed)
         found = incidents_that_go_on(mine, self._alerts.changes(), name, url, is_held, now)
         if not found:
             return None
-        body = SUMMARY_FORMATS[self._settings.format]([(one.firing, one.note) for one in found], name, url)
-        attempt = post_signed(self._pool, self._settings, summary_id(found, name, now), body, now)
+        shown = [(one.firing, one.note) for one in found]
+        attempt = self._channel.send_summary(shown, summary_id(found, name, now), now)
         is_delivered = attempt.outcome is DeliveryOutcome.DELIVERED
-        self.problem = None if is_delivered else f"webhook {name}: the summary of the day: {attempt.reason}"
+        self.problem = (
+            None if is_delivered else f"{self._channel.kind} {name}: the summary of the day: {attempt.reason}"
+        )
         # Also where a row cannot be written: a summary more is worse than one less.
         self._due = now + (_EVERY if is_delivered else _RETRY)
         for one in found if is_delivered else ():

@@ -9,6 +9,7 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.state import IncidentState
 from monitor.notify.link import link_to_incident
 from monitor.notify.plain_text import one_line
+from monitor.notify.users_words import UsersWords
 
 
 class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
@@ -19,7 +20,7 @@ class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
     alert_id: str
 
 
-class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
+class IncidentNote(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An incident as a message shows it."""
 
     id: str
@@ -31,6 +32,8 @@ class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
     """In the order in which they joined."""
     link: str | None
     """Where its page is; null where nobody said where our pages are."""
+    users_words: UsersWords | None = None
+    """What users wrote; absent but in messages of receivers that may have texts."""
 
 
 def severity_of(tier: Tier) -> str:
@@ -61,3 +64,8 @@ def incident_line(note: IncidentNote) -> str:
         metric.metric if metric.status == AlertEvent.FIRING else f"{metric.metric} (over)" for metric in note.metrics
     )
     return one_line(f"Incident: {metrics}" + (f"; {note.link}" if note.link else ""))
+
+
+def note_lines(note: IncidentNote) -> tuple[str, ...]:
+    """Return what a chat shows of an incident: the line of its metrics, and what users wrote."""
+    return (incident_line(note), *(note.users_words.lines if note.users_words else ()))

@@ -9,7 +9,7 @@ from datetime import timedelta
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import LimitDetails, MeanBeyondLimit
+from monitor.detect.limits import FailedTool, LimitDetails, MeanBeyondLimit
 from monitor.notify.plain_text import duration, time
 
 _CALLERS = 10
@@ -41,6 +41,12 @@ _SHARES: Mapping[str, _Words] = {
         "the latest release of the deployment, and limits of tokens and filters of content",
         "were empty",
     ),
+    LimitKind.TOOL_ERRORS: _Words(
+        "calls of tools",
+        "failed",
+        "the tool that fails and its own log; the page of the incident shows its last error to who may read texts",
+        "failed",
+    ),
     LimitKind.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
@@ -68,6 +74,8 @@ def limit_summary(change: AlertChange) -> str:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
         return f"{kind} of {name}: alert is over, {change.reason}"
+    if change.change == AlertEvent.FIRING and details.tool is not None:
+        return f"{_failed_tool(name, details, details.tool)}; {_limit(details)}{_callers(details)}"
     in_a_row = details.in_a_row or 0
     is_total = in_a_row >= (details.requests or 0) or details.usual is not None
     if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
@@ -86,6 +94,15 @@ def limit_summary(change: AlertChange) -> str:
         return f"{kind} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
+
+
+def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
+    """Say which tool failed most often, and what share of all calls failed where it is not the only tool."""
+    window = duration(timedelta(seconds=details.window_seconds or 0))
+    line = f"{tool.name} failed in {tool.failed} of {tool.calls} calls by {name} in the last {window}"
+    if tool.calls == details.requests:
+        return line
+    return f"{line}; of all {details.requests} calls of tools {_percent(details.share)} failed"
 
 
 def _callers(details: LimitDetails) -> str:

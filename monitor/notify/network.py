@@ -90,6 +90,26 @@ def _all_addresses(host: str, port: int) -> list[str]:
     return [str(place[0]) for *_, place in found]
 
 
+def checked_addresses(
+    host: str, port: int, internal_hosts: Collection[str], resolve: Resolve = _all_addresses
+) -> list[str]:
+    """Return the addresses of a host that may be connected to: public ones, or any of one of `internal_hosts`.
+
+    Raises OSError in words where there are none, or one of them is not public.
+    """
+    try:
+        addresses = list(dict.fromkeys(resolve(host, port)))
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"{host} cannot be resolved: {error}") from error
+    if host.lower() not in internal_hosts:
+        for address in addresses:
+            if why := refusal(address):
+                raise OSError(
+                    f"{host} is at {address}, which is {why}; if that is meant, name {host} in monitor.internal_hosts"
+                )
+    return addresses
+
+
 class _GuardedNetwork(httpcore.NetworkBackend):
     def __init__(self, internal_hosts: Collection[str], timeout: float, resolve: Resolve | None) -> None:
         self._internal_hosts = internal_hosts
@@ -107,7 +127,11 @@ class _GuardedNetwork(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         ends_at = time.monotonic() + self._timeout
         failure: Exception = httpcore.ConnectError(f"{host} has no address")
-        for address in self._checked(host, port):
+        try:
+            addresses = checked_addresses(host, port, self._internal_hosts, self._resolve)
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        for address in addresses:
             try:
                 left = max(0.001, ends_at - time.monotonic())
                 stream = self._network.connect_tcp(address, port, left, local_address, socket_options)
@@ -116,20 +140,6 @@ class _GuardedNetwork(httpcore.NetworkBackend):
                 continue
             return _LimitedStream(stream, ends_at)
         raise failure
-
-    def _checked(self, host: str, port: int) -> list[str]:
-        try:
-            addresses = list(dict.fromkeys(self._resolve(host, port)))
-        except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
-        if host.lower() not in self._internal_hosts:
-            for address in addresses:
-                if why := refusal(address):
-                    raise httpcore.ConnectError(
-                        f"{host} is at {address}, which is {why}; if that is meant, name {host} in "
-                        "monitor.internal_hosts"
-                    )
-        return addresses
 
 
 class _LimitedStream(httpcore.NetworkStream):

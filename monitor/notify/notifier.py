@@ -13,12 +13,15 @@ from datetime import UTC, datetime, timedelta
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.alertmanager import AlertmanagerSender
+from monitor.notify.channels import MailChannel, WebhookChannel
+from monitor.notify.mail import MailServer
+from monitor.notify.message_sender import MessageSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.receiver import Receiver
 from monitor.notify.routing import is_of_all
-from monitor.notify.settings import WebhookSettings
+from monitor.notify.settings import MailSettings, WebhookSettings
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
-from monitor.notify.webhook_sender import WebhookSender
 from runtime.clocks import ClockSteps
 
 _LONGEST_SLEEP_SECONDS = 60.0
@@ -36,22 +39,26 @@ class Notifier:
         alerts: AlertStore,
         external_url: str = "",
         *,
+        mail: MailSettings | None = None,
         view: NotificationView = _NOTHING,
         internal_hosts: Collection[str] = (),
         group: timedelta = timedelta(0),
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
+        users_words: UsersWordsReader | None = None,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
         Changes of one incident are gathered for `group`. Without `monotonic`, the seconds of a clock that is never set,
-        `clock` is taken for such a one.
+        `clock` is taken for such a one. `users_words` reads texts for receivers that may have some.
         """
-        names = Counter(webhook.name for webhook in webhooks)
+        mailed = mail.receivers if mail else ()
+        names = Counter(one.name for one in (*webhooks, *mailed))
         twice = [name for name, count in names.items() if count > 1]
         if twice:
-            raise ValueError(f"webhook name {twice[0]!r} is used twice; give every webhook a name of its own")
+            kind = "receiver" if mailed else "webhook"
+            raise ValueError(f"{kind} name {twice[0]!r} is used twice; give every {kind} a name of its own")
         self.view = view
         """What receivers are notified by; the monitor replaces it at each refresh."""
         self._clock = clock
@@ -62,8 +69,16 @@ class Notifier:
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else WebhookSender(webhook, alerts, pool, external_url, group)
+                else MessageSender(
+                    WebhookChannel(webhook, pool, external_url), alerts, external_url, group, users_words
+                )
             )
+        if mail is not None:
+            server = MailServer(mail, internal_hosts)
+            self._receivers += [
+                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group, users_words)
+                for one in mail.receivers
+            ]
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
         self._logged: set[str] = set()

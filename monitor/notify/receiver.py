@@ -8,7 +8,7 @@ The stages are those of Prometheus' Alertmanager (`notify/notify.go`), which eve
 | hold | holds back what is silenced, or what the message of its cause tells | `holding.py` |
 | group | makes messages of what belongs together | `messages.py`, for an Alertmanager `alertmanager.py` |
 | drop | drops what is no news of its incident to this receiver | the same |
-| send | posts a message; what fails is tried again | `delivery.py`, `retries.py` |
+| send | hands a message over; what fails is tried again | `channels.py`, `retries.py` |
 | record | writes what came of it | `AlertStore.record_deliveries` |
 
 Each stage gets what the one before it gave, and the `NotificationView` that the monitor handed down.
@@ -21,11 +21,9 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-import httpcore
-
 from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.routing import Routed, Routing
-from monitor.notify.settings import WebhookSettings
+from monitor.notify.settings import ReceiverSettings
 from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE
@@ -36,14 +34,12 @@ logger = logging.getLogger(__name__)
 class Receiver(ABC):
     """One receiver of alerts, and how it takes what it is sent. To be used by one thread at a time."""
 
-    kind: ClassVar[str]
+    kind: str
     """What it is, in problems and logs."""
     pause: ClassVar[timedelta]
     """How long it is left alone after an error."""
 
-    def __init__(
-        self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
-    ) -> None:
+    def __init__(self, settings: ReceiverSettings, alerts: AlertStore, external_url: str = "") -> None:
         """`external_url` is where a person finds our pages."""
         self.settings = settings
         self.routing = Routing(settings)
@@ -56,7 +52,6 @@ class Receiver(ABC):
         self.problem: str | None = None
         """Why the last attempt did not deliver, or was not recorded, while anything is pending."""
         self._alerts = alerts
-        self._pool = pool
         self._external_url = external_url
         self._paused_until: datetime | None = None
 

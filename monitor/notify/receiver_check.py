@@ -11,9 +11,10 @@ from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.detect.regression import StreamKey
 from monitor.notify.alertmanager import post_alerts
-from monitor.notify.delivery import Attempt, post_signed
-from monitor.notify.formats import FORMATS
-from monitor.notify.settings import WebhookSettings
+from monitor.notify.channels import MailChannel, WebhookChannel
+from monitor.notify.delivery import Attempt
+from monitor.notify.mail import MailServer
+from monitor.notify.settings import MailReceiverSettings, WebhookSettings
 
 _LASTS = timedelta(minutes=5)
 
@@ -34,8 +35,19 @@ def send_test(
     change = _alert(now, installation)
     if webhook.format == "alertmanager":
         return post_alerts([[change]], webhook, pool, external_url, now, _LASTS)
-    body = FORMATS[webhook.format]([change], webhook.name, external_url)
-    return post_signed(pool, webhook, change.change_id, body, now)
+    return WebhookChannel(webhook, pool, external_url).send_alerts([change], change.change_id, now)
+
+
+def send_test_mail(
+    receiver: MailReceiverSettings,
+    server: MailServer,
+    external_url: str,
+    now: datetime,
+    installation: str | None = None,
+) -> Attempt:
+    """Mail an alert of the deployment `dialwatch-webhook-test` once, as `send_test` sends it."""
+    change = _alert(now, installation)
+    return MailChannel(receiver, server, external_url).send_alerts([change], change.change_id, now)
 
 
 def _alert(now: datetime, installation: str | None) -> AlertChange:

@@ -13,7 +13,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.shared_cause import SharedCause, shared_causes
 from monitor.detect.limits import FAILURES
-from monitor.notify.settings import WebhookSettings
+from monitor.notify.settings import ReceiverSettings
 from monitor.notify.view import NotificationView
 
 _TOLD = (AlertEvent.DELIVERED, AlertEvent.GROUPED, AlertEvent.UNDELIVERABLE)
@@ -63,7 +63,7 @@ class Routed:
 class Routing:
     """The deployments that a receiver is for."""
 
-    def __init__(self, settings: WebhookSettings) -> None:
+    def __init__(self, settings: ReceiverSettings) -> None:
         self._receiver = settings.name
         self._globs = settings.deployments
 

@@ -34,11 +34,11 @@ from monitor.pages.ground_truth.handlers import CaseQuery, GroundTruthPage, Queu
 from monitor.pages.incidents.as_json import IncidentData, IncidentList
 from monitor.pages.incidents.handlers import IncidentAddress, IncidentPages
 from monitor.pages.json_answers import asks_for_json
+from monitor.pages.lake_reads import LakeReads
 from monitor.pages.machine_answers import MachineAnswers, Readiness
 from monitor.pages.openapi import OpenApi, described, described_probe
 from monitor.pages.overview.as_json import Overview
 from monitor.pages.overview.handlers import OverviewPage
-from monitor.pages.page import LakeReads
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import SignIn
 from monitor.pages.times import Times
@@ -86,7 +86,7 @@ def create_app(
     Without `monitor.access` in the settings everybody may see everything: serve it on loopback alone then.
     """
     chosen = settings or monitor.settings
-    authentication = authentication_of(chosen.access)
+    authentication = authentication_of(chosen.access, monitor.wrong_tokens)
     renderer = Renderer(authentication, Times(chosen.time_zone), with_metrics=with_metrics)
     routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
     if with_metrics:
@@ -103,7 +103,10 @@ def create_app(
         **_WITHOUT_DOCS,
         routes=routes,
         # The first is the outer one: what is refused has the headers, too.
-        middleware=[_ADD_HEADERS, Middleware(AccessControl, authentication=authentication, renderer=renderer)],
+        middleware=[
+            _ADD_HEADERS,
+            Middleware(AccessControl, authentication=authentication, renderer=renderer, proxies=chosen.proxies),
+        ],
         exception_handlers={
             HTTPException: errors.refused,
             RequestValidationError: errors.incomplete,

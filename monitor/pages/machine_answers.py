@@ -51,6 +51,7 @@ class MachineAnswers:
             settings,
             monitor.audit,
             more,
+            monitor.wrong_tokens,
         )
 
     def metrics(self, request: Request) -> Response:

@@ -9,14 +9,17 @@ from fastapi.responses import RedirectResponse
 
 from lake.spec.service_vocabulary import AuditAction
 from monitor.access.audit import AuditLog
-from monitor.access.authentication import COOKIE, TOKEN_USER, ByToken
+from monitor.access.authentication import COOKIE, TOKEN_USER, ByToken, address_of
 from monitor.access.sessions import SESSION_SECONDS
-from monitor.pages.access_control import BEARER, SIGN_IN
+from monitor.access.wrong_tokens import TooManyWrongTokensError
+from monitor.pages.access_control import BEARER, SIGN_IN, TOO_MANY, retry_after
 from monitor.pages.forms import checked_form, fields_of
 from monitor.pages.rendering import Renderer, reader_of
 
 _OWN_ADDRESS = re.compile(r"/(?:[!-.0-\[\]-~][!-\[\]-~]*)?")
 """Path and query on this server: a second slash, or a backslash, would begin the name of another one."""
+
+_WRONG = "This is not the token."
 
 
 class SignIn:
@@ -32,14 +35,19 @@ class SignIn:
         """Answer with the form; who is signed in goes to `next`."""
         if reader_of(request).who is not None:
             return RedirectResponse(_own(next), 303)
-        return self._renderer.page(request, "sign_in.html", next=_own(next), is_wrong=False)
+        return self._renderer.page(request, "sign_in.html", next=_own(next), wrong="")
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session for who sends the token."""
         fields = await fields_of(request)
         target = _own(fields.get("next", "/"))
-        if not self._authentication.is_token(fields.get("token", "").strip()):
-            return self._renderer.page(request, "sign_in.html", 401, BEARER, next=target, is_wrong=True)
+        try:
+            is_token = self._authentication.is_token(fields.get("token", "").strip(), address_of(request))
+        except TooManyWrongTokensError as error:
+            headers = retry_after(error.seconds)
+            return self._renderer.page(request, "sign_in.html", 429, headers, next=target, wrong=f"{TOO_MANY}.")
+        if not is_token:
+            return self._renderer.page(request, "sign_in.html", 401, BEARER, next=target, wrong=_WRONG)
         self._audit.note(TOKEN_USER, AuditAction.SIGN_IN)
         session = self._authentication.sessions.begin()
         return self._with_cookie(request, RedirectResponse(target, 303), session, SESSION_SECONDS)

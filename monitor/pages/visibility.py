@@ -25,6 +25,7 @@ def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
         ),
         unfit_limits=(),
         releases=tuple(one for one in snapshot.releases if reader.may_see(one.deployment)),
+        classes={name: one for name, one in snapshot.classes.items() if reader.may_see(name)},
     )
 
 

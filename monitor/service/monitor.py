@@ -10,12 +10,14 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
+from lake.queries.application_classes import ApplicationClasses
 from lake.spec.heartbeat import Heartbeat
-from lake.spec.root_tables import SERVICES
+from lake.spec.root_tables import APPLICATION_CLASSES, SERVICES
 from lake.spec.schemas import UNASSIGNED
 from lake.tables.lake import Lake
 from lake.tables.open_tables import OpenTables
 from monitor.access.audit import AuditLog
+from monitor.access.wrong_tokens import WrongTokens
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.recovery import with_recovery
@@ -24,6 +26,7 @@ from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
 from monitor.notify import NotificationView, Notifier
+from monitor.notify.users_words import UsersWordsReader
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -70,23 +73,27 @@ class Monitor:
         self.settings = settings
         self.audit = AuditLog(lake, clock)
         self._monotonic = monotonic or (lambda: clock().timestamp())
+        self.wrong_tokens = WrongTokens(self.audit, self._monotonic)
         self._published_at: float | None = None
         self._own_parts = own_parts
         self._heartbeats = HeartbeatReader(lake, clock, self._monotonic)
         self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._tables = OpenTables(lake, self._monotonic)
+        self._classes = ApplicationClasses(self._tables)
         self._clock = clock
         self._alerts = AlertStore(lake)
         self._notifier = Notifier(
             settings.webhooks,
             self._alerts,
             settings.external_url,
+            mail=settings.mail,
             view=NotificationView(silences=None, callers=None),
             internal_hosts=settings.internal_hosts,
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
             monotonic=self._monotonic,
+            users_words=UsersWordsReader(lake, self.audit),
         )
         self._handing_down = threading.Lock()
         """Held while the view of receivers is replaced by one that is made of it."""
@@ -207,6 +214,7 @@ class Monitor:
         if deployments is None:
             return
         self._failures.attempt("read__services", self._heartbeats.look, SERVICES.name)
+        self._failures.attempt("read__application_classes", self._classes.look, APPLICATION_CLASSES.name)
         self._ingest.read_releases(now)
         self._begin_anew_where_needed(deployments, now)
         has_silences = self._ingest.read_silences(now)
@@ -339,7 +347,8 @@ class Monitor:
     ) -> None:
         judges, limits = self._recorder.judge_readings, self._recorder.limit_readings
         changes = self._alerts.changes()
-        deployments = self._published.renewed(streams, judges, limits, changes, incidents, due, now)
+        classes = self._classes.known
+        deployments = self._published.renewed(streams, judges, limits, changes, incidents, classes, due, now)
         snapshot = Snapshot(
             taken_at=now,
             deployments=deployments,
@@ -357,6 +366,7 @@ class Monitor:
             releases=self._ingest.releases,
             unfit_limits=self._recorder.unfit_limits,
             unjoined=self._unjoined.counts,
+            classes=classes,
         )
         self._snapshot, self._published_at = snapshot, began
 

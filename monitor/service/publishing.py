@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from lake.queries.application_classes import DecidedClass
 from lake.spec.alert_vocabulary import ALERT_STATES, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
@@ -26,6 +27,7 @@ class PublishedDeployments:
         self._ingest = ingest
         self._sources: dict[str, DeploymentState] = {}
         """What was ingested of each when its state was made."""
+        self._classes: dict[str, DecidedClass | None] = {}
         self._states: dict[str, DeploymentState] = {}
 
     def renewed(
@@ -35,6 +37,7 @@ class PublishedDeployments:
         limits: Mapping[str, Mapping[LimitKind, LimitReading]],
         changes: Sequence[AlertChange],
         incidents: Mapping[str, tuple[Incident, ...]],
+        classes: Mapping[str, DecidedClass],
         due: Set[str],
         now: datetime,
     ) -> dict[str, DeploymentState]:
@@ -55,16 +58,27 @@ class PublishedDeployments:
             }
             for name in known
         }
-        anew = {name for name in known if name in due or self._has_changed(name, followed[name])}
+        anew = {
+            name
+            for name in known
+            if name in due
+            or self._has_changed(name, followed[name])
+            or self._classes.get(name) is not classes.get(name)
+        }
         replaced = self._ingest.limits.replaced()
+        idle = {name: _idle(known[name], classes.get(name), now, is_replaced=name in replaced) for name in anew}
 
         def watched(of_streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
-            mine = {key: one for key, one in of_streams.items() if key.deployment in anew}
+            mine = {
+                key: one
+                for key, one in of_streams.items()
+                if key.deployment in anew and key.metric not in idle[key.deployment]
+            }
             return watched_streams(known, mine, now, replaced)
 
         readings, judgements, judge_readings = watched(streams.readings), watched(streams.judgements), watched(judges)
         for name in anew:
-            self._sources[name] = known[name]
+            self._sources[name], self._classes[name] = known[name], classes.get(name)
             self._states[name] = replace(
                 known[name],
                 **followed[name],
@@ -74,7 +88,7 @@ class PublishedDeployments:
                 stopped=_in_words(self._ingest.streams.stopped.of(name)),
                 stopped_judges=_in_words(self._ingest.judges.stopped.of(name)),
                 stopped_limits=_in_words(self._ingest.limits.stopped.of(name)),
-                idle=_idle(known[name], now, is_replaced=name in replaced),
+                idle=idle[name],
             )
         return {name: self._states[name] for name in sorted(known)}
 
@@ -89,6 +103,12 @@ def _in_words(errors: Mapping[str, Exception]) -> Mapping[str, str]:
     return {name: repr(error) for name, error in errors.items()}
 
 
-def _idle(state: DeploymentState, now: datetime, *, is_replaced: bool) -> Mapping[str, datetime]:
-    idle = (one for one in state.watched.items() if one[1].is_idle(now, is_replaced=is_replaced))
-    return {metric: scores.scored_at for metric, scores in idle}
+def _idle(
+    state: DeploymentState, decided: DecidedClass | None, now: datetime, *, is_replaced: bool
+) -> Mapping[str, datetime]:
+    return {
+        metric: scores.scored_at
+        for metric, scores in state.watched.items()
+        if scores.is_idle(now, is_replaced=is_replaced)
+        or (decided is not None and decided.has_ended(metric, scores.scored_at))
+    }

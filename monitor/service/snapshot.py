@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.queries.answer_rows import IS_PRODUCTION
+from lake.queries.application_classes import DecidedClass
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.alerting.alerts.change import AlertChange
@@ -39,7 +40,8 @@ class DeploymentState:
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
-    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer; `stopped_judges` and
+    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer, or before the application got
+    a class of which it is not; `stopped_judges` and
     `stopped_limits` have the errors of judges and limits. `ratings` are people's likes and dislikes as scores.
     `changes` are those of its alerts that fired or are over, newest first, and `incidents` are what these alerts belong
     to, newest first. `judge_costs` include those of anchors. `setting_changes` are what the application asked otherwise
@@ -136,7 +138,8 @@ class Snapshot:
     in rows of scores and anchors. `totals` are sums over all deployments, those that have been erased since included.
     `silences` are those that hold back now, `silenced` those of the last 90 days, and `releases` the marks that nobody
     took back. `unfit_limits` says which limits of means are compared with nothing. `unjoined` are the signals of the
-    last 7 days that are joined with no answer, by deployment, where they have been counted.
+    last 7 days that are joined with no answer, by deployment, where they have been counted. `classes` say by deployment
+    what it does, and which metrics are scored for that.
     """
 
     taken_at: datetime
@@ -156,6 +159,7 @@ class Snapshot:
     releases: tuple[Release, ...] = ()
     unfit_limits: tuple[str, ...] = ()
     unjoined: Mapping[str, UnjoinedCounts] = field(default_factory=dict)
+    classes: Mapping[str, DecidedClass] = field(default_factory=dict)
 
 
 def watched_streams(

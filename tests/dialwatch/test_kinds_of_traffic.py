@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import astuple
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from collector.redaction import RedactionSettings
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from evaluator.metrics import compute
 from lake.queries.answer_details import read_answer
+from lake.queries.application_classes import seen_answers
 from lake.queries.frames import answers_frame
+from lake.spec.application_classes import SeenAnswers
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.tool_calls import LONGEST_RESULT, readable
 from lake.tables.lake import Lake
@@ -27,6 +31,7 @@ LINES = (Path(__file__).parents[1] / "collector/kinds.jsonl").read_bytes().split
 AGENT, AGENT_ERROR, AGENT_LOOP = LINES[1:6], LINES[6:11], LINES[11:19]
 ORDER = '{"id":"4711","ships":"2026-11-27","state":"packed"}'
 AWAY = "Error: order service timed out"
+NOW = datetime(2026, 11, 25, tzinfo=UTC)
 SHIPPING = "Packed orders ship within two days [1]."
 
 
@@ -94,6 +99,38 @@ CALLS: list[tuple[str, str, list[list[tuple[Any, ...]] | None]]] = [
                                             ("form-app", "c13"), ("shop-agent", "c14")]],
     ("gpt-4o", "c15", [[], [], [], []]),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("chat", "expected"),
+    [
+        ("c1", {"o4-mini": ["plain"]}),
+        *((chat, {"shop-agent": ["retrieves", "calls_tools"]}) for chat in ("c2", "c3", "c3b")),
+        ("c4", {"deep-research": ["calls_tools"]}),
+        ("c5", {"gpt-4o": ["calls_tools"]}),
+        ("c6", {"dall-e-3": ["media"]}),
+        ("c6b", {"imagen": ["media"]}),
+        ("c7", {"whisper": ["plain"]}),
+        ("c7b", {"tts": ["media"]}),
+        *((chat, {"gpt-4o": ["plain"]}) for chat in ("c8", "c8b", "c15")),
+        ("c9", {"statgpt": ["media"]}),
+        *((chat, {"gpt-5": ["calls_tools"]}) for chat in ("c10", "c10b")),
+        ("c11", {"claude": ["calls_tools"]}),
+        ("c12", {"applications/public/My%20App__1.0.0": ["plain"]}),
+        ("c13", {"form-app": ["plain"]}),
+    ],
+)
+def test_an_application_with_such_traffic_has_the_class(
+    tmp_path: Path, chat: str, expected: dict[str, list[str]]
+) -> None:
+    """Models and tools that an application calls have no answers that people saw, and so none."""
+    lake = Lake(str(tmp_path))
+    collect(lake, [line for line in LINES if json.loads(line, strict=False)["chat"]["id"] == chat])
+    seen = {one: seen_answers(lake.table(PARSED_LOGS, one), NOW) for one in lake.deployments() if one is not None}
+    counts = {name: astuple(one) for name, one in seen.items() if one.answers}
+    assert {
+        name: list(SeenAnswers(*(50 * number for number in of_one)).classes) for name, of_one in counts.items()
+    } == expected
 
 
 @pytest.mark.parametrize(("deployment", "chat", "expected"), CALLS)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from evaluator import EvaluatorSettings, JudgePool
 from evaluator.metrics import REGISTRY
+from evaluator.settings import LOGGED_COLUMNS
 from lake.spec.vocabulary import JUDGE_KINDS
 
 RECALL = "answer_correctness_token_recall"
@@ -16,7 +17,8 @@ DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", RECALL,
 
 def test_the_default_is_five_metrics_every_minute() -> None:
     """A user who sets nothing gets a few; a metric that is added to the library starts no new stream of scores."""
-    assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (DEFAULT, 60)
+    names = tuple(metric.name for metric in EvaluatorSettings().chosen_metrics("rag"))
+    assert (names, EvaluatorSettings().every) == (DEFAULT, 60)
 
 
 def test_an_alias_is_stored_under_the_metrics_own_name() -> None:
@@ -104,7 +106,8 @@ def test_a_combination_can_be_a_harmonic_mean() -> None:
 def test_a_combination_can_be_scored_like_another_metric() -> None:
     """Its name stands beside those of the library; what is not named in `metrics` is not scored."""
     quality = {"quality": {"faithfulness": 2.0, "context_present": 1.0}}
-    assert EvaluatorSettings(combinations=quality).metrics == DEFAULT
+    usual = EvaluatorSettings(combinations=quality).chosen_metrics("rag")
+    assert tuple(metric.name for metric in usual) == DEFAULT
     (chosen,) = EvaluatorSettings(combinations=quality, metrics=["quality"]).chosen_metrics("rag")
     assert (chosen.name, chosen.version) == (
         "quality",
@@ -133,6 +136,12 @@ def test_a_judge_cannot_have_a_name_that_means_something_else_in_the_tables(name
 def test_every_metric_says_what_judges_in_words_that_are_known() -> None:
     """Whoever reads the rows knows of each whether a language model was asked."""
     assert {metric.judge for metric in REGISTRY.values()} <= JUDGE_KINDS
+
+
+def test_the_service_can_show_every_metric_what_it_needs_but_texts_that_no_case_holds() -> None:
+    """Cases hold the ids of the right chunks, not their texts."""
+    unknown = {name for name, metric in REGISTRY.items() if not set(metric.needs) <= LOGGED_COLUMNS}
+    assert unknown == {"non_llm_context_recall", "non_llm_context_precision"}
 
 
 def test_an_aspect_of_ones_own_is_a_metric_and_part_of_combinations(tmp_path: Path) -> None:

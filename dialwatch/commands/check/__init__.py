@@ -33,7 +33,13 @@ def check(lake: LakeOption = None, config: ConfigOption = None) -> None:
 
 def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
     """Yield what each check finds, one after the other."""
-    from dialwatch.commands.check.lake_checks import check_lake, check_limits, check_retention, check_signals
+    from dialwatch.commands.check.lake_checks import (
+        check_classes,
+        check_lake,
+        check_limits,
+        check_retention,
+        check_signals,
+    )
     from dialwatch.commands.check.part_checks import check_judges, check_models, check_receivers, check_sources
     from dialwatch.commands.check.start_checks import check_start
 
@@ -42,6 +48,7 @@ def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
         ("signals", lambda: check_signals(lake)),
         ("limits", lambda: check_limits(lake, settings.monitor.limits)),
         ("retention", lambda: check_retention(lake, settings.lake.maintenance)),
+        ("metrics", lambda: check_classes(lake)),
         ("start", lambda: check_start(settings, lake)),
         ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage(), lake.root)),
         ("models", lambda: check_models(settings.evaluator)),

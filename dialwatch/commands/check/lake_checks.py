@@ -15,6 +15,7 @@ from dialwatch.commands.check.finding import Finding, failed, guarded, warning, 
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.services.lake_contents import contents_of, retention_words
 from lake.maintenance.maintenance import LakeMaintenanceSettings
+from lake.queries.application_classes import ApplicationClasses
 from lake.queries.signals_by_answer import UnjoinedReason, count_unjoined
 from lake.spec.root_tables import SERVICES
 from lake.spec.schemas import SCORES, USER_SIGNALS
@@ -36,6 +37,8 @@ _LATELY = timedelta(minutes=5)
 """A heartbeat comes each minute."""
 _LEAST_LOST, _LOST_SHARE = 10, 0.1
 """Signals of a deployment that are joined with no answer, and their share, of which a person should know."""
+_MOST_CLASSES = 50
+"""Deployments that are listed by name."""
 _JOIN_ADVICE = "docs/signals.md says how signals are joined, and what helps"
 _SCORED_DAYS = 7
 _ADVICE = "check lake.root, lake.storage, the space and the permissions"
@@ -44,6 +47,22 @@ _ADVICE = "check lake.root, lake.storage, the space and the permissions"
 def check_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Finding]:
     """Look whether the lake takes rows, and compare its clock and those of the parts with ours."""
     return guarded("lake", partial(_written, lake, clock), _ADVICE)
+
+
+def check_classes(lake: Lake) -> list[Finding]:
+    """Say of each deployment what it does, why, and which metrics are scored for that, as far as it is known."""
+    classes = ApplicationClasses(lake)
+    classes.look()
+    there = {name for name in lake.deployments() if name is not None}
+    known = [one for name, one in sorted(classes.known.items()) if name in there]
+    unknown = len(there) - len(known)
+    found = [well("metrics", f"{in_one_line(one.deployment)} {one.why}") for one in known[:_MOST_CLASSES]]
+    if len(known) > _MOST_CLASSES:
+        found.append(well("metrics", f"{len(known) - _MOST_CLASSES} more deployments: the page of each says it"))
+    if unknown:
+        words = "1 deployment has" if unknown == 1 else f"{unknown} deployments have"
+        found.append(well("metrics", f"{words} too few answers yet to say what it does, or none that people saw"))
+    return found
 
 
 def check_retention(lake: Lake, settings: LakeMaintenanceSettings) -> list[Finding]:

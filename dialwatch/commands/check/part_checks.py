@@ -29,7 +29,15 @@ from evaluator.metrics import Metric, ModelUnavailableError, problem_of
 from lake.spec.vocabulary import Origin, origin_headers
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
-from monitor.notify import Routing, WebhookSettings, connections
+from monitor.notify import (
+    DeliveryOutcome,
+    MailServer,
+    MailSettings,
+    ReceiverSettings,
+    Routing,
+    WebhookSettings,
+    connections,
+)
 from runtime.durations import duration
 
 _ADVICE = "check collector.kafka.bootstrap_servers, security_protocol, the certificates and the log-in"
@@ -184,19 +192,31 @@ def _judge(name: str, judge: JudgeSettings) -> list[Finding]:
 
 
 def check_receivers(settings: MonitorSection, lake: Lake) -> list[Finding]:
-    """Ask each receiver by HEAD, so that nobody gets a message, and look whether each deployment has a receiver."""
-    if not settings.webhooks:
+    """Ask each receiver by HEAD, and log in to the server of mail, so that nobody gets a message.
+
+    Then look whether each deployment has a receiver.
+    """
+    if not settings.receivers:
         return [skipped("receivers", "monitor.webhooks is empty: alerts are on the pages alone")]
-    return [*(_receiver(webhook, settings) for webhook in settings.webhooks), *_routes(settings.webhooks, lake)]
+    mail = [] if settings.mail is None else [_mail_server(settings.mail, settings)]
+    return [*(_receiver(one, settings) for one in settings.webhooks), *mail, *_routes(settings.receivers, lake)]
 
 
-def _routes(webhooks: Sequence[WebhookSettings], lake: Lake) -> list[Finding]:
+def _mail_server(mail: MailSettings, settings: MonitorSection) -> Finding:
+    where = f"mail by {mail.server}, port {mail.port_number}"
+    attempt = MailServer(mail, settings.internal_hosts).try_out()
+    if attempt.outcome is not DeliveryOutcome.DELIVERED:
+        return failed("receivers", f"{where}, cannot be sent: {attempt.reason}")
+    return well("receivers", f"{where}: the server {attempt.reason}; dialwatch webhook test sends a message")
+
+
+def _routes(receivers: Sequence[ReceiverSettings], lake: Lake) -> list[Finding]:
     names = sorted(name for name in lake.deployments() if name is not None)
-    routings = [(webhook, Routing(webhook)) for webhook in webhooks]
+    routings = [(one, Routing(one)) for one in receivers]
     missed = [name for name in names if not any(routing.is_for(name) for _, routing in routings)]
     found = [
-        well("receivers", f"{webhook.name} is for no deployment that the lake has: {', '.join(webhook.deployments)}")
-        for webhook, routing in routings
+        well("receivers", f"{one.name} is for no deployment that the lake has: {', '.join(one.deployments)}")
+        for one, routing in routings
         if names and not any(map(routing.is_for, names))
     ]
     if missed:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from dialwatch.reports.terminal_text import in_one_line
 from evaluator.replays import Comparison, MetricComparison, Outcome, ReplayRun
+from lake.queries.preferences import EARLIER, LATER, TIE, preferences_in
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart, ReplayVerdict
 
 _EXCERPT = 300
@@ -18,6 +19,12 @@ _XML_1_0_REFUSES = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xF
 _WORST = 5
 """Cases that are shown with both answers."""
 
+PREFERENCE_WORDS: Mapping[float | None, str] = {
+    LATER: "the judge prefers the answer of now",
+    EARLIER: "the judge prefers the answer of before",
+    TIE: "the judge prefers neither answer",
+    None: "the judge does not say which answer it prefers",
+}
 VERDICT_WORDS: Mapping[ReplayVerdict, str] = {
     ReplayVerdict.BASELINE: "first run: later ones are compared with it",
     ReplayVerdict.REGRESSION: "regression: the answers got worse",
@@ -40,6 +47,8 @@ def write_markdown(run: ReplayRun, path: Path) -> None:
             for one in run.comparison.metrics
         ]
         lines.append("")
+    if preferred := preference_words(run):
+        lines += [f"{_plain(preferred)}.", ""]
     if words := failed_part_words(run):
         lines += [f"Part that failed, of {words}.", ""]
     for case_id, question, before, now in worst_cases(run):
@@ -60,6 +69,8 @@ def write_junit(run: ReplayRun, path: Path) -> None:
     whole = ElementTree.SubElement(suite, "testcase", classname=_xml(run.deployment), name="no regression")
     if is_regression:
         ElementTree.SubElement(whole, "failure", message=_xml(headline(run))).text = _xml(counts(run))
+    if preferred := preference_words(run):
+        ElementTree.SubElement(whole, "system-out").text = preferred
     failed = errors = 0
     for row in run.rows:
         question = in_one_line(run.cases[row["case_id"]]["question"], _EXCERPT)
@@ -69,14 +80,18 @@ def write_junit(run: ReplayRun, path: Path) -> None:
         if row["error"] is not None:
             errors += 1
             ElementTree.SubElement(test, "error", message=_xml(row["error"]))
-        elif (change := changes.get(row["case_id"])) is not None and change.outcome == Outcome.WORSE:
+            continue
+        notes = [PREFERENCE_WORDS[value] for value in preferences_in(row)]
+        if (change := changes.get(row["case_id"])) is not None and change.outcome == Outcome.WORSE:
             part = failed_parts(row)
             message = f"worse than before{f': {FAILED_PART_MEANING[part]}' if part else ''}"
             if is_regression and change.stopped_passing:
                 failed += 1
                 ElementTree.SubElement(test, "failure", message=message).text = _xml(row["answer"] or "")
             else:
-                ElementTree.SubElement(test, "system-out").text = message
+                notes.insert(0, message)
+        if notes:
+            ElementTree.SubElement(test, "system-out").text = "; ".join(notes)
     suite.set("tests", str(len(run.rows) + 1))
     suite.set("failures", str(failed + is_regression))
     suite.set("errors", str(errors))
@@ -145,6 +160,17 @@ def counts(run: ReplayRun) -> str:
     parts += [f"{run.not_asked} not asked (most_cases, most_tokens)"] if run.not_asked else []
     parts += [f"{run.in_conversation} not asked (their question needs its conversation)"] if run.in_conversation else []
     return ", ".join(parts) + f"; {run.tokens:,} tokens"
+
+
+def preference_words(run: ReplayRun) -> str | None:
+    """Say in a line which answers the judge prefers, and how likely that is by chance; None where none was asked."""
+    found = run.preferences
+    if found is None:
+        return None
+    return (
+        f"preferred by the judge: now {found.later}, before {found.earlier}, ties {found.ties}, undecided "
+        f"{found.undecided}; sign test {found.probability:.2g}"
+    )
 
 
 def probability_words(metric: MetricComparison) -> tuple[str, str, str]:

@@ -98,6 +98,7 @@ def _print(made: ReplayRun) -> None:
         counts,
         failed_part_words,
         headline,
+        preference_words,
         probability_words,
         worst_cases,
     )
@@ -117,6 +118,8 @@ def _print(made: ReplayRun) -> None:
             for one in made.comparison.metrics
         ]
         print_list(_HEAD, rows)
+    if preferred := preference_words(made):
+        typer.echo(preferred)
     if words := failed_part_words(made):
         typer.echo(f"part that failed, of {words}")
     for case_id, question, before, now in worst_cases(made):

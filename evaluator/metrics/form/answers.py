@@ -11,10 +11,10 @@ from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.detection import language_of
-from evaluator.metrics.language.words import words
 from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
+from runtime.words import words
 
 
 @metric(

@@ -12,10 +12,10 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.detection import language_of
 from evaluator.metrics.language.prose import prose
 from evaluator.metrics.language.sentences import sentences
-from evaluator.metrics.language.words import words
 from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
 from lake.spec.vocabulary import UnscoredReason
+from runtime.words import words
 
 _LANGUAGE = "en"
 _LONGEST_WORD = 40

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in, numbers_like
-from evaluator.metrics.language.scripts import words_of
 from evaluator.metrics.language.tokens import Tokenisation, tokeniser
 from evaluator.metrics.language.unicode_forms import Span
+from runtime.words import words_of
 
 _BETWEEN_WORDS = re.compile(r"\s*")
 _DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile(r"[0-9]")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Literal
 
-from evaluator.metrics.language.scripts import has_unspaced, split_unspaced, unspaced_places
+from runtime.words import has_unspaced, split_unspaced, unspaced_places
 
 ASCII_SPACES = "\t\n\r\v\f\x1c\x1d\x1e\x1f"
 PUNCTUATION = string.punctuation.encode()

@@ -14,7 +14,7 @@ from evaluator.metrics.cells import context_texts
 from evaluator.metrics.description import Description
 from evaluator.metrics.llm.claims import RowTexts
 from evaluator.metrics.llm.claims.answer_claims import check_numbers, contexts_of, once_each
-from evaluator.metrics.llm.claims.row_texts import numbered, portions
+from evaluator.metrics.llm.claims.row_texts import in_halves, numbered, portions
 from evaluator.metrics.llm.prompt_metric import prompt_metric
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.llm.verdicts.judged import Flag, any_of, share
@@ -47,11 +47,7 @@ def _judged(
         return Score(0.0, UnscoredReason.NO_CONTEXTS)
     row = RowTexts.of("", given, "")
     asked = list(portions(len(usable)))
-    texts = fenced("chunk", *row.contexts), fenced("fact", *usable)
-    replies = yield [
-        _PROMPT.request(*texts, values={"which": numbered("facts", numbers)}, check=partial(_check, row, numbers))
-        for numbers in asked
-    ]
+    replies = yield [_request(row, usable, numbers) for numbers in asked]
     found: list[Sequence[int] | None] = []
     for numbers, reply in zip(asked, replies, strict=True):
         by_number = {} if reply is None else once_each(reply["facts"], "fact")
@@ -59,6 +55,16 @@ def _judged(
     ranks = [None if one is None else min(one, default=ABSENT) for one in found]
     details = {"facts_ranks": ranks, "ignored_facts": len(facts or ()) - len(usable)}
     return judged(found, len(given)), details
+
+
+def _request(row: RowTexts, facts: Sequence[str], numbers: range) -> JudgeRequest:
+    return _PROMPT.request(
+        fenced("chunk", *row.contexts),
+        fenced("fact", *facts),
+        values={"which": numbered("facts", numbers)},
+        check=partial(_check, row, numbers),
+        halves=in_halves(partial(_request, row, facts), numbers),
+    )
 
 
 def _ranks(row: RowTexts, given: Any) -> Sequence[int] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,7 @@ from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.deployment_families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AnswerKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents, minute_of
 from monitor.detect.limits.no_data import (
     LEAST_HISTORY,
     NoDataDetector,
@@ -27,12 +28,14 @@ from monitor.detect.limits.no_data import (
 from monitor.detect.limits.results import LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import FAILURES, ShareLimit
+from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
 from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import failed, failure_reasons, production
 from monitor.detect.stats.sums import floats
+from monitor.detect.stats.tools import called_tools
 
 _ANSWER_COLUMNS = (
     "requested_at", "status", "error", "is_entry", "finish_reason", "answer_kind", "origin", "parent_deployment",
@@ -76,6 +79,7 @@ class LimitCounts:
     minutes: dict[LimitKind, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
     request_times: RequestTimes = field(default_factory=RequestTimes)
     callers: Callers = field(default_factory=Callers)
+    tools: ToolMinutes = field(default_factory=ToolMinutes)
     answered_since: datetime | None = None
     """Time of the first request that was answered. Without one silence is none: anybody may try a name once."""
 
@@ -88,6 +92,8 @@ class LimitCounts:
     def drop(self, kind: LimitKind) -> None:
         """Forget what is counted for one limit alone."""
         self.minutes.pop(kind, None)
+        if kind == LimitKind.TOOL_ERRORS:
+            self.tools = ToolMinutes()
         if kind == LimitKind.NO_DATA:
             self.request_times, self.answered_since = RequestTimes(), None
 
@@ -145,8 +151,22 @@ class Limits:
         def errors(counts: LimitCounts) -> None:
             counts.minutes[LimitKind.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
 
+        def tool_errors(counts: LimitCounts) -> None:
+            calls = called_tools(rows)
+            calls = calls.filter(pc.is_valid(calls["is_error"]))
+            if calls.num_rows:
+                is_error = np.asarray(calls["is_error"], np.bool_)
+                counts.minutes[LimitKind.TOOL_ERRORS].add(calls["requested_at"], is_error, calls["name"], now)
+                counts.tools.add(calls, now)
+
         self._count(
-            deployment, only - without, {LimitKind.ERRORS: errors, LimitKind.NO_DATA: lambda one: one.hear(rows, now)}
+            deployment,
+            only - without,
+            {
+                LimitKind.ERRORS: errors,
+                LimitKind.NO_DATA: lambda one: one.hear(rows, now),
+                LimitKind.TOOL_ERRORS: tool_errors,
+            },
         )
 
     def add_answers(
@@ -240,7 +260,8 @@ class Limits:
         readings: dict[LimitKind, LimitReading] = {}
         for kind in _SHARES:
             limit = getattr(self._settings.of(name), kind)
-            if limit is not None:
+            calls_no_tool = kind == LimitKind.TOOL_ERRORS and kind not in counts.minutes and (name, kind) not in last
+            if limit is not None and not calls_no_tool:
                 check = ShareLimit(name, kind, limit, self._settings)
                 try:
                     found, readings[kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
@@ -341,9 +362,19 @@ def _look_at_share(
     minutes = counts.minutes.get(kind)
     changes, reading = check.look(minutes or MinuteCounts(), last, now)
     if minutes:
-        return changes, reading
+        return [_with_tool(change, counts.tools) for change in changes], reading
     # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
     return [], replace(reading, active=last is not None and last[0])
+
+
+def _with_tool(change: LimitChange, tools: ToolMinutes) -> LimitChange:
+    """Return the change of failing tools with how often the one failed that its window has most of."""
+    details = change.details
+    if change.kind != LimitKind.TOOL_ERRORS or details is None or details.window_seconds is None:
+        return change
+    last = minute_of(change.at)
+    tool = tools.failed(details.mostly, last - int(details.window_seconds // 60) + 1, last)
+    return replace(change, details=msgspec.structs.replace(details, tool=tool))
 
 
 def _silence_reading(times: RequestTimes | None, is_open: bool) -> LimitReading:

@@ -118,6 +118,15 @@ class MinuteCounts:
         """Return what is counted by now, which further rows do not change."""
         return MinuteEvents(self._minutes, self._totals, self._bad)
 
+    def between(self, first: int, last: int) -> tuple[int, int]:
+        """Return how many there were, and how many were bad, from one minute to another, both included."""
+        begin, end = np.searchsorted(self._minutes, (first, last + 1))
+        return int(self._totals[begin:end].sum()), int(self._bad[begin:end].sum())
+
+    def has_news(self, now: datetime) -> bool:
+        """Whether there was an event in the time that is counted by minute."""
+        return bool(self._minutes.size and self._minutes[-1] >= minute_of(now - KEPT))
+
     def reasons(self, first: int, last: int) -> Counter[str]:
         """Count the reasons of the bad ones from one minute to another, both included."""
         counted: Counter[str] = Counter()

@@ -20,6 +20,14 @@ class ChangedJudge(msgspec.Struct, frozen=True):
     answers: int
 
 
+class FailedTool(msgspec.Struct, frozen=True):
+    """The tool that failed most often, in so many of its calls within the window."""
+
+    name: str
+    failed: int
+    calls: int
+
+
 class MeanBeyondLimit(msgspec.Struct, frozen=True):
     """The mean of a metric, with its 95 % interval, that is worse than its limit, of the latest `conversations`."""
 
@@ -69,6 +77,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many more fail too, that the receiver of the message is not for."""
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
+    tool: FailedTool | None = None
+    """Of calls of tools that fail: the one that failed most often."""
     means: tuple[MeanBeyondLimit, ...] = ()
     """The means that are worse than the limit that a person has set, by metric."""
 

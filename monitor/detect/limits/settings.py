@@ -22,6 +22,8 @@ class DeploymentLimits(Section):
     """Share of requests with a status of 400 or more, or without a whole answer."""
     empty_answers: Share | None = 0.3
     """Share of whole answers with nothing in them: no visible character, call of a tool, attachment or refusal."""
+    tool_errors: Share | None = 0.3
+    """Share of the calls of tools in a deployment's turns that failed, of those of which it is known."""
     refusals: Share | None = 0.5
     """Share of answers that the metric `refusal` scored 1; without that metric it never fires."""
     unscored: Share | None = 0.5
@@ -50,7 +52,8 @@ class LimitSettings(DeploymentLimits):
     page_after: Annotated[
         timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(0)), Le(timedelta(hours=12))
     ] = timedelta(hours=1)
-    """How long `errors` or `empty_answers` must last to be a page, from 0s to 12h; a shorter outage is a warning."""
+    """How long `errors`, `empty_answers` or `tool_errors` must last to be a page, from 0s to 12h; a shorter outage is a
+    warning."""
     minimum_requests: Annotated[int, Ge(1)] = 50
     """Least number of requests that a share is computed from. With fewer in a day a limit fires where bad ones follow
     each other beyond chance."""

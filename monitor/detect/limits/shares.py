@@ -20,7 +20,7 @@ _OVER = 0.5
 """An alert is over at this part of the limit, so that a share near the limit does not come and go."""
 _MINUTE = timedelta(minutes=1)
 _LASTS = "it lasts"
-FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS)
+FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS)
 """Limits that a failing deployment exceeds, and whoever calls it: a short outage is no page."""
 _REASONS = {
     (True, True): "the share reached its limit",

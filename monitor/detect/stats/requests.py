@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from lake.queries.answer_rows import IS_PRODUCTION
 from lake.queries.ratings import IS_NO_LABEL
-from lake.spec.vocabulary import NO_ERROR, Origin, Signal
+from lake.spec.vocabulary import NO_ERROR, TOOL_ERROR, Origin, Signal
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.sums import PER_UNIT, add_counts, exact_sum, floats, rough_amounts, value_counts
+from monitor.detect.stats.tools import CALLED, ToolStats, called_tools, with_calls
 
 LOG_COLUMNS = (
     "requested_at",
@@ -26,10 +27,15 @@ LOG_COLUMNS = (
     "deployment_price",
     "price",
     "origin",
+    "answer_kind",
+    "tool_calls",
 )
+LOG_EXPRESSIONS = {name: pc.field(name) for name in LOG_COLUMNS} | {"tool_calls": CALLED}
+"""LOG_COLUMNS as they are read: without what tools were asked and what they gave."""
 
 NO_WHOLE_ANSWER = "no whole answer"
-"""Reason of a failed request that has no status of 400 or more."""
+OF_TOOL = "error of the tool"
+"""Reasons of a failed request that has no status of 400 or more; the second one of a call that a tool answered."""
 _OTHER_STATUS = "other status"
 _LAST_STATUS = 599
 """Any number may stand in a log line: statuses beyond those of HTTP are one reason."""
@@ -44,8 +50,8 @@ class RequestStats:
     that DIAL logged for these requests.
 
     Sums over periods: `by_time` of all requests, whole answers to people, tokens, and own and entry costs in
-    1 / ROUGH_PER_UNIT, `failed_by_time` of failed requests, by reason (a status, or NO_WHOLE_ANSWER), `rated_by_time`
-    of likes and of dislikes.
+    1 / ROUGH_PER_UNIT, `failed_by_time` of failed requests, by reason (a status, OF_TOOL or NO_WHOLE_ANSWER),
+    `rated_by_time` of likes and of dislikes. `tools` are those that its turns called, by name.
     """
 
     responses: dict[str, int] = field(default_factory=dict)
@@ -60,6 +66,7 @@ class RequestStats:
     by_time: PeriodSums = field(default_factory=PeriodSums)
     failed_by_time: Mapping[str, PeriodSums] = field(default_factory=dict)
     rated_by_time: PeriodSums = field(default_factory=PeriodSums)
+    tools: Mapping[str, ToolStats] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -105,6 +112,7 @@ class RequestStats:
                 rows["requested_at"].drop_null(), *(one[is_timed] for one in _quantities(rows, is_answer))
             ),
             failed_by_time=self._failed_by_time(rows.filter(pa.array(is_timed & has_failed))),
+            tools=with_calls(self.tools, calls) if (calls := called_tools(rows)).num_rows else self.tools,
         )
 
     def with_signals(self, rows: pa.Table) -> RequestStats:
@@ -153,6 +161,7 @@ def failed(rows: pa.Table) -> NDArray[np.bool_]:
 
 
 def failure_reasons(rows: pa.Table) -> pa.ChunkedArray:
-    """Why each row of `parsed_logs` (status) that failed did: its status, or NO_WHOLE_ANSWER."""
+    """Why each row of `parsed_logs` (status, error) that failed did: its status, OF_TOOL, or NO_WHOLE_ANSWER."""
     is_refused = pc.fill_null(pc.greater_equal(rows["status"], 400), False)
-    return pc.if_else(is_refused, rows["status"].cast(pa.string()), NO_WHOLE_ANSWER)
+    is_of_tool = pc.fill_null(pc.starts_with(rows["error"], TOOL_ERROR), False)
+    return pc.if_else(is_refused, rows["status"].cast(pa.string()), pc.if_else(is_of_tool, OF_TOOL, NO_WHOLE_ANSWER))

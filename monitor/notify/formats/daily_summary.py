@@ -42,14 +42,15 @@ def lines(incidents: Incidents) -> list[str]:
 
 
 def _slack(incidents: Incidents, _receiver: str, external_url: str) -> bytes:
-    return slack_text_body(title(incidents), lines(incidents), _page(external_url))
+    return slack_text_body(title(incidents), lines(incidents), page_of_incidents(external_url))
 
 
 def _teams(incidents: Incidents, _receiver: str, external_url: str) -> bytes:
-    return teams_text_body(title(incidents), lines(incidents), _page(external_url))
+    return teams_text_body(title(incidents), lines(incidents), page_of_incidents(external_url))
 
 
-def _page(external_url: str) -> str:
+def page_of_incidents(external_url: str) -> str:
+    """Return the address of the page of incidents; empty where nobody said where our pages are."""
     return f"{external_url.rstrip('/')}/incidents" if external_url else ""
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, incident_line
+from monitor.notify.incident_text import IncidentNote, note_lines
 from monitor.notify.link import link_to
 
 _HEADER = 150
@@ -26,8 +26,9 @@ def slack_body(
 
 def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
     prefix = mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
-    texts = [text_of(change, changes, external_url) for change in changes[: _BLOCKS - 3]]
-    texts += [incident_line(incident)] if incident else []
+    notes = note_lines(incident) if incident else ()
+    most = _BLOCKS - 2 - max(len(notes), 1)
+    texts = [text_of(change, changes, external_url) for change in changes[:most]] + list(notes)
     return _blocks(prefix, title(changes), texts, link_to(changes[0].key.deployment, external_url))
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, incident_line
+from monitor.notify.incident_text import IncidentNote, note_lines
 from monitor.notify.link import link_to
 
 _LINE = 1000
@@ -28,7 +28,7 @@ def teams_body(
 def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
     """A message with an adaptive card, as the workflow "when a Teams webhook request is received" takes it."""
     colour = mark(changes, "attention", "good", "default")
-    about = [incident_line(incident)] if incident else []
+    about = note_lines(incident) if incident else ()
     lines = [*about, *(line for change in changes for line in text_of(change, changes, external_url).splitlines())]
     return _card(colour, title(changes), lines, link_to(changes[0].key.deployment, external_url))
 

@@ -97,7 +97,7 @@ class AnswerPages(Page):
 
     def _saved(self, seen: Visible, deployment: str) -> Sequence[SavedSearch]:
         try:
-            return self._reads.run(lambda: read_saved_searches(self._monitor.lake, seen, deployment))
+            return self._reads.run(seen.reader, lambda: read_saved_searches(self._monitor.lake, seen, deployment))
         except HTTPException:
             # The answers, which were read, are shown without them.
             return ()
@@ -164,7 +164,7 @@ class AnswerPages(Page):
         if not seen.reader.may_act(place.name):
             raise HTTPException(_FORBIDDEN, "Answers of this deployment are labelled by who may act")
         label, now = label_of(fields, seen.reader.who), self._monitor.now()
-        if self._reads.run(lambda: label_answer(self._monitor.lake, place, label, now)):
+        if self._reads.run(seen.reader, lambda: label_answer(self._monitor.lake, place, label, now)):
             self._monitor.audit.note(seen.reader.who, AuditAction.LABEL, place.name, place.event_id)
         return RedirectResponse(f"{place.address('/answer')}&labelled=1", _SEE_OTHER)
 
@@ -174,7 +174,9 @@ class AnswerPages(Page):
         since = day_of(given["since"], "since") if given.get("since") else None
         first = since or seen.now.date() - timedelta(days=MOST_DAYS)
         known = [deployment_of(one) for one in seen.states if name in ("", one)]
-        found = self._reads.run(lambda: self._known(locate_response(self._monitor.lake, response_id, known, first)))
+        found = self._reads.run(
+            seen.reader, lambda: self._known(locate_response(self._monitor.lake, response_id, known, first))
+        )
         if len(found) == 1:
             return RedirectResponse(address_of(found[0]), _SEE_OTHER)
         return self._renderer.page(
@@ -193,6 +195,7 @@ class AnswerPages(Page):
         place = AnswerPlace.read(request.query_params, seen)
         may_read, callees = seen.may_read_texts(place.name), seen.callees
         view = self._reads.run(
+            seen.reader,
             lambda: self._known(
                 read_view(
                     self._monitor.lake,
@@ -202,7 +205,7 @@ class AnswerPages(Page):
                     callees,
                     with_texts=may_read,
                 )
-            )
+            ),
         )
         if view is None:
             raise no_answer()
@@ -222,7 +225,7 @@ class AnswerPages(Page):
 
     def _found(self, seen: Visible, query: AnswerQuery, page_size: int | None = None) -> AnswerPage:
         wanted = query.filter() if page_size is None else query.with_page(1).filter(page_size)
-        found = self._reads.run(lambda: self._known(find_answers(self._monitor.lake, wanted)))
+        found = self._reads.run(seen.reader, lambda: self._known(find_answers(self._monitor.lake, wanted)))
         if not seen.may_read_texts(query.deployment):
             return page_without_texts(found)
         detail = f"list of {len(found.rows)} answers from {query.since} to {query.until}"

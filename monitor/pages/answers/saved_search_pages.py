@@ -43,7 +43,7 @@ class SavedSearchPages(Page):
     def show_json(self, request: Request, deployment: str = "") -> Response:
         """Answer with the saved searches, of one deployment where it is named."""
         seen = Visible.to(request, self._monitor.snapshot)
-        found = self._reads.run(lambda: read_saved_searches(self._monitor.lake, seen, deployment))
+        found = self._reads.run(seen.reader, lambda: read_saved_searches(self._monitor.lake, seen, deployment))
         return json_answer(SavedSearches(found))
 
     async def save(self, request: Request) -> Response:
@@ -66,7 +66,7 @@ class SavedSearchPages(Page):
                 raise HTTPException(_CONFLICT, f"A deployment has at most {MOST_SEARCHES} searches: remove one first")
             return save_search(lake, query, name, seen.reader.who, now)
 
-        number = self._reads.run(save)
+        number = self._reads.run(seen.reader, save)
         self._monitor.audit.note(
             seen.reader.who, AuditAction.SAVE_SEARCH, query.deployment, detail=f"saved search {number}"
         )
@@ -75,7 +75,9 @@ class SavedSearchPages(Page):
     def _remove(self, request: Request, fields: Mapping[str, str]) -> Response:
         seen, query, name = self._asked(request, fields)
         who, now = seen.reader.who, self._monitor.now()
-        number = self._reads.run(lambda: remove_search(self._monitor.lake, query.deployment, name, who, now))
+        number = self._reads.run(
+            seen.reader, lambda: remove_search(self._monitor.lake, query.deployment, name, who, now)
+        )
         self._monitor.audit.note(who, AuditAction.SAVE_SEARCH, query.deployment, detail=f"removed search {number}")
         return RedirectResponse(query.address(), _SEE_OTHER)
 

@@ -114,7 +114,7 @@ class ComparePage(Page):
         metrics = sorted(seen.states[name].scores.metrics)
         usual = CASE_PASSED if query.between == Between.REPLAYS or CASE_PASSED in metrics else next(iter(metrics), "")
         query = query.with_metric(query.metric or usual)
-        read = self._reads.run(lambda: self._compared(query, seen, metrics))
+        read = self._reads.run(seen.reader, lambda: self._compared(query, seen, metrics))
         if not all(map(seen.may_read_texts, names)):
             return replace(read, found=read.found and read.found.without_texts())
         if read.found is not None:

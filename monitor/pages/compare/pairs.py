@@ -9,11 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Literal
 
 import numpy as np
 
+from lake.queries.preferences import Preferences
 from lake.queries.question_keys import normalised_question
 from monitor.pages.texts import Span
+from runtime.sign_test import sign_test
+
+Preferred = Literal["before", "after", "neither"]
 
 SHOWN = 20
 """Pairs that are shown, those that differ most first."""
@@ -40,11 +45,15 @@ class ComparedAnswer:
 
 @dataclass(frozen=True)
 class AnswerPair:
-    """Answers to one question before and after; `difference` is positive where the later one is better."""
+    """Answers to one question before and after; `difference` is positive where the later one is better.
+
+    `preferred` is the one that a judge prefers, null where it was not asked, or did not decide.
+    """
 
     before: ComparedAnswer
     after: ComparedAnswer
     difference: float
+    preferred: Preferred | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class PairedComparison:
     """All pairs together: the mean of their differences with its 95 % interval (normal approximation), and counts.
 
     `pairs` are the worst of them. `unpaired` counts the questions of either side that the other does not have.
+    `probability` is that of the sign test of `better` and `worse`, `preferences` what a judge said of the answers.
     """
 
     count: int
@@ -64,7 +74,9 @@ class PairedComparison:
     worse: int
     same: int
     unpaired: int
+    probability: float
     pairs: tuple[AnswerPair, ...]
+    preferences: Preferences | None = None
 
     def without_texts(self) -> PairedComparison:
         """Return it for who may not read texts."""
@@ -90,6 +102,7 @@ def pairs_of(
     mean = float(differences.mean())
     error = float(differences.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else math.inf
     ordered = sorted((pair for pair, _, _ in found), key=lambda pair: pair.difference)
+    better, worse = int((differences > _SMALLEST).sum()), int((differences < -_SMALLEST).sum())
     return PairedComparison(
         count=len(found),
         before_mean=float(np.mean([value for _, value, _ in found])),
@@ -97,10 +110,11 @@ def pairs_of(
         mean_difference=mean,
         lower=mean - _Z * error,
         upper=mean + _Z * error,
-        better=int((differences > _SMALLEST).sum()),
-        worse=int((differences < -_SMALLEST).sum()),
+        better=better,
+        worse=worse,
         same=int((np.abs(differences) <= _SMALLEST).sum()),
         unpaired=len(old.keys() ^ new.keys()),
+        probability=sign_test(better, worse),
         pairs=tuple(ordered[:SHOWN]),
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -12,18 +13,20 @@ import pyarrow.dataset as ds
 from lake.queries.answer_rows import context_texts
 from lake.queries.case_versions import read_cases
 from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.queries.preferences import EARLIER, LATER, TIE, Preferences, preferences_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from monitor.detect.stats.scores import MetricStats
 from monitor.pages.answers.addresses import deployment_of
-from monitor.pages.compare.pairs import AnswerPair, ComparedAnswer, PairedComparison, pairs_of, question_key
+from monitor.pages.compare.pairs import AnswerPair, ComparedAnswer, PairedComparison, Preferred, pairs_of, question_key
 from monitor.pages.compare.query import CompareQuery
 
 _ENOUGH = 2_000
 """Scores of a period that are compared, the latest days first."""
 _CHARACTERS = 2_000
 _DAY = timedelta(days=1)
+_PREFERRED: Mapping[float | None, Preferred] = {EARLIER: "before", LATER: "after", TIE: "neither"}
 
 
 @dataclass(frozen=True)
@@ -101,26 +104,38 @@ def compare_runs(
         for name in dict.fromkeys(names)
         for case in read_cases(lake.table(GROUND_TRUTH, deployment_of(name)))
     }
-    sides = [
-        _of_run(lake, name, run, query.metric, questions) for name, run in zip(names, (before, after), strict=True)
-    ]
+    rows = [_rows_of(lake, name, run) for name, run in zip(names, (before, after), strict=True)]
+    sides = [list(_answers_of(some, query.metric, questions)) for some in rows]
     if len(set(names)) > 1:
         sides = [[(question_key(one.question) or case_id, one) for case_id, one in side] for side in sides]
-    return pairs_of(*sides, lower_is_better=_is_lower_better(stats))
+    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
+    # What a judge prefers was asked beside the run that this one was compared with.
+    judged = [row for row in rows[1] if row["compared_with"] == before and preferences_in(row)]
+    return found and _with_preferences(found, judged)
+
+
+def _with_preferences(found: PairedComparison, rows: Sequence[Mapping[str, Any]]) -> PairedComparison:
+    preferred = {row["case_id"]: _PREFERRED.get(preferences_in(row)[0]) for row in rows}
+    pairs = tuple(replace(pair, preferred=preferred.get(pair.after.case_id)) for pair in found.pairs)
+    return replace(found, pairs=pairs, preferences=Preferences.of(rows))
 
 
 def _is_lower_better(stats: MetricStats | None) -> bool:
     return stats is not None and stats.scale is not None and stats.scale.is_reversed
 
 
-def _of_run(
-    lake: Lake, name: str, run: str, metric: str, questions: Mapping[str, str]
-) -> list[tuple[str, ComparedAnswer]]:
+def _rows_of(lake: Lake, name: str, run: str) -> Sequence[Mapping[str, Any]]:
     table = lake.table(REPLAYS, deployment_of(name))
     if table.version() is None:
         return []
-    found = []
-    for row in table.read(where=ds.field("run_id") == run).to_pylist():
+    rows: Sequence[Mapping[str, Any]] = table.read(where=ds.field("run_id") == run).to_pylist()
+    return rows
+
+
+def _answers_of(
+    rows: Iterable[Mapping[str, Any]], metric: str, questions: Mapping[str, str]
+) -> Iterator[tuple[str, ComparedAnswer]]:
+    for row in rows:
         case_id = row["case_id"]
         values = [score["value"] for score in row["scores"] or () if score["metric"] == metric]
         if values and values[0] is not None:
@@ -128,8 +143,7 @@ def _of_run(
             answer = ComparedAnswer(
                 values[0], questions.get(case_id), row["answer"], None, case_id=case_id, contexts=contexts
             )
-            found.append((case_id, answer))
-    return found
+            yield case_id, answer
 
 
 def _answers(

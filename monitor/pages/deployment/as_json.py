@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from lake.queries.application_classes import DecidedClass
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind, Tier
+from lake.spec.application_classes import ApplicationClass
 from lake.spec.schemas import UNASSIGNED
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import LimitReading
@@ -150,8 +152,27 @@ class AlertData:
 
 
 @dataclass(frozen=True)
+class ClassData:
+    """What the application does, by its answers of 7 days, and since when which metrics are scored for that."""
+
+    classes: Sequence[ApplicationClass]
+    metrics: Sequence[str]
+    chosen_by_the_configuration: bool
+    why: str
+    since: datetime
+    decided_at: datetime
+    answers: int
+    with_contexts: int
+    with_tool_calls: int
+    media: int
+
+
+@dataclass(frozen=True)
 class DeploymentData:
-    """A deployment over a period; null for the calls that name none."""
+    """A deployment over a period; null for the calls that name none.
+
+    `application_class` is null as long as it is not known.
+    """
 
     deployment: str | None
     days: int
@@ -159,6 +180,7 @@ class DeploymentData:
     until: datetime
     totals: Totals
     traffic: Sequence[PointData]
+    application_class: ClassData | None
     metrics: Sequence[MetricData]
     failures: Sequence[FailureCount]
     failed_percent: Sequence[PointData]
@@ -182,6 +204,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         until=period.end,
         totals=view.totals,
         traffic=_points(view.traffic),
+        application_class=None if view.decided is None else _class(view.decided),
         metrics=[_metric(one) for one in view.metrics],
         failures=view.failures.kinds,
         failed_percent=_points(view.failures.drawing),
@@ -192,6 +215,18 @@ def data_of(view: DeploymentView) -> DeploymentData:
         silences=[SilenceData(one.deployment, one.metric, one.until, one.comment) for one in view.silences],
         alerts=[_alert(change) for change in state.changes],
         bursts=view.bursts,
+    )
+
+
+def _class(decided: DecidedClass) -> ClassData:
+    return ClassData(
+        classes=decided.classes,
+        metrics=decided.metrics,
+        chosen_by_the_configuration=decided.is_chosen,
+        why=decided.why,
+        since=decided.since,
+        decided_at=decided.decided_at,
+        **asdict(decided.seen),
     )
 
 

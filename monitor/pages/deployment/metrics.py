@@ -76,19 +76,31 @@ class MetricView:
         return -self.change / (self.scale.best - self.scale.worst)
 
     @property
-    def order(self) -> tuple[bool, bool, bool, float, str]:
-        """Problems first, then what stands worst."""
-        drifted = self.anchors is not None and self.anchors.active
-        return not self.regressed, self.stopped is None, not drifted, -self.worse_by, self.metric
+    def order(self) -> tuple[bool, bool, bool, bool, float, str]:
+        """Problems first, then what stands worst; last what is not scored any more."""
+        drifted, is_idle = self.anchors is not None and self.anchors.active, self.idle_since is not None
+        return not self.regressed, self.stopped is None, not drifted, is_idle, -self.worse_by, self.metric
 
 
 def metrics_of(name: str, snapshot: Snapshot, period: PagePeriod) -> tuple[MetricView, ...]:
-    """Return all metrics of a deployment that have scores, problems first."""
+    """Return all metrics of a deployment that have scores, problems first.
+
+    Not those that are not scored any more, and have no score in the period, since the application has another class.
+    """
+    decided = snapshot.classes.get(name)
     found = [
         _view(name, metric, scores, snapshot, period, f"metric-{number}")
         for number, (metric, scores) in enumerate(snapshot.deployments[name].watched.items(), 1)
     ]
-    return tuple(sorted(found, key=lambda one: one.order))
+    shown = (
+        one
+        for one in found
+        if decided is None
+        or one.mean is not None
+        or one.idle_since is None
+        or not decided.has_ended(one.metric, one.idle_since)
+    )
+    return tuple(sorted(shown, key=lambda one: one.order))
 
 
 def _view(name: str, metric: str, scores: MetricStats, snapshot: Snapshot, period: PagePeriod, key: str) -> MetricView:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
+from lake.queries.application_classes import DecidedClass
 from lake.queries.signals_by_answer import UnjoinedReason
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.vocabulary import REFUSAL, Signal, asks_llm
@@ -63,7 +64,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class DeploymentView:
-    """One deployment over a period; `unjoined` are the signals of the last 7 days, None where they are not counted."""
+    """One deployment over a period; `unjoined` are the signals of the last 7 days, None where they are not counted.
+
+    `decided` is what it does, None as long as that is not known.
+    """
 
     query: DeploymentQuery
     period: PagePeriod
@@ -72,6 +76,7 @@ class DeploymentView:
     """Those that hold back now."""
     totals: Totals
     traffic: Drawing
+    decided: DecidedClass | None
     metrics: tuple[MetricView, ...]
     failures: FailuresView
     judges: Judges
@@ -133,6 +138,7 @@ def view_of(query: DeploymentQuery, snapshot: Snapshot, may_name_clients: bool =
         silences=tuple(one for one in snapshot.silences if one.deployment in (None, query.name)),
         totals=_totals(state, period),
         traffic=draw(_traffic(state, period)),
+        decided=snapshot.classes.get(query.name),
         metrics=metrics_of(query.name, snapshot, period),
         failures=failures_of(query.name, snapshot, period),
         judges=judges_of(state, period),

@@ -22,7 +22,8 @@ from monitor.pages.forms import checked_form
 from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, fact_line
 from monitor.pages.ground_truth.queue import CaseSignal, CaseVersion, Queue, QueuedCase, read_queue
 from monitor.pages.json_answers import json_answer
-from monitor.pages.page import LakeReads, Page
+from monitor.pages.lake_reads import LakeReads
+from monitor.pages.page import Page
 from monitor.pages.rendering import POLICY, Renderer
 from monitor.service.monitor import Monitor
 
@@ -176,7 +177,9 @@ class GroundTruthPage(Page):
         if name not in seen.states:
             raise HTTPException(_NOT_FOUND, "There is no such deployment")
         with_texts, status = seen.may_read_texts(name), query.chosen_status
-        queue = self._reads.run(lambda: read_queue(self._monitor.lake, name, status, query.case, with_texts=with_texts))
+        queue = self._reads.run(
+            seen.reader, lambda: read_queue(self._monitor.lake, name, status, query.case, with_texts=with_texts)
+        )
         if with_texts and queue.cases:
             detail = f"{len(queue.cases)} cases of ground truth"
             self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)

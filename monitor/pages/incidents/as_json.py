@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from lake.queries.affected import Affected
+from lake.queries.answer_words import AnswerWords
 from lake.queries.comments import Comment
 from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
@@ -90,6 +91,8 @@ class EvidenceData:
     after: Sample
     histogram: HistogramChart | None
     worst: Sequence[Pair]
+    words: AnswerWords | None
+    """Words that tell the worst answers from good ones; null for who may not read texts."""
 
 
 @dataclass(frozen=True)
@@ -208,4 +211,4 @@ def _chart(chart: MetricChart) -> ChartOfMetric:
 
 def _evidence(found: OnsetEvidence) -> EvidenceData:
     histogram = found.histogram.histogram if found.histogram else None
-    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs)
+    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process, utils
 
+from lake.queries.answer_words import AnswerWords, as_good_as, first_rows, words_of_worst
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
@@ -85,6 +86,9 @@ class OnsetEvidence:
     """Good earlier answers whose questions were compared."""
     older_version: str | None
     """The deployment, an older version, of which all is that was before the onset; None where it is the same one."""
+    words: AnswerWords | None = None
+    """Words that tell the worst answers from good ones; None for who may not read texts, and where the mean of before
+    is not known."""
 
 
 def read_evidence(
@@ -109,8 +113,13 @@ def read_evidence(
     after = scores(found.name, max(onset, end - DAYS), end)
     scale = stats.scale if stats and stats.version == key.metric_version else None
     is_reversed = bool(alert.fired.details.lower_is_better)
-    worst = _once_each(lake, found.name, _first(after, LOOKED_AT, lowest=not is_reversed))
-    good = _good(before, alert.fired.reference_mean, is_reversed=is_reversed)
+    worst = _once_each(lake, found.name, first_rows(after, LOOKED_AT, lowest=not is_reversed))
+    reference = alert.fired.reference_mean
+    good = as_good_as(before, reference, CANDIDATES, lower_is_better=is_reversed)
+    words = None
+    if with_texts and reference is not None:
+        earlier = deployment_of(name_before), before
+        words = words_of_worst(lake, deployment_of(found.name), after, earlier, reference, lower_is_better=is_reversed)
     return OnsetEvidence(
         metric=alert.metric,
         before=_sample(before),
@@ -122,13 +131,8 @@ def read_evidence(
         with_texts=with_texts,
         candidates=good.num_rows,
         older_version=older_version,
+        words=words,
     )
-
-
-def _first(rows: pa.Table, most: int, *, lowest: bool) -> pa.Table:
-    """Return the rows with the lowest or the highest values, of equal ones the latest."""
-    keys = [("value", "ascending" if lowest else "descending"), ("requested_at", "descending")]
-    return rows.take(pc.sort_indices(rows, sort_keys=keys)[:most])
 
 
 def _once_each(lake: Lake, name: str, rows: pa.Table) -> pa.Table:
@@ -139,14 +143,6 @@ def _once_each(lake: Lake, name: str, rows: pa.Table) -> pa.Table:
     for place, question in enumerate(asked):
         seen.setdefault(question or f"\0{place}", place)
     return rows.take(pa.array(list(seen.values())[:WORST], pa.int64()))
-
-
-def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa.Table:
-    """Return the best rows of those that are no worse than the reference."""
-    if reference is not None:
-        compare = pc.less_equal if is_reversed else pc.greater_equal
-        before = before.filter(compare(before["value"], reference))
-    return _first(before, CANDIDATES, lowest=is_reversed)
 
 
 def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:

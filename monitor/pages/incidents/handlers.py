@@ -38,7 +38,8 @@ from monitor.pages.incidents.view import (
     view_of,
 )
 from monitor.pages.json_answers import json_answer
-from monitor.pages.page import LakeReads, Page
+from monitor.pages.lake_reads import LakeReads
+from monitor.pages.page import Page
 from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
 
@@ -187,7 +188,9 @@ class IncidentPages(Page):
         read: Read | None = None
         problem = ""
         try:
-            read = self._reads.run(lambda: read_for(self._monitor, found, chosen, older, with_texts=with_texts))
+            read = self._reads.run(
+                seen.reader, lambda: read_for(self._monitor, found, chosen, older, with_texts=with_texts)
+            )
         except HTTPException as error:
             # Who was woken sees what the snapshot knows.
             problem = str(error.detail)
@@ -198,8 +201,11 @@ class IncidentPages(Page):
     def _note_texts(self, seen: Visible, found: FoundIncident, read: Read) -> None:
         """Note in the audit log that texts were shown, if there were any."""
         shown = len(read.evidence.pairs) if read.evidence else 0
-        if shown or read.comments:
+        words = read.evidence.words if read.evidence else None
+        compared = words.worst + words.good if words and (words.questions or words.documents) else 0
+        if shown or read.comments or compared:
             detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
+            detail += f"; words of {compared} answers" if compared else ""
             detail += f"; comments: {len(read.comments)}" if read.comments else ""
             names = (
                 {pair.earlier.deployment for pair in read.evidence.pairs if pair.earlier} if read.evidence else set()

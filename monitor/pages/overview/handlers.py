@@ -86,7 +86,9 @@ class OverviewPage(Page):
 
 def _table(snapshot: Snapshot, query: OverviewQuery, times: Times = IN_UTC) -> OverviewTable:
     period = PagePeriod(query.days, snapshot.taken_at)
-    rows = [row_of(name, state, period, times) for name, state in snapshot.deployments.items()]
+    rows = [
+        row_of(name, state, period, times, snapshot.classes.get(name)) for name, state in snapshot.deployments.items()
+    ]
     return OverviewTable(
         period=period,
         rows=query.chosen(rows),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from lake.queries.application_classes import DecidedClass
 from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.schemas import UNASSIGNED
@@ -148,8 +149,14 @@ def by_application(rows: Sequence[DeploymentRow], families: Families) -> list[De
     return list(found.values())
 
 
-def row_of(name: str, deployment: DeploymentState, period: PagePeriod, times: Times = IN_UTC) -> DeploymentRow:
-    """Work out the row of one deployment."""
+def row_of(
+    name: str,
+    deployment: DeploymentState,
+    period: PagePeriod,
+    times: Times = IN_UTC,
+    decided: DecidedClass | None = None,
+) -> DeploymentRow:
+    """Work out the row of one deployment; `decided` is what it does, as far as that is known."""
     requests, first, last = deployment.requests, period.first, period.last
     every, answers = _counts(requests.by_time.total(first, last)[:2])
     likes, dislikes = _counts(requests.rated_by_time.total(first, last))
@@ -160,6 +167,8 @@ def row_of(name: str, deployment: DeploymentState, period: PagePeriod, times: Ti
         if number
     }
     state, why = _state_of(deployment, period, times, has_requests=every > 0)
+    if state in (State.NO_DATA, State.NOT_WATCHED) and every and decided is not None and not decided.metrics:
+        state, why = State.NOT_WATCHED, "only its limits: no metric is scored of it"
     return DeploymentRow(
         name=name,
         state=state,

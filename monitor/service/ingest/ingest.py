@@ -32,7 +32,7 @@ from monitor.detect.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS
 from monitor.detect.stats.judge_costs import JUDGE_COST_COLUMNS
 from monitor.detect.stats.ratings import RATING_COLUMNS, Ratings
 from monitor.detect.stats.replays import REPLAY_COLUMNS
-from monitor.detect.stats.requests import LOG_COLUMNS
+from monitor.detect.stats.requests import LOG_EXPRESSIONS
 from monitor.detect.stats.scores import SCORE_COLUMNS, ScoreStats
 from monitor.service.health.failures import JUDGES, LIMITS, REGRESSIONS, Failures
 from monitor.service.ingest.new_rows import MOST_ROWS, Columns, NewRows, RowHandler, portions
@@ -157,7 +157,7 @@ class Ingest:
     def _relearn_limits(self, deployment: str, limits: Set[str], now: datetime) -> None:
         every, handler = self._relearning_limits.begin(deployment, limits), self._relearning_limits.handler
         self.limits.forget_limits(deployment, every)
-        if every & {LimitKind.ERRORS, LimitKind.NO_DATA}:
+        if every & {LimitKind.ERRORS, LimitKind.NO_DATA, LimitKind.TOOL_ERRORS}:
             self.new_rows.begin_late(PARSED_LOGS, deployment, handler, now)
         if LimitKind.EMPTY_ANSWERS in every:
             self.new_answers.begin_late(PARSED_LOGS, deployment, handler, now, self._kept_since)
@@ -226,7 +226,7 @@ class Ingest:
             logs |= self._by_relearning(
                 self._relearning_limits, name, LIMITS, partial(self.limits.add_logs, name, now=now)
             )
-        self._read(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now, until=until)
+        self._read(PARSED_LOGS, deployment, LOG_EXPRESSIONS, logs, now, until=until)
         if deployment is not None and until is None:
             self._read_answers(deployment, now)
         signals = self._stats(USER_SIGNALS, name, DeploymentState.with_signals) | {REGRESSIONS: self.ratings.add}

@@ -19,6 +19,7 @@ from monitor.detect.limits.callers import Callers
 from monitor.detect.limits.limits import LimitCounts
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual
 from monitor.detect.limits.no_data import RequestTimes
+from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.regression.baselines import Baselines
 from monitor.detect.regression.batches.batches import Batches, ScoreColumns
 from monitor.detect.regression.batches.worst_answers import WorstByBatch
@@ -54,6 +55,7 @@ from monitor.detect.stats.period_sums import Bins, PeriodSums
 from monitor.detect.stats.replays import ReplayStats
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
+from monitor.detect.stats.tools import ToolStats
 from monitor.service.ingest.codec import Classes
 from monitor.service.ingest.kept_state import KeptState
 from monitor.service.snapshot import DeploymentState
@@ -120,6 +122,8 @@ _CLASSES = (
     StreamKey,
     StreamsState,
     Tier,
+    ToolMinutes,
+    ToolStats,
     TrafficClasses,
     Usual,
     WorstByBatch,

@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 
 from dialwatch.cli import app
 from dialwatch.errors import ConfigError
+from tests.kafka.certificates import write_certificates
+from tests.monitor.notify.smtp_server import SmtpServer
 
 SECRET = "whsec_" + "A" * 44
 
@@ -145,6 +147,31 @@ def test_the_receivers_of_a_deployment_can_be_tried_alone(receiver: Receiver, tm
     done = run("--deployment", "payroll", *config)
     assert isinstance(done.exception, ConfigError)
     assert "no receiver of monitor.webhooks is for payroll" in str(done.exception)
+
+
+def test_mail_is_tried_with_the_password_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each receiver under its name, and those of a deployment alone; the password is not shown."""
+    write_certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("DIALWATCH_MONITOR__MAIL__PASSWORD", "a-password")
+    receivers = [{"name": "hr", "to": ["a@b.example"], "deployments": ["hr-*"]}, {"name": "it", "to": ["c@d.example"]}]
+    with SmtpServer(certificate=tmp_path / "server.pem", login=("me", "a-password")) as server:
+        mail = {"server": "127.0.0.1", "port": server.port, "user": "me", "sender": "me@b.example"}
+        monitor = {"mail": mail | {"receivers": receivers}, "internal_hosts": ["127.0.0.1"]}
+        (tmp_path / "dialwatch.yaml").write_text(json.dumps({"monitor": monitor}))
+        done = run("-c", str(tmp_path / "dialwatch.yaml"))
+        assert done.exit_code == 0, done.output
+        assert [line.split(" ")[:3] for line in done.output.splitlines()] == [
+            ["hr", "by", "127.0.0.1:"], ["it", "by", "127.0.0.1:"]
+        ]  # fmt: skip
+        assert [one.to for one in server.received] == [["a@b.example"], ["c@d.example"]]
+        assert server.received[0].message["Subject"].startswith("[dialwatch] warning: dialwatch-webhook-test: ")
+        monkeypatch.setenv("DIALWATCH_MONITOR__MAIL__PASSWORD", "another-one")
+        done = run("-c", str(tmp_path / "dialwatch.yaml"), "--deployment", "payroll")
+        assert done.exit_code == 1
+        assert done.output.startswith("it by 127.0.0.1: did not accept the message")
+        assert "the log-in is refused: check monitor.mail.user" in done.output
+        assert "another-one" not in done.output
 
 
 @pytest.mark.parametrize(

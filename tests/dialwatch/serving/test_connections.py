@@ -38,6 +38,11 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection(parse_address(url.removeprefix("http://")), timeout=30)
 
 
+def connect_from(address: str, url: str) -> socket.socket:
+    """Connect from an address of loopback."""
+    return socket.create_connection(parse_address(url.removeprefix("http://")), timeout=30, source_address=(address, 0))
+
+
 def drip(connection: socket.socket, pieces: Iterator[bytes]) -> bytes:
     """Send a piece now and then until the server hangs up, and give its answer; AssertionError where it never does."""
     connection.settimeout(0.1)
@@ -115,17 +120,65 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(monkeypatch: pytest.M
 
 
 def test_connections_are_bounded(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more than the most is hung up on; the others, and those that come after they are gone, are served."""
+    """One more than the most is hung up on where all the others are at work; these are served."""
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+    monkeypatch.setattr(bodies, "_IDLE_SECONDS", 60)
+    monkeypatch.setattr("collector.sources.http.app.RECEIVE_SECONDS", 60)
     with ExitStack() as stack:
-        first = stack.enter_context(connect(url))
-        for _ in range(2):
-            stack.enter_context(connect(url))
+        at_work = [stack.enter_context(connect(url)) for _ in range(3)]
+        for one in at_work:
+            one.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+            assert one.recv(10_000).startswith(b"HTTP/1.1 100")
         with connect(url) as surplus:
             assert drip(surplus, iter(())) == b""
-        first.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert first.recv(10_000).startswith(b"HTTP/1.1 200")
+        for one in at_work:
+            one.sendall(b"[]")
+            assert one.recv(10_000).startswith(b"HTTP/1.1 200")
+
+
+def is_open(connection: socket.socket) -> bool:
+    connection.settimeout(0.2)
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def test_half_open_connections_shut_nobody_out(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request finds a place among 600 connections of its own and of another address that never end their heads."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+    with ExitStack() as stack:
+        for number in range(600):
+            held = stack.enter_context(connect_from(f"127.0.0.{2 + number % 2}", url))
+            held.sendall(b"GET /metrics HTTP/1.1\r\n")
+        for address in ("127.0.0.1", "127.0.0.2"):
+            with connect_from(address, url) as asked:
+                asked.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert asked.recv(10_000).startswith(b"HTTP/1.1 200")
+
+
+def test_of_one_address_the_oldest_without_a_head_is_dropped(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of others stay, and those whose request is at work."""
+    monkeypatch.setattr(connections, "MOST_OF_ADDRESS", 3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+    with ExitStack() as stack:
+        other = stack.enter_context(connect(url))
+        held = [stack.enter_context(connect_from("127.0.0.2", url)) for _ in range(5)]
+        assert [is_open(one) for one in [other, *held]] == [True, False, False, True, True, True]
+
+
+def test_where_all_is_full_the_address_with_the_most_goes_first(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older connection of another address stays."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+    with ExitStack() as stack:
+        older = stack.enter_context(connect(url))
+        crowd = [stack.enter_context(connect_from("127.0.0.2", url)) for _ in range(3)]
+        newer = stack.enter_context(connect_from("127.0.0.3", url))
+        assert [is_open(one) for one in [older, *crowd, newer]] == [True, False, True, True, True]
 
 
 @pytest.mark.parametrize(

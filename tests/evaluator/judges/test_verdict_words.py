@@ -36,6 +36,7 @@ DENIALS = [
 ]
 """What follows a word and may deny, change or hedge it; none of them agrees with a verdict."""
 
+NEUTRAL = ("some", "x", "whatever that is")
 MORE = st.text(max_size=20) | st.sampled_from(["- chunk 1 says so", "in chunk 2", "by the text", "so", "(stated)"])
 
 
@@ -106,6 +107,68 @@ def test_two_verdicts_are_none(one: str, separator: str, other: str, more: str) 
 )
 def test_what_may_mean_several_things_is_no_verdict(said: str) -> None:
     assert meant(said) is None, json.dumps(said)
+
+
+FACT = {
+    "type": "object",
+    "properties": {"fact": {"type": "string"}, "verdict": VERDICT},
+    "required": ["fact", "verdict"],
+    "additionalProperties": False,
+}
+
+
+def meant_of(fact: str, said: str, **beside: str) -> str | None:
+    found = plain({"fact": fact, "verdict": said} | beside, FACT)["verdict"]
+    return found if found in WORDS else None
+
+
+@pytest.mark.parametrize(
+    ("said", "letter"),
+    [
+        ("S - The river is long", "S"),
+        ("S: The river is long.", "S"),
+        ("Supported – the river is long", "S"),
+        ("S. 1. The river is long", "S"),
+        ("not supported: The river is long.", "N"),
+        ("N - The river is long", "N"),
+        ("C (The river is long.)", "C"),
+        ("S - mentioned verbatim", "S"),
+    ],
+)
+def test_a_verdict_may_repeat_the_fact_that_it_is_about(said: str, letter: str) -> None:
+    """It is the whole fact, or nothing is read: a part of it may be all that is meant."""
+    assert meant_of("The river is long.", said) == letter
+    assert meant_of("Another fact of words.", said, text="The river is long.") == letter
+    assert meant_of("The river is long in summer.", said) == (letter if "verbatim" in said else None)
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ("No.", "Supported: no"),
+        ("Not supported.", "S - not supported"),
+        ("It is not stated there.", "S - it is not stated there"),
+        ("Lakes contradict it all.", "S - lakes contradict it all"),
+        ("It is stated there.", "N - it is stated there"),
+        ("Red.", "S - blue"),
+        ("Is red.", "S - is blue"),
+        ("The river is long.", "S - The river is long, or so it seems"),
+        ("The river is long.", "S - The river is short"),
+        ("The river is long.", "S The river is long."),
+    ],
+)
+def test_a_fact_that_may_deny_its_verdict_is_no_ground(fact: str, said: str) -> None:
+    assert meant_of(fact, said) is None
+
+
+@given(st.sampled_from(ALL_WORDS), st.sampled_from(SEPARATORS), st.sampled_from(DENIALS), MORE, st.booleans())
+def test_a_denial_that_repeats_a_fact_is_still_none(
+    word: str, separator: str, denial: str, more: str, is_all: bool
+) -> None:
+    """Whatever the fact is: where it denies, it is asked again."""
+    said = f"{word}{separator}{denial}"
+    if not (word in WORDS["N"] and "no chunk" in said):
+        assert meant_of(denial if is_all else f"{denial} {more}", said) is None or denial in NEUTRAL
 
 
 def test_other_words_have_no_verdicts_in_them() -> None:

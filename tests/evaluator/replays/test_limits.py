@@ -361,7 +361,7 @@ def test_settings_have_the_documented_defaults() -> None:
     found = ReplaySettings().model_dump()
     assert found == {
         "base_url": None, "api_version": "2024-10-21", "deployments": {}, "every": None, "concurrency": 2,
-        "most_cases": 200, "most_tokens": 1_000_000, "timeout": 120.0, "alpha": 0.05,
+        "most_cases": 200, "most_tokens": 1_000_000, "timeout": 120.0, "alpha": 0.05, "preference": None,
     }  # fmt: skip
     assert ReplaySettings.model_validate({"every": "60"}).every == 60.0
     for name, wrong in [("every", "59"), ("concurrency", 65), ("alpha", 1.0), ("alpha", 0.0), ("base_url", "ftp://a")]:

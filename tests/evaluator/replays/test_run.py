@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,11 +75,6 @@ def fill(lake: Lake, cases: int = CASES, **columns: Any) -> None:
         for n in range(cases)
     ]
     lake.table(GROUND_TRUTH, NAME).append(GROUND_TRUTH.rows(rows))
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"))
 
 
 def run(lake: Lake, answer: Callable[[str], Reply], *, accept: bool = False, **settings: Any) -> ReplayRun:

@@ -272,6 +272,28 @@ def test_what_an_answer_took_is_scored_even_where_its_words_are_not_known(lake: 
     assert traffic.values("citation_validity") == {"a": "no_citations", "secured": "no_answer", "old": "no_citations"}
 
 
+def test_calls_of_tools_are_scored_alone_and_against_a_case(lake: Lake, traffic: Any) -> None:
+    """The calls of the turn stand in the row; a case says which ones its question needs."""
+    calls = [
+        {"id": str(n), "name": "search", "arguments": '{"city": "Delhi"}', "result": None, "is_error": n == 1}
+        for n in range(2)
+    ]
+    case = {"case_id": "c", "question": "Where is the government?", "documents": ["files/india.pdf"], "facts": ["x"]}
+    case |= {"status": "accepted", "answer": "Delhi", "confidence": 1.0}
+    case |= {"tool_calls": [{"name": "search", "arguments": '{"city": "Delhi"}'}]}
+    traffic.lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([case]))
+    traffic.log(traffic.answer("a", tool_calls=calls), traffic.answer("b", tool_calls=[]), traffic.answer("c"))
+    names = ("tool_error_share", "repeated_tool_calls", "tool_call_count", "tool_names_f1", "tool_call_f1")
+    Evaluator(lake, EvaluatorSettings(metrics=names), clock=lambda: NOW).run_once()
+    assert {name: traffic.values(name) for name in names} == {
+        "tool_error_share": {"a": 0.5, "b": "no_tool_calls", "c": "no_tool_calls"},
+        "repeated_tool_calls": {"a": 0.5, "b": "no_tool_calls", "c": "no_tool_calls"},
+        "tool_call_count": {"a": 2.0, "b": 0.0, "c": "no_tool_calls"},
+        "tool_names_f1": {"a": 1.0, "b": 0.0, "c": "no_tool_calls"},
+        "tool_call_f1": {"a": 1.0, "b": 0.0, "c": "no_tool_calls"},
+    }
+
+
 def test_a_combination_is_scored_and_stored_under_its_name(lake: Lake, traffic: Any) -> None:
     """Half of it is there: nothing was retrieved, and one of its parts is 0."""
     traffic.log(traffic.answer("a"), traffic.answer("b", chunks=[], contexts_origin="retrieval_stage"))

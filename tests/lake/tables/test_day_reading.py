@@ -143,3 +143,21 @@ def test_a_store_gives_the_same(lake_of_each_kind: Lake) -> None:
     found = reader(table).read_rows(KEYS, ["a"], ["event_id", "date"]).to_pylist()
     assert found == [{"event_id": name, "date": START.date()} for name in ("e1", "e3")]
     assert reader(table).read(["event_id"])["event_id"].to_pylist() == [f"e{number}" for number in range(5)]
+
+
+def test_members_of_a_list_of_structs_are_read_alone(table: Table) -> None:
+    """Titles of chunks without their texts, also of a file that has no chunks, and after a compaction."""
+    chunk = {"text": "long", "title": "Handbook", "url": "u", "page": 1, "id": "i"}
+    write(table, row(1, contexts=[chunk, None]), row(2))
+    write(table, row(3, contexts=[]), row(4, contexts=[chunk]))
+
+    def read() -> dict[str, Any]:
+        rows = reader(table).read_rows(
+            ["event_id"], ["e1", "e2", "e3"], ["event_id", "contexts", "answer"], members={"contexts": ("title", "url")}
+        )
+        return {one["event_id"]: (one["contexts"], one["answer"]) for one in rows.to_pylist()}
+
+    expected = {"e1": ([{"title": "Handbook", "url": "u"}, None], "A1"), "e2": (None, "A2"), "e3": ([], "A3")}
+    assert read() == expected
+    compact(table)
+    assert read() == expected

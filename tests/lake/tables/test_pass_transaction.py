@@ -176,8 +176,8 @@ def test_passes_over_new_and_over_old_rows_go_on_beside_each_other(tmp_path: Pat
     assert (table.committed(PASSES), table.committed(BACKFILLS)) == (2, 2)
 
 
-def test_what_gave_no_row_is_remembered_until_somebody_commits(tmp_path: Path) -> None:
-    """The next pass of this process reads on from there; once somebody has committed, from what is committed."""
+def test_what_gave_no_row_is_remembered_until_somebody_commits_the_position(tmp_path: Path) -> None:
+    """The next pass of this process reads on from there, also after passes over other inputs."""
     lake, uncommitted = Lake(str(tmp_path)), UncommittedPositions()
 
     def begin() -> PassTransaction:
@@ -188,7 +188,10 @@ def test_what_gave_no_row_is_remembered_until_somebody_commits(tmp_path: Path) -
     assert (begin().positions, begin().committed) == ({FROM_LOGS: 7}, {FROM_LOGS: 3})
     assert PassTransaction(lake.table(SCORES, "app"), (FROM_LOGS,)).positions == {FROM_LOGS: 3}
     PassTransaction(lake.table(SCORES, "app")).append(SCORES.schema.empty_table())
-    assert begin().positions == {FROM_LOGS: 3}
+    PassTransaction(lake.table(SCORES, "app"), ("signals",)).append(SCORES.schema.empty_table(), {"signals": 1})
+    assert begin().positions == {FROM_LOGS: 7}
+    PassTransaction(lake.table(SCORES, "app"), (FROM_LOGS,)).append(SCORES.schema.empty_table(), {FROM_LOGS: 5})
+    assert begin().positions == {FROM_LOGS: 5}
 
 
 def test_much_that_gave_no_row_is_worth_a_commit(tmp_path: Path) -> None:

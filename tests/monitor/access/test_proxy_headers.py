@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from starlette.requests import HTTPConnection
 
-from monitor.access.authentication import authentication_of
+from monitor.access.authentication import ByProxy
 from monitor.access.reader import Reader
-from monitor.access.settings import AccessSettings, Right
+from monitor.access.settings import AccessSettings, ProxySettings, Right
 
 PROXY = "10.0.0.7"
 ACCESS: dict[str, Any] = {
@@ -25,7 +25,7 @@ ACCESS: dict[str, Any] = {
         },
     }
 }
-AUTHENTICATION = authentication_of(AccessSettings.model_validate(ACCESS))
+AUTHENTICATION = ByProxy(ProxySettings.model_validate(ACCESS["proxy"]))
 USER, GROUPS = b"x-forwarded-user", b"x-forwarded-groups"
 Headers = list[tuple[bytes, bytes]]
 

@@ -8,9 +8,9 @@ import pytest
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
+import monitor.notify.channels as channels_module
 import monitor.notify.delivery as delivery_module
 import monitor.notify.notifier as notifier_module
-import monitor.notify.webhook_sender as webhook_sender_module
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.alerting.alerts.change import AlertChange
@@ -265,7 +265,7 @@ def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_anot
             raise ValueError("cannot be written")
         return body(changes, *others)
 
-    monkeypatch.setattr(webhook_sender_module, "FORMATS", {"standard": picky})
+    monkeypatch.setattr(channels_module, "FORMATS", {"standard": picky})
     sender = notifier(receiver.settings())
     due: datetime | None = START
     for _ in range(len(DELAYS)):

@@ -24,14 +24,15 @@ from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey
 from monitor.notify import NotificationView, Notifier, WebhookSettings, connections
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
+from monitor.notify.channels import WebhookChannel
 from monitor.notify.delivery import deliver, request_headers
 from monitor.notify.holding import held_by_cause
+from monitor.notify.message_sender import LONGEST_PAUSE, MessageSender
 from monitor.notify.messages import MessageIncident, messages
 from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.receiver_check import send_test
 from monitor.notify.retries import DELAYS
 from monitor.notify.routing import RoutedAlerts, Routing
-from monitor.notify.webhook_sender import LONGEST_PAUSE, WebhookSender
 from tests.monitor.notify.test_notifier import transition
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -235,9 +236,9 @@ def test_an_incident_that_was_always_a_page_is_one_alert() -> None:
     assert [one.labels["severity"] for one in posted_alerts([change(tier=Tier.PAGE)], "", NOW)] == ["page"]
 
 
-def webhook(alerts: AlertStore, pool: Pool, **settings: Any) -> WebhookSender:
+def webhook(alerts: AlertStore, pool: Pool, **settings: Any) -> MessageSender:
     given = {"name": "team", "url": "https://a.example/api/v2/x", "format": "slack"} | settings
-    return WebhookSender(WebhookSettings.model_validate(given), alerts, pool)  # type: ignore[arg-type]
+    return MessageSender(WebhookChannel(WebhookSettings.model_validate(given), pool), alerts)  # type: ignore[arg-type]
 
 
 def test_a_failed_message_is_tried_later_and_later(alerts: AlertStore) -> None:

@@ -14,7 +14,7 @@ from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, 
 from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.alerting.incidents.state import state_of
-from monitor.detect.limits import LimitDetails
+from monitor.detect.limits import FailedTool, LimitDetails
 from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.regression import NewClass, StreamKey
 from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
@@ -83,6 +83,20 @@ def share(**more: Any) -> dict[str, Any]:
         (
             kind("empty_answers", "resolved", **share(share=0.0, lasted_seconds=3 * 3600)),
             "rag is back: answers were empty for 3 hours; 0 % of 240 answers of rag in the last 15 minutes are empty",
+        ),
+        (
+            kind("tool_errors", **share(mostly="search", in_a_row=240, tool=FailedTool("search", 170, 200))),
+            "search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % failed; "
+            "limit 30 %",
+        ),
+        (
+            kind("tool_errors", **share(mostly="search", usual=0.1, tool=FailedTool("search", 170, 240))),
+            "search failed in 170 of 240 calls by rag in the last 15 minutes; usual are 10 % or less",
+        ),
+        (
+            kind("tool_errors", "resolved", **share(lasted_seconds=50 * 60, tool=FailedTool("search", 7, 240))),
+            "rag is back: calls of tools failed for 50 minutes; 71 % of 240 calls of tools of rag in the last 15 "
+            "minutes failed",
         ),
         (
             kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),

@@ -15,6 +15,7 @@ from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.alerting.controls.silences import Silence, add_silence
+from tests.exposition import without_installation
 from tests.monitor.conftest import NOW, STRANGE_NAME
 
 TOKEN = "correct horse battery staple"
@@ -302,3 +303,37 @@ def test_who_has_no_group_sees_nothing(client: Client, monitor: Monitor, rows: A
         assert "rag-search" not in answer.text
     empty = asked.get("/", headers=user("ann", "others"))
     assert (empty.status_code, "No deployment that you may see has data" in empty.text) == (200, True)
+
+
+def test_who_tries_tokens_on_and_on_waits_and_others_do_not(client: Client, monitor: Monitor, lake: Lake) -> None:
+    """The form and the header are counted together, shown as a metric and in `_audit`; programs are always answered."""
+    monitor.refresh()
+    guessing = client(BY_TOKEN, "192.0.2.1")
+    wrong = {"Authorization": "Bearer wrong"}
+    for _ in range(5):
+        assert guessing.post("/sign-in", data={"token": "wrong"}).status_code == 401
+        assert guessing.get("/", headers=wrong).status_code == 401
+    for refused in (guessing.post("/sign-in", data={"token": TOKEN}), guessing.get("/", headers=wrong)):
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "3")
+        assert "wait, and try again" in refused.text
+    assert guessing.get("/incidents.json", headers=wrong).json()["status"] == 429
+    assert guessing.get("/metrics", headers=wrong).status_code == 200
+    assert sign_in(client(BY_TOKEN, "192.0.2.2")).status_code == 303
+    lines = without_installation(guessing.get("/metrics").text).splitlines()
+    assert 'dialwatch_refused_tokens_total{reason="wrong"} 10.0' in lines
+    assert monitor.audit.write()
+    rows = lake.table(AUDIT).read(["who", "action", "detail"]).to_pylist()
+    assert rows[:10] == [{"who": None, "action": "wrong_sign_in", "detail": "from 192.0.2.1"}] * 10
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_people_behind_a_proxy_are_told_apart_where_it_is_named(
+    client: Client, is_named: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without the setting all who come through it wait for one another, and the log says so once."""
+    asked = client(BY_TOKEN, "10.0.0.9", proxies=["10.0.0.0/24"] if is_named else [])
+    for _ in range(10):
+        asked.post("/sign-in", data={"token": "wrong"}, headers={"X-Forwarded-For": "192.0.2.2, 192.0.2.1"})
+    answer = sign_in(asked, **{"X-Forwarded-For": "192.0.2.2"})
+    assert answer.status_code == (303 if is_named else 429)
+    assert sum("monitor.proxies" in line for line in caplog.messages) == (0 if is_named else 1)

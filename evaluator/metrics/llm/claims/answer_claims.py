@@ -17,7 +17,7 @@ from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reas
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
-from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions, usual_claims
+from evaluator.metrics.llm.claims.row_texts import RowTexts, in_halves, numbered, portions, usual_claims
 from evaluator.metrics.llm.verdicts import Verdict
 
 VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
@@ -88,18 +88,21 @@ class AnswerClaims:
 
 def requests(row: RowTexts, *, reasons: bool = False) -> list[JudgeRequest]:
     """Ask for an answer's claims, twenty sentences in a call; about the whole answer in the first one."""
-    texts = (*row.prefix, fenced("sentence", *row.answer))
-    prompts = _PROMPTS[reasons]
-    return [
-        (prompts.more if number else prompts.first).request(
-            *texts,
-            values={"which": numbered("sentences", one)},
-            check=partial(_check, row, one),
-            usual=_usual(row, one),
-            optional=_OPTIONAL,
-        )
-        for number, one in enumerate(portions(len(row.answer)))
-    ]
+    return [_request(row, numbers, reasons=reasons) for numbers in portions(len(row.answer))]
+
+
+def _request(row: RowTexts, numbers: range, *, reasons: bool) -> JudgeRequest:
+    is_first = 1 in numbers or not numbers
+    prompt = _PROMPTS[reasons].first if is_first else _PROMPTS[reasons].more
+    return prompt.request(
+        *row.prefix,
+        fenced("sentence", *row.answer),
+        values={"which": numbered("sentences", numbers)},
+        check=partial(_check, row, numbers),
+        usual=_usual(row, numbers),
+        optional=_OPTIONAL,
+        halves=in_halves(lambda half: _request(row, half, reasons=reasons), numbers),
+    )
 
 
 def _usual(row: RowTexts, numbers: range) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from evaluator.metrics.llm.claims.answer_claims import (
     once_each,
 )
 from evaluator.metrics.llm.claims.row_claims import RowClaims
-from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions, usual_claims
+from evaluator.metrics.llm.claims.row_texts import RowTexts, in_halves, numbered, portions, usual_claims
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -57,16 +57,18 @@ def ask_claim_by_claim(judge: BoundJudge, rows: Sequence[RowTexts]) -> list[RowC
 
 
 def _for_claims(row: RowTexts) -> list[JudgeRequest]:
-    texts = fenced("question", row.question), fenced("sentence", *row.answer)
-    return [
-        _FACTS.request(
-            *texts,
-            values={"which": numbered("sentences", numbers)},
-            check=partial(_check_claims, numbers),
-            usual={"sentences": [{"sentence": one, "facts": usual_claims(row.answer[one - 1])} for one in numbers]},
-        )
-        for numbers in portions(len(row.answer))
-    ]
+    return [_for_claims_of(row, numbers) for numbers in portions(len(row.answer))]
+
+
+def _for_claims_of(row: RowTexts, numbers: range) -> JudgeRequest:
+    return _FACTS.request(
+        fenced("question", row.question),
+        fenced("sentence", *row.answer),
+        values={"which": numbered("sentences", numbers)},
+        check=partial(_check_claims, numbers),
+        usual={"sentences": [{"sentence": one, "facts": usual_claims(row.answer[one - 1])} for one in numbers]},
+        halves=in_halves(lambda half: _for_claims_of(row, half), numbers),
+    )
 
 
 def _about(row: RowTexts, claim: str, *, reasons: bool) -> JudgeRequest:

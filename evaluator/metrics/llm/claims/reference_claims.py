@@ -22,7 +22,7 @@ from evaluator.metrics.llm.claims.answer_claims import (
     once_each,
     words_of,
 )
-from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions
+from evaluator.metrics.llm.claims.row_texts import RowTexts, in_halves, numbered, portions
 from evaluator.metrics.llm.verdicts import UNDECIDED, Verdict
 
 
@@ -82,16 +82,18 @@ def version(*, reasons: bool) -> str:
 
 def requests(row: RowTexts, found: AnswerClaims, *, reasons: bool = False) -> list[JudgeRequest]:
     """Compare with the reference answer, twenty of its sentences and twenty claims of the answer in a call."""
-    claims = fenced("fact", *(claim.text for claim in found.claims))
-    texts = (*row.prefix, claims, fenced("reference", *row.reference))
-    return [
-        _PROMPTS[reasons].request(
-            *texts,
-            values={"which": numbered("sentences", sentences), "facts": numbered("facts", numbers)},
-            check=partial(_check, row, sentences, numbers),
-        )
-        for sentences, numbers in _portions(row, found)
-    ]
+    return [_request(row, found, reasons, *portion) for portion in _portions(row, found)]
+
+
+def _request(row: RowTexts, found: AnswerClaims, reasons: bool, sentences: range, numbers: range) -> JudgeRequest:
+    return _PROMPTS[reasons].request(
+        *row.prefix,
+        fenced("fact", *(claim.text for claim in found.claims)),
+        fenced("reference", *row.reference),
+        values={"which": numbered("sentences", sentences), "facts": numbered("facts", numbers)},
+        check=partial(_check, row, sentences, numbers),
+        halves=in_halves(partial(_request, row, found, reasons), sentences, numbers),
+    )
 
 
 def read(row: RowTexts, found: AnswerClaims, answers: Sequence[JudgeReply | JudgeError]) -> ReferenceClaims:

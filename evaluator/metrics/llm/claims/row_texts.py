@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.metrics.language.sentences import sentences
 
@@ -63,6 +64,19 @@ def portions(count: int) -> Iterator[range]:
     """Yield the numbers from 1 to `count` in portions of `AT_ONCE`; one that is empty where there are none."""
     for first in range(1, max(count, 1) + 1, AT_ONCE):
         yield range(first, min(first + AT_ONCE, count + 1))
+
+
+def in_halves(
+    request: Callable[..., JudgeRequest], *asked: range
+) -> Callable[[], tuple[JudgeRequest, JudgeRequest]] | None:
+    """Return what gives the requests for the first and the second half of the numbers; None for one number alone."""
+    if max(map(len, asked)) < 2:
+        return None
+    middles = [(len(numbers) + 1) // 2 for numbers in asked]
+    return lambda: (
+        request(*(numbers[:middle] for numbers, middle in zip(asked, middles, strict=True))),
+        request(*(numbers[middle:] for numbers, middle in zip(asked, middles, strict=True))),
+    )
 
 
 def usual_claims(sentence: str) -> tuple[str, ...]:

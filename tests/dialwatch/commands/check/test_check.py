@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from dialwatch.commands.check.finding import Verdict
-from dialwatch.commands.check.lake_checks import check_lake, check_limits, check_signals
+from dialwatch.commands.check.lake_checks import check_classes, check_lake, check_limits, check_signals
 from lake.delta_log.log_files import LocalLogFiles
+from lake.queries.application_classes import ApplicationClasses, DecidedClass
+from lake.spec.application_classes import ApplicationClass, SeenAnswers
 from lake.spec.root_tables import SERVICES
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.store.log_copy import commit_name
@@ -20,6 +22,7 @@ from lake.tables.lake import Lake
 from lake.tables.write_probe import probe_writes
 from monitor.detect.limits import LimitSettings
 from tests.commands import Done, dialwatch
+from tests.monitor.notify.smtp_server import SmtpServer
 from tests.servers import Bucket, free_port
 
 SECRET = "whsec_" + "A" * 44
@@ -99,6 +102,26 @@ monitor:
     assert not (tmp_path / "lake").exists()
     for secret in ("dial-key", "a-secret-path", SECRET):
         assert secret not in done.stdout
+
+
+def test_the_server_of_mail_is_asked_without_a_mail(tmp_path: Path) -> None:
+    with SmtpServer() as server:
+        text = f"""
+monitor:
+  listen: "127.0.0.1:{free_port()}"
+  internal_hosts: [127.0.0.1]
+  mail: {{server: 127.0.0.1, port: {server.port}, security: none, sender: a@b.example,
+          receivers: [{{to: [c@d.example]}}]}}
+"""
+        assert any(
+            line.startswith(f"ok receivers mail by 127.0.0.1, port {server.port}: the server answers;")
+            for line in lines(check(tmp_path, text), Verdict.OK)
+        )
+        assert server.received == []
+    (wrong,) = lines(check(tmp_path, text), Verdict.FAILED)
+    assert wrong.startswith(
+        f"FAILED receivers mail by 127.0.0.1, port {server.port}, cannot be sent: ConnectionRefused"
+    )
 
 
 def test_each_thing_that_is_wrong_is_a_line(tmp_path: Path, endpoint: Endpoint) -> None:
@@ -236,6 +259,24 @@ def test_signals_that_are_joined_with_no_answer_are_told(tmp_path: Path, unnamed
     assert finding.verdict == verdict
     assert f"of {40 + unnamed} signals of the last 7 days {unnamed} are joined with no answer" in finding.text
     assert ("rag: 10 shared_id, of 50" in finding.text) == (verdict == Verdict.FAILED)
+
+
+def test_it_says_what_each_application_does(tmp_path: Path) -> None:
+    """With the metrics that are scored for that; at most so many by name, and how many are not known yet."""
+    lake, classes = Lake(str(tmp_path)), ApplicationClasses(Lake(str(tmp_path)))
+    for number in range(52):
+        name, now = f"bot-{number:02}", datetime.now(UTC)
+        lake.table(PARSED_LOGS, name).append(PARSED_LOGS.rows([{"event_id": "1", "date": now.date()}]))
+        if number:
+            seen = SeenAnswers(60, 0, 60, 0)
+            kind = ApplicationClass.CALLS_TOOLS
+            classes.keep(DecidedClass(name, 1, (kind,), seen, ("refusal",), False, now, now))
+    found = [one.text for one in check_classes(lake)]
+    assert found[0] == "bot-01 calls tools: 60 of 60 answers of 7 days called a tool; so refusal is scored"
+    assert found[50:] == [
+        "1 more deployments: the page of each says it",
+        "1 deployment has too few answers yet to say what it does, or none that people saw",
+    ]
 
 
 def test_a_limit_of_a_mean_that_fits_no_metric_is_a_warning(tmp_path: Path) -> None:

@@ -164,6 +164,38 @@ def test_a_case_fails_in_the_report_alone_where_the_run_does(config: Path, dial:
     assert note.text == "worse than before: retrieval did not find the fact"
 
 
+def test_a_judge_says_which_answers_it_prefers(config: Path, dial: DialServer, tmp_path: Path) -> None:
+    """On the terminal, in Markdown, and beside each test of JUnit's report; no text of an answer is in these words."""
+
+    def answer(said: str) -> tuple[int, dict[str, Any]]:
+        if "TASK." not in said:
+            return misses(said) if "store 3" in said or "store 5" in said else right(said)
+        one, other = said.split("<answer 1 ")[1].split("<answer 2 ")
+        better = "tie" if "store 5" in said else "first" if "kinds" in one else "second"
+        assert ("kinds" in one) != ("kinds" in other), "of equal answers it is not asked"
+        return 200, completion(json.dumps({"better": better}), "")
+
+    settings = yaml.safe_load(config.read_text())
+    judge = {"base_url": dial.address, "model": "m", "prompt_price": 1, "completion_price": 1}
+    settings["evaluator"] |= {"judges": {"strict": judge}, "judge_calls": str(tmp_path / "calls.sqlite")}
+    settings["evaluator"]["replay"]["preference"] = "strict"
+    config.write_text(yaml.safe_dump(settings))
+    replayed(config)
+    dial.answer = answer
+    junit, markdown = tmp_path / "junit.xml", tmp_path / "replay.md"
+    done = replayed(config, "--junit", junit, "--markdown", markdown)
+    assert done.returncode == 0
+    words = "preferred by the judge: now 0, before 1, ties 7, undecided 0; sign test 1"
+    assert words in done.stdout
+    assert "preferred by the judge" in markdown.read_text()
+    notes = {test.get("name"): test.findtext("system-out") for test in ElementTree.parse(junit).getroot()}
+    worse = "worse than before: retrieval did not find the fact"
+    assert notes["no regression"] == words
+    assert notes["How many kinds has store 3?"] == f"{worse}; the judge prefers the answer of before"
+    assert notes["How many kinds has store 5?"] == f"{worse}; the judge prefers neither answer"
+    assert notes["How many kinds has store 1?"] == "the judge prefers neither answer"
+
+
 def test_evidence_can_be_required(config: Path, dial: DialServer) -> None:
     """A CI that wants to be sure fails where nothing was compared, and where too little was."""
     assert replayed(config, "--require-evidence").returncode == 1

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluator.metrics.language.numbered_tokens import NumberedTokens
-from evaluator.metrics.language.scripts import split_unspaced
 from evaluator.metrics.language.tokens import Tokenisation, tokens, tokens_of_any_script
+from runtime.words import split_unspaced
 
 _AROUND = "a{0}the x{0}Y Σ{0}Σ{0}你"
 """A character beside articles, within a word, at both ends of one, beside one that is lower case by its place."""

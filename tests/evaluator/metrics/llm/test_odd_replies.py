@@ -74,17 +74,17 @@ def test_what_stays_wrong_is_missing(
     assert other.value == 0.0, "what does not hang on it has its value"
 
 
-@pytest.mark.parametrize(("end", "value"), [('}], "useful": [1', 0.5), ("}]", 0.5), ("", None)])
+@pytest.mark.parametrize(("end", "value", "calls"), [('}], "useful": [1', 0.5, 1), ("}]", 0.5, 1), ("", None, 3)])
 def test_a_reply_that_was_cut_behind_its_last_sentence_counts(
-    bench: Bench, server: ScriptedServer, end: str, value: float | None
+    bench: Bench, server: ScriptedServer, end: str, value: float | None, calls: int
 ) -> None:
-    """All claims are there; which chunks are useful is not known. One call is made."""
+    """All claims are there; which chunks are useful is not known. One call is made, and where some lack, two halves."""
     cut = GOOD[: GOOD.index('}], "useful"')]
     server.always = says(cut + end, finish_reason="length")
     with bench.client() as client:
         (score,) = scored(client, "faithfulness_claims")
         (other,) = scored(client, "context_relevance_share")
-    assert (score.value, score.reason, len(server.requests)) == (value, None if value else "judge_cut", 1)
+    assert (score.value, score.reason, len(server.requests)) == (value, None if value else "judge_cut", calls)
     assert other.value is None
 
 

@@ -301,3 +301,25 @@ def test_a_new_outage_does_not_count_those_of_the_last_one() -> None:
     changes[2] = replace(changes[2], alert_id="anew")
     causes = shared_causes(changes, {MODEL: {"well", "ill"}}, NOW, lambda *_: False)
     assert {name: set(cause.failing) for name, cause in causes.items()} == {MODEL: {"ill"}}
+
+
+def test_a_tool_that_fails_is_told_by_its_toolset_and_not_by_each_agent_that_calls_it(
+    lake: Lake, traffic: Traffic, rows: Any, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """Its calls fail with status 200; the agents' answers are whole, and their calls of tools fail."""
+    toolset, failed = "toolsets/public/orders", {"error": "tool error: timed out", "kind": "mcp"}
+    for minutes, until, is_error in ((10, 20, False), (20, 0, True)):
+        times = [clock() - ago * MINUTE for ago in range(until + minutes, until, -1) for _ in range(4)]
+        call = {"id": "1", "name": "orders_get", "arguments": "{}", "result": "", "is_error": is_error}
+        for agent in ("agent-1", "agent-2"):
+            turn = {"status": 200, "is_entry": True, "answer_kind": "text", "tool_calls": [call]}
+            rows.logs(agent, *({"requested_at": at, "date": at.date(), **turn} for at in times))
+            called = {"status": 200, "is_entry": False, "parent_deployment": agent, **(failed if is_error else {})}
+            rows.logs(toolset, *({"requested_at": at, "date": at.date(), **called} for at in times))
+    looked(Monitor(lake, settings, clock), clock)
+    ((status, deployment, summary),) = messages(receiver)
+    assert (status, deployment) == ("firing", toolset)
+    assert summary.endswith("mostly error of the tool; limit 30 %; 2 of 2 deployments that call it fail too")
+    for agent in ("agent-1", "agent-2"):
+        (found,) = {row["metric"] for row in lake.table(ALERTS, agent).read().to_pylist()}
+        assert found == "tool_errors"

@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 
 from lake.spec.schemas import USER_SIGNALS
 from monitor import Monitor, create_app
+from monitor.pages import lake_reads
 from monitor.pages.answers import handlers
 from tests.monitor.conftest import NOW, ScoreColumns
 
@@ -204,7 +205,7 @@ def test_a_cell_that_begins_like_a_formula_is_quoted(client: TestClient, rows: S
 def test_a_search_that_is_one_too_many_is_refused_and_metrics_are_not(
     monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While three searches run a fourth gets 503 with a time to try again; `/metrics` answers meanwhile."""
+    """While three searches run a fourth waits, then gets 503 with a time to try again; `/metrics` answers meanwhile."""
     running, go_on = threading.Semaphore(0), threading.Event()
 
     def slow(*_: Any) -> Any:
@@ -214,10 +215,12 @@ def test_a_search_that_is_one_too_many_is_refused_and_metrics_are_not(
 
     monitor.refresh()
     monkeypatch.setattr(handlers, "find_answers", slow)
+    monkeypatch.setattr(lake_reads, "WAIT_SECONDS", 0.1)
     with TestClient(create_app(monitor)) as client:
         statuses: list[int] = []
-        ask = lambda: statuses.append(client.get("/answers?deployment=rag").status_code)  # noqa: E731
-        threads = [threading.Thread(target=ask) for _ in range(3)]
+        others = [TestClient(client.app, client=(f"10.0.0.{number}", 5000)) for number in range(3)]
+        ask = lambda one: statuses.append(one.get("/answers?deployment=rag").status_code)  # noqa: E731
+        threads = [threading.Thread(target=ask, args=(one,)) for one in others]
         for thread in threads:
             thread.start()
         for _ in threads:

@@ -137,6 +137,34 @@ def test_two_replays_are_compared_case_by_case(client: TestClient, lake: Lake) -
     assert HOSTILE not in page
 
 
+def test_what_a_judge_prefers_stands_beside_its_runs(client: TestClient, lake: Lake) -> None:
+    """It was asked beside the baseline: a comparison with another run has none, and a page asks nobody."""
+    values = {"r1": (None, ()), "r2": ("r1", (1.0, 0.0, 0.5, None, 1.0, 1.0, 1.0, 1.0)), "r3": (None, ())}
+    for days, (run_id, (compared_with, preferred)) in enumerate(values.items()):
+        of_run = {"run_id": run_id, "run_started_at": at(4 - days)["requested_at"], "date": at(4 - days)["date"]}
+        passed = {"metric": "case_passed", "value": 1.0}
+        rows = [
+            of_run
+            | {"compared_with": compared_with, "case_id": f"case-{n}", "answer": f"{run_id} says {n}"}
+            | {"scores": [passed] + ([{"metric": "preference", "value": preferred[n]}] if preferred else [])}
+            for n in range(8)
+        ]
+        lake.table(REPLAYS, "rag").append(REPLAYS.rows(rows))
+    params = {"deployment": "rag", "between": "replays", "after_run": "r2"}
+    found = client.get("/compare.json", params=params).json()["found"]
+    assert found["preferences"] == {
+        "later": 5, "earlier": 1, "ties": 1, "undecided": 1, "probability": pytest.approx(14 / 64),
+    }  # fmt: skip
+    preferred_by_case = {pair["after"]["case_id"]: pair["preferred"] for pair in found["pairs"]}
+    assert [preferred_by_case[f"case-{n}"] for n in range(4)] == ["after", "before", "neither", None]
+    page = client.get("/compare", params=params).text
+    assert "prefers the later one in 5, the earlier one in 1, and neither in 1 cases; 1 are undecided" in page
+    assert "By chance it is so uneven in 21.9&nbsp;% of comparisons" in page
+    assert "the judge prefers the answer after" in page
+    other = client.get("/compare.json", params=params | {"before_run": "r3"}).json()["found"]
+    assert (other["preferences"], {pair["preferred"] for pair in other["pairs"]}) == (None, {None})
+
+
 @pytest.mark.parametrize(
     ("params", "status", "words"),
     [
@@ -202,6 +230,15 @@ def test_the_interval_is_that_of_95_percent_around_the_mean_of_the_differences()
     assert (found.lower, found.mean_difference, found.upper) == pytest.approx((-0.096, 0.1, 0.296))
     assert (found.before_mean, found.after_mean) == pytest.approx((0.5, 0.6))
     assert (found.better, found.worse, found.same, found.unpaired) == (1, 0, 1, 0)
+
+
+def test_worse_and_better_have_a_sign_test() -> None:
+    """Six of six differ in one direction: 2 / 64; what is the same is no evidence."""
+    before = [(f"q{n}", answer(0.5)) for n in range(8)]
+    after = [(f"q{n}", answer(0.4 if n < 6 else 0.5)) for n in range(8)]
+    found = pairs_of(before, after, lower_is_better=False)
+    assert found is not None
+    assert (found.worse, found.same, found.probability) == (6, 2, 2 / 64)
 
 
 def test_one_pair_has_no_limits_and_no_pair_is_no_comparison() -> None:

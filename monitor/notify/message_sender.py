@@ -1,4 +1,4 @@
-"""Sender of webhooks to one receiver: messages of their own, which are signed and tried until they arrive."""
+"""Sender of messages to one receiver, by webhook or mail, which are tried until they arrive."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import logging
 import time
 from datetime import datetime, timedelta
 
-import httpcore
+import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.shared_cause import with_failing_callers
+from monitor.notify.channels import Channel
 from monitor.notify.daily_summary import DailySummary
-from monitor.notify.delivery import Attempt, DeliveryOutcome, post_signed
-from monitor.notify.formats import FORMATS
+from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.holding import hold_back
 from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, messages
 from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.routing import Routed
-from monitor.notify.settings import WebhookSettings
+from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE
@@ -30,30 +30,35 @@ _GONE_BEFORE = "the receiver answered 410 Gone before"
 logger = logging.getLogger(__name__)
 
 
-class WebhookSender(Receiver):
-    """Delivers each pending change of alerts to one receiver at least once, under the same webhook-id.
+class MessageSender(Receiver):
+    """Delivers each pending change of alerts to one receiver at least once, under the same id.
 
     What is new of one incident goes out in its order. After a failure nothing is sent to the receiver for up to a
     minute. What was tried is remembered until the process ends; a new process begins again with the first attempt. What
     was delivered while the lake took no row is not sent again; only its rows are tried again.
     """
 
-    kind = "webhook"
     pause = LONGEST_PAUSE
 
     def __init__(
         self,
-        settings: WebhookSettings,
+        channel: Channel,
         alerts: AlertStore,
-        pool: httpcore.ConnectionPool,
         external_url: str = "",
         group: timedelta = timedelta(0),
+        users_words: UsersWordsReader | None = None,
     ) -> None:
-        """`group` is how long changes of one incident are gathered for one message."""
-        super().__init__(settings, alerts, pool, external_url)
+        """`group` is how long changes of one incident are gathered for one message.
+
+        `users_words` reads texts for a receiver that may have some.
+        """
+        super().__init__(channel.settings, alerts, external_url)
+        self.kind = channel.kind
+        self._channel = channel
         self._group = group
+        self._users_words = users_words if channel.settings.texts else None
         self._retries = Retries()
-        self._summary = DailySummary(settings, alerts, pool, external_url)
+        self._summary = DailySummary(channel, alerts, external_url)
 
     def run_due(self, view: NotificationView, now: datetime) -> datetime | None:
         """Do as every receiver, but nothing while silences or callers are not known."""
@@ -118,10 +123,13 @@ class WebhookSender(Receiver):
     def _attempt(self, message: WebhookMessage, incident: MessageIncident, routed: Routed) -> Attempt:
         try:
             note = incident.note(self._external_url)
+            # A receiver is also told what its deployments fail by, of which it may read no texts.
+            if self._users_words and self.routing.is_for(message.deployment):
+                words = self._users_words.read(incident.contents, self.settings.name, routed.now)
+                note = msgspec.structs.replace(note, users_words=words)
             is_named = self.routing.is_for
             contents = [with_failing_callers(change, routed.causes, is_named) for change in incident.contents]
-            body = FORMATS[self.settings.format](contents, self.settings.name, self._external_url, note)
-            return post_signed(self._pool, self.settings, message.message_id, body, routed.now)
+            return self._channel.send_alerts(contents, message.message_id, routed.now, note)
         except Exception as error:  # whatever is wrong with one message holds up no other, and is given up in the end
             return Attempt(DeliveryOutcome.FAILED, f"{type(error).__name__}: {error}")
 
@@ -131,17 +139,18 @@ class WebhookSender(Receiver):
             return self._given_up(message, f"{MOST_ATTEMPTS} attempts failed, the last one: {attempt.reason}", now)
         self._paused_until = now + (delay if attempt.retry_after else min(delay, LONGEST_PAUSE))
         name = self.settings.name
-        text = "Webhook %s for %s: %s; next attempt in %s"
+        text, kind = "%s %s for %s: %s; next attempt in %s", self.kind.capitalize()
         logger.warning(
-            text, name, message.message_id, attempt.reason, duration(delay), extra={OUTAGE: f"webhook {name}"}
+            text, kind, name, message.message_id, attempt.reason, duration(delay), extra={OUTAGE: f"webhook {name}"}
         )
         return None
 
     def _given_up(self, message: WebhookMessage, reason: str, now: datetime) -> Settled:
         for change in message.changes:
             logger.error(
-                "Webhook %s did not get that %s of %s is %s: %s. Check the webhook's url and receiver.",
-                self.settings.name, change.key.metric, change.key.deployment, change.change, reason,
+                "%s %s did not get that %s of %s is %s: %s. Check its settings and the receiver.",
+                self.kind.capitalize(), self.settings.name,
+                change.key.metric, change.key.deployment, change.change, reason,
             )  # fmt: skip
         return Settled(AlertEvent.UNDELIVERABLE, reason, now)
 
@@ -155,8 +164,8 @@ class WebhookSender(Receiver):
             due = now + LONGEST_PAUSE
             self._retries.keep(message.message_id, settled, due)
             logger.warning(
-                "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
-                message.message_id, settled.outcome, name, duration(LONGEST_PAUSE), error,
+                "That %s was %s to %s %s cannot be written to the lake and is tried again in %s: %s",
+                message.message_id, settled.outcome, self.kind, name, duration(LONGEST_PAUSE), error,
                 extra={OUTAGE: f"webhook {name}"},
             )  # fmt: skip
             return due

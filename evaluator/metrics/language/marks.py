@@ -1,14 +1,9 @@
-"""Words of an answer as a reader counts them, and texts without the marks that are no part of what they say."""
+"""Texts without the marks that are no part of what they say."""
 
 from __future__ import annotations
 
 import re
 
-from evaluator.metrics.language.scripts import has_unspaced, split_unspaced
-
-# Not "all but \w": vowel signs of Indian scripts are no \w, and words would fall apart.
-_BREAK = re.compile(r"[\s|/\\()\[\]{}<>\"\u201c-\u201f«»:;!?\u2013\u2014\u2026]+")
-_OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
 # A sign, a currency before a number and what follows one say something: -3.2%, <50, $5.
 _BEFORE_FACT = re.compile(
     r"^(?:(?!(?:[-+\u2212\u2013\u00b1~#]|[<>\u2264\u2265]\s?)?(?:[$\u20ac\u00a3\u00a5]\s?)?\d)[\W_])+"
@@ -16,15 +11,6 @@ _BEFORE_FACT = re.compile(
 _AFTER_FACT = re.compile(r"(?<=\d)(\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0])[\W_]*$|[\W_]+$")
 _UNIT = re.compile(r"\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0]")
 _CITATION_MARK = re.compile(r"\[\d+\]")
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text in lower case: `state-of-the-art`, `don't` and `3.14` are one each.
-
-    Runs of Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut as `split_unspaced` does.
-    """
-    found = [word for piece in _BREAK.split(text.lower()) if (word := _OUTER_MARKS.sub("", piece))]
-    return [piece for word in found for piece in split_unspaced(word)] if has_unspaced(text) else found
 
 
 def without_outer_marks(text: str) -> str:

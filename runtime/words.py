@@ -1,4 +1,4 @@
-"""Words in scripts that put no spaces between them: Chinese, Japanese, Thai, Lao, Khmer, Burmese."""
+"""Words of a text in any script; Chinese, Japanese, Thai, Lao, Khmer and Burmese put no spaces between them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,20 @@ _LETTER = re.compile(f"[{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]")
 _LETTERS = re.compile(f"[{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]+")
 _WORD = re.compile(r"\w+")
 _RUN = re.compile(f"[{_HAN}]|[{_KANA}]+|[{_SOUTHEAST_ASIAN}]+")
+# Not "all but \w": vowel signs of Indian scripts are no \w, and words would fall apart.
+_BREAK = re.compile(r"[\s|/\\()\[\]{}<>\"\u201c-\u201f«»:;!?\u2013\u2014\u2026]+")
+_OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
 _SPACED = re.compile(r"\S+")
 _SPACED_OR_RUN = re.compile(f"{_RUN.pattern}|[^\\s{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]+")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in lower case: `state-of-the-art`, `don't` and `3.14` are one each.
+
+    Runs of Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut as `split_unspaced` does.
+    """
+    found = [word for piece in _BREAK.split(text.lower()) if (word := _OUTER_MARKS.sub("", piece))]
+    return [piece for word in found for piece in split_unspaced(word)] if has_unspaced(text) else found
 
 
 def has_unspaced(text: str) -> bool:

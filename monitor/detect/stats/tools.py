@@ -1,0 +1,71 @@
+"""Calls of tools within the turns of a deployment: which tool was called, and whether that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.spec.table_spec import TIMESTAMP
+from lake.spec.vocabulary import AnswerKind
+from monitor.detect.stats.period_sums import PeriodSums
+
+CALLED = pc.field("tool_calls").cast(pa.list_(pa.struct([("name", pa.string()), ("is_error", pa.bool_())])))
+"""`parsed_logs.tool_calls` without arguments and results, which may be long."""
+UNNAMED, OTHERS = "unnamed", "other"
+_LONGEST_NAME, _MOST_TOOLS = 100, 200
+"""Characters of a name, and tools of a deployment that are counted by themselves: a model may make up names."""
+_CALL = pa.schema([("requested_at", TIMESTAMP), ("name", pa.string()), ("is_error", pa.bool_())])
+
+
+def called_tools(rows: pa.Table) -> pa.Table:
+    """Return a row a call of the turns among rows of `parsed_logs`, with `requested_at`, `name` and `is_error`.
+
+    Rows have `is_entry`, `requested_at`, `answer_kind` and `tool_calls`. An answer that itself asks for a tool is no
+    whole turn: where the client runs the tools, the calls come again, with their results, in the request after it.
+    """
+    is_turn = pc.and_(pc.fill_null(rows["is_entry"], False), pc.is_valid(rows["requested_at"]))
+    has_calls = pc.fill_null(pc.greater(pc.list_value_length(rows["tool_calls"]), 0), False)
+    is_whole = pc.fill_null(pc.not_equal(rows["answer_kind"], AnswerKind.TOOL_CALL.value), True)
+    turns = rows.filter(pc.and_(pc.and_(is_turn, has_calls), is_whole)).combine_chunks()
+    if not turns.num_rows:
+        return _CALL.empty_table()
+    lists = turns["tool_calls"].chunk(0)
+    calls, of = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    names = pc.utf8_slice_codeunits(pc.fill_null(pc.struct_field(calls, "name"), UNNAMED), 0, _LONGEST_NAME)
+    at = turns["requested_at"].take(of)
+    return pa.table([at, names, pc.struct_field(calls, "is_error")], schema=_CALL)
+
+
+@dataclass(frozen=True)
+class ToolStats:
+    """Calls of one tool since the first row: those that failed, that did not, and of which it is not known.
+
+    `by_time` has the sums of the three over periods, in this order.
+    """
+
+    errors: int = 0
+    ok: int = 0
+    unknown: int = 0
+    by_time: PeriodSums = field(default_factory=PeriodSums)
+
+    def with_calls(self, calls: pa.Table) -> ToolStats:
+        """Add calls of this tool, as `called_tools` gives them."""
+        is_known = np.asarray(pc.is_valid(calls["is_error"]), np.bool_)
+        has_failed = np.asarray(pc.fill_null(calls["is_error"], False), np.bool_)
+        outcomes = has_failed, is_known & ~has_failed, ~is_known
+        errors, ok, unknown = (int(one.sum()) for one in outcomes)
+        by_time = self.by_time.with_values(calls["requested_at"], *(one.astype(np.float64) for one in outcomes))
+        return ToolStats(self.errors + errors, self.ok + ok, self.unknown + unknown, by_time)
+
+
+def with_calls(tools: Mapping[str, ToolStats], calls: pa.Table) -> Mapping[str, ToolStats]:
+    """Return the tools of a deployment with further calls, in the order of their names."""
+    known = dict(tools)
+    for name in sorted(calls["name"].unique().to_pylist()):
+        place = name if name in known or len(known) < _MOST_TOOLS else OTHERS
+        known[place] = known.get(place, ToolStats()).with_calls(calls.filter(pc.equal(calls["name"], name)))
+    return dict(sorted(known.items()))

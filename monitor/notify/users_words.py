@@ -1,0 +1,119 @@
+"""What users wrote, for messages of receivers that may have texts: newest comments, and words of the worst answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+import pyarrow as pa
+
+from lake.queries.answer_words import AnswerWords, words_of_worst
+from lake.queries.comments import newest_comments
+from lake.queries.metric_scores import metric_scores
+from lake.spec.alert_vocabulary import AlertEvent
+from lake.spec.schemas import UNASSIGNED
+from lake.spec.service_vocabulary import AuditAction
+from lake.spec.vocabulary import DISLIKES
+from lake.store.store_errors import log_failure
+from lake.tables.lake import Lake
+from monitor.access.audit import AuditLog
+from monitor.alerting.alerts.change import AlertChange
+from monitor.notify.plain_text import one_line
+
+_MOST_COMMENTS = 3
+_CHARACTERS = 200
+"""Of a comment."""
+_DAYS, _BEFORE_LIMIT = timedelta(days=7), timedelta(hours=1)
+_ENOUGH = 5_000
+"""Scores that are read before the onset, and since: the latest days until there are so many."""
+logger = logging.getLogger(__name__)
+
+
+class UsersWords(msgspec.Struct, frozen=True, rename="camel"):
+    """Texts of users: the newest comments of dislikes, and words that the worst answers have more often than good ones.
+
+    `questions` are words of what was asked, `documents` words of the names of what was retrieved.
+    """
+
+    comments: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return them in words, a line each."""
+        said = [f"Users wrote: {'; '.join(f'“{one}”' for one in self.comments)}"] if self.comments else []
+        for what, words in (("questions", self.questions), ("documents", self.documents)):
+            if words:
+                said.append(f"Words in {what} of the worst answers that good ones have less: {', '.join(words)}")
+        return tuple(map(one_line, said))
+
+
+class UsersWordsReader:
+    """Reads what users wrote since something got worse, and notes in the audit log who is sent it."""
+
+    def __init__(self, lake: Lake, audit: AuditLog) -> None:
+        self._lake = lake
+        self._audit = audit
+
+    def read(self, changes: Sequence[AlertChange], receiver: str, now: datetime) -> UsersWords | None:
+        """Return what there is to say of alerts of a deployment; None where there is nothing, or they are over.
+
+        Never raises: a message without it is better than none.
+        """
+        firing = [one for one in changes if one.change == AlertEvent.FIRING]
+        if not firing:
+            return None
+        try:
+            found = self._read(firing, now)
+        except Exception as error:
+            log_failure(logger, error, "What users wrote is missing in a message to %s", receiver)
+            return None
+        if found == UsersWords():
+            return None
+        name = firing[0].key.deployment
+        detail = f"message of incident {firing[0].incident_id}: comments: {len(found.comments)}"
+        detail += f", words: {len(found.questions) + len(found.documents)}"
+        self._audit.note(f"receiver {receiver}", AuditAction.READ_TEXTS, name, detail=detail)
+        return found
+
+    def _read(self, firing: Sequence[AlertChange], now: datetime) -> UsersWords:
+        name = _table_of(firing[0].key.deployment)
+        began = min(one.fired_at - _BEFORE_LIMIT if one.is_limit else one.since or one.fired_at for one in firing)
+        comments = newest_comments(self._lake, name, max(began, now - _DAYS), now, _MOST_COMMENTS)
+        scored = (one for one in firing if not one.is_limit and one.key.metric != DISLIKES)
+        words = next((found for one in scored if (found := self._words(one, now)) is not None), None)
+        return UsersWords(
+            tuple(_short(one.text) for one in comments),
+            tuple(one.word for one in words.questions) if words else (),
+            tuple(one.word for one in words.documents) if words else (),
+        )
+
+    def _words(self, change: AlertChange, now: datetime) -> AnswerWords | None:
+        key, details, onset = change.key, change.details, change.since
+        if onset is None or change.reference_mean is None:
+            return None
+        before, earliest = details.older_version or key.deployment, details.since_earliest or onset
+
+        def scores(name: str, since: datetime, until: datetime) -> pa.Table:
+            return metric_scores(self._lake, _table_of(name), key.metric, key.metric_version, since, until, _ENOUGH)
+
+        return words_of_worst(
+            self._lake,
+            _table_of(key.deployment),
+            scores(key.deployment, max(onset, now - _DAYS), now),
+            (_table_of(before), scores(before, earliest - _DAYS, earliest)),
+            change.reference_mean,
+            lower_is_better=bool(details.lower_is_better),
+        )
+
+
+def _table_of(name: str) -> str | None:
+    return None if name == UNASSIGNED else name
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"

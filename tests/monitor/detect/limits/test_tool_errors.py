@@ -1,0 +1,127 @@
+"""Limit on calls of tools that fail: which calls count, when it fires, and which tool it names."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.schemas import PARSED_LOGS
+from monitor.detect.limits import FailedTool, Limits, LimitSettings
+from monitor.detect.limits.tool_minutes import ToolMinutes
+from monitor.detect.stats.requests import LOG_EXPRESSIONS
+from monitor.detect.stats.tools import called_tools
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+FAILED, FINE, UNKNOWN = True, False, None
+
+
+def call(name: str | None, is_error: bool | None) -> dict[str, Any]:
+    return {"id": "1", "name": name, "arguments": "{}", "result": "x" * 9, "is_error": is_error}
+
+
+def turn(ago: int, *calls: dict[str, Any], **columns: Any) -> dict[str, Any]:
+    usual = {"status": 200, "is_entry": True, "answer_kind": "text", "answer": "Yes."}
+    return usual | {"requested_at": NOW - ago * MINUTE, "tool_calls": list(calls)} | columns
+
+
+def read(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.dataset.dataset(PARSED_LOGS.rows(rows)).to_table(columns=LOG_EXPRESSIONS)
+
+
+def limits_of(rows: Sequence[dict[str, Any]], parts: int = 1, **settings: Any) -> Limits:
+    limits = Limits(LimitSettings(minimum_requests=20, **settings))
+    for part in range(parts):
+        limits.add_logs("agent", read(rows[part::parts]), NOW)
+    return limits
+
+
+def outage() -> list[dict[str, Any]]:
+    """An hour in which `search` failed for 20 minutes, twice in three of its calls, and `order` never."""
+    rows = []
+    for ago in range(60, 0, -1):
+        is_out = 20 < ago <= 40
+        some = [call("search", FAILED if is_out else FINE)] * 2 + [call("search", FINE), call("order", FINE)]
+        rows.append(turn(ago, *some))
+    return rows
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_a_tool_that_fails_fires_and_is_named(parts: int) -> None:
+    """With how often it failed in the window, in whatever portions rows come; it is over at half the limit."""
+    begin, end = limits_of(outage(), parts).look({}, NOW)[0]
+    assert (begin.kind, begin.change, end.change) == (LimitKind.TOOL_ERRORS, "firing", "resolved")
+    assert begin.since == NOW - 40 * MINUTE
+    assert begin.details is not None
+    assert (begin.details.bad, begin.details.requests, begin.details.mostly) == (18, 60, "search")
+    assert begin.details.tool == FailedTool("search", failed=18, calls=45)
+    assert end.details is not None
+    assert end.details.tool == FailedTool("search", failed=8, calls=45)
+    assert end.details.lasted_seconds == 20 * 60
+
+
+def test_of_several_the_tool_that_failed_most_often_is_named() -> None:
+    """Also where another one fails in a greater share of its few calls."""
+    rows = [turn(ago, *[call("search", FAILED)] * 2, *[call("search", FINE)] * 2) for ago in range(20, 0, -1)]
+    rows += [turn(ago, call("order", FAILED)) for ago in range(20, 0, -1)]
+    (begin,) = limits_of(rows).look({}, NOW)[0]
+    assert begin.details is not None
+    assert begin.details.tool is not None
+    assert begin.details.tool.name == "search"
+
+
+def test_calls_of_a_turn_count_once_and_those_of_nobody_do_not() -> None:
+    """Not what a model asks for, nor an answer that is a call, nor another origin, nor what is not known."""
+    others = [
+        turn(9, call("a", FAILED), is_entry=False),
+        turn(9, call("a", FAILED), answer_kind="tool_call"),
+        turn(9, call("a", UNKNOWN)),
+        turn(9, call("a", FAILED), origin="replay"),
+        turn(9, tool_calls=None),
+        turn(9, call("a", FAILED), requested_at=None),
+        turn(9),
+    ]
+    limits = limits_of([one for one in others for _ in range(50)])
+    assert limits.look({}, NOW) == ([], {"agent": {**limits.look({}, NOW)[1]["agent"]}})
+    assert LimitKind.TOOL_ERRORS not in limits.look({}, NOW)[1]["agent"]
+    counted = limits_of([*others, turn(9, call("a", FAILED), call("a", FINE), answer_kind="failed", status=500)])
+    minutes = counted._counts["agent"].minutes[LimitKind.TOOL_ERRORS].events()
+    assert (minutes.totals.tolist(), minutes.bad.tolist()) == ([2], [1])
+
+
+def test_rows_of_earlier_versions_say_nothing_of_tools() -> None:
+    """They have neither calls nor a kind."""
+    rows = PARSED_LOGS.rows([turn(5, tool_calls=None, answer_kind=None)])
+    assert called_tools(rows).num_rows == 0
+
+
+def test_a_call_without_a_name_has_one_and_a_long_name_is_cut() -> None:
+    """A model may make up a name of any length."""
+    calls = called_tools(read([turn(5, call(None, FAILED), call("n" * 500, FINE)), turn(4, call("b", UNKNOWN))]))
+    assert calls["name"].to_pylist() == ["unnamed", "n" * 100, "b"]
+    assert calls["is_error"].to_pylist() == [True, False, None]
+    assert calls["requested_at"].to_pylist() == [NOW - 5 * MINUTE, NOW - 5 * MINUTE, NOW - 4 * MINUTE]
+
+
+def test_a_limit_of_an_agent_that_stops_calling_tools_is_still_read() -> None:
+    """An alert that is open is over a day after the last call, and switching it off ends it."""
+    last = {("agent", LimitKind.TOOL_ERRORS): (True, NOW - timedelta(hours=30))}
+    (end,) = limits_of([turn(29 * 60, call("a", FAILED)), turn(1)]).look(last, NOW)[0]
+    assert (end.change, end.reason) == (AlertEvent.RESOLVED, "no request for a day")
+    (end,) = limits_of([turn(5, call("a", FAILED))], tool_errors=None).look(last, NOW)[0]
+    assert end.reason == "this limit is switched off"
+
+
+def test_tools_of_days_ago_are_forgotten() -> None:
+    """So that names that a model made up do not stay."""
+    minutes = ToolMinutes()
+    minutes.add(called_tools(read([turn(5, call("old", FAILED))])), NOW)
+    later = read([turn(5, call("new", FAILED), requested_at=NOW + timedelta(days=3))])
+    minutes.add(called_tools(later), NOW + timedelta(days=3))
+    assert list(minutes.by_tool) == ["new"]
+    many = read([turn(5, *(call(f"t{n:03}", FAILED) for n in range(300)))])
+    minutes.add(called_tools(many), NOW)
+    assert len(minutes.by_tool) == 200
