@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.sampling import is_sampled
+from evaluator.sampling import Sampling, SamplingSettings, is_sampled
 
 PROBABILITIES = st.floats(0, 1)
 
@@ -59,3 +59,10 @@ def test_no_probability_is_refused(probability: float) -> None:
     """A percentage, say."""
     with pytest.raises(ValueError, match="between 0 and 1"):
         is_sampled("a", probability)
+
+
+def test_what_may_be_flagged_may_be_in_the_sample() -> None:
+    """Whether an answer is flagged is known later: no conversation is left out before."""
+    settings = SamplingSettings(rate=0.001, flagged_rate=1.0)
+    assert all(Sampling(settings).may_have(f"chat-{number}") for number in range(50))
+    assert not any(Sampling(SamplingSettings(rate=0.001)).may_have(f"chat-{number}") for number in range(50))
