@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -42,6 +43,21 @@ def _digest(value: Any) -> Any:
     return "off" if value is False else value
 
 
+class MetricsDetail(StrEnum):
+    """How many series `/metrics` has."""
+
+    USUAL = "usual"
+    ALL = "all"
+
+
+class ExporterSettings(Section):
+    """What `/metrics` has."""
+
+    detail: MetricsDetail = MetricsDetail.USUAL
+    """`usual`: what the rules and the dashboard of dialwatch ask for, about 60 series for each deployment of 5 metrics;
+    `all`: further 130, see [monitor.md](monitor.md#series)."""
+
+
 class MonitorSettings(Section):
     """How often to read the lake, what a regression is, where alerts go. Times are in seconds; `5m` is one too."""
 
@@ -55,6 +71,7 @@ class MonitorSettings(Section):
     most_deployments: Annotated[int, Ge(1)] = 5000
     """Deployments with series of their own in `/metrics`, those with the most requests first. Counters and histograms
     of the others are summed as `other`; their gauges are left out."""
+    exporter: ExporterSettings = ExporterSettings()
     most_label_values: Annotated[int, Ge(1)] = 100
     """Words of signals, status codes and names of tools with series of their own in `/metrics`, of each so many;
     `dialwatch_other_label_values` counts how many are in `other`."""

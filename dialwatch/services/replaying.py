@@ -52,7 +52,15 @@ def run_replay(
     with closing(JudgePool(chosen, lake)) as pool:
         judge = None if chosen.replay.preference is None else pool.judge(chosen.replay.preference)
         return replay(
-            lake, name, deployment, chosen.replay, metrics, accept=accept, judge=judge, is_stopping=is_stopping
+            lake,
+            name,
+            deployment,
+            chosen.replay,
+            metrics,
+            accept=accept,
+            judge=judge,
+            families=settings.monitor.families,
+            is_stopping=is_stopping,
         )
 
 

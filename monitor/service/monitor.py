@@ -196,8 +196,7 @@ class Monitor:
         if snapshot and state:
             found = self._ingest.incidents.incidents(self._alerts.changes()).get(deployment, ())
             known = with_recovery(found, self._readings)
-            states = {**snapshot.deployments, deployment: replace(state, incidents=known)}
-            self._snapshot = replace(snapshot, deployments=states)
+            self._snapshot = snapshot.with_state(deployment, replace(state, incidents=known))
         self._hand_down_incidents()
 
     def _age(self) -> float | None:
@@ -310,20 +309,15 @@ class Monitor:
             if self._monotonic() >= until:
                 return
 
-    def _open_incidents(self) -> list[Incident]:
-        states = self._snapshot.deployments.values() if self._snapshot else ()
-        return [one for state in states for one in state.incidents if one.ended_at is None]
-
     def _hand_down_incidents(self) -> None:
         """Give receivers a view with the incidents as they are now; pages do so too, when somebody acknowledges one."""
-        states = self._snapshot.deployments if self._snapshot else None
-        rows = None if states is None else partial(digest_rows, states, self.settings.families)
+        snapshot, families = self._snapshot, self.settings.families
         with self._handing_down:
             self._notifier.view = replace(
                 self._notifier.view,
-                open_incidents=self._open_incidents(),
+                open_incidents=snapshot.open_incidents if snapshot else (),
                 once_quiet_incidents=self._once_quiet_incidents(),
-                digest_rows=rows,
+                digest_rows=partial(digest_rows, snapshot.deployments, families) if snapshot else None,
             )
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:

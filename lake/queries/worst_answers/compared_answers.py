@@ -84,10 +84,13 @@ def compared(
 ) -> ComparedAnswers:
     """Choose the worst answers since an onset, and good ones since, and where these are few good earlier ones.
 
-    Those of the same time come first: what is asked changes with the season, also where nothing is wrong.
+    The worst are worse than the mean since and than that of before, the good are no worse than that of before: about
+    half of ordinary answers are worse than their own mean, and tell nothing. Those of the same time come first: what is
+    asked changes with the season, also where nothing is wrong.
     """
     name, rows = since
-    worst = worse_than(rows, reference, lower_is_better=lower_is_better)
+    means = [reference, *(one for one in [pc.mean(rows["value"]).as_py()] if one is not None)]
+    worst = worse_than(rows, max(means) if lower_is_better else min(means), lower_is_better=lower_is_better)
     good = as_good_as(rows, reference, MOST_GOOD, lower_is_better=lower_is_better)
     older = as_good_as(earlier[1], reference, MOST_GOOD - good.num_rows, lower_is_better=lower_is_better)
     return ComparedAnswers(

@@ -97,7 +97,7 @@ def _conversation(details: Mapping[str, Any]) -> Iterator[Outcome]:
     for name, verdict in (("forgot", "forgot what was said"), ("repeats", "repeated itself")):
         numbers = [number for one in list_of(details.get(name)) if (number := count_of(one)) is not None]
         if numbers and turns:
-            text = f"{_turns(numbers)} of {turns}{f'; {left_out} were not read' if left_out else ''}"
+            text = f"{_turns(numbers)} of {turns}{f'; {left_out} turns were not read' if left_out else ''}"
             yield Outcome(OutcomeKind.TURNS, verdict, is_bad=True, text=text)
 
 

@@ -20,7 +20,7 @@ from lake.spec.service_vocabulary import AuditAction
 from lake.spec.tool_calls import call_line, call_of_line, expected_calls
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
-from monitor.pages.ground_truth.fact_places import places_of
+from monitor.pages.answers.fact_places import places_of
 from monitor.pages.ground_truth.queue import surest
 from monitor.service.monitor import Monitor
 

@@ -21,7 +21,7 @@ from lake.spec.case_vocabulary import CaseStatus
 from lake.tables.day_reading import map_at_once
 from lake.tables.lake import Lake
 from monitor.pages.answers.addresses import deployment_of
-from monitor.pages.ground_truth.fact_places import places_of
+from monitor.pages.answers.fact_places import places_of
 from monitor.pages.texts import TextMark, marked
 
 MOST = 200

@@ -205,6 +205,19 @@ def test_a_clock_that_is_set_costs_no_score(service: Service, traffic: Traffic, 
     assert len({row["score_id"] for row in rows}) == len(rows)
 
 
+def test_what_is_looked_at_again_gets_only_the_scores_that_it_lacks(service: Service, traffic: Traffic) -> None:
+    """After a clock that was ahead, and a metric that was chosen since."""
+    service.restart(metrics=["repetition"])
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 2))
+    service.at(75)
+    Talk(traffic, "two").log(("A", "a", 76))
+    service.at(700)
+    service.restart()
+    service.at(90)
+    rows = [row for row in traffic.scores() if row["chat_id"] == "chat"]
+    assert sorted(row["metric"] for row in rows) == METRICS
+
+
 def test_the_sample_is_one_of_conversations(service: Service, traffic: Traffic) -> None:
     """By the hash of the chat, with its probability; of the others no text is read."""
     service.restart(sampling={"rate": 0.3})
@@ -269,10 +282,13 @@ def test_a_conversation_of_an_erased_person_is_gone(service: Service, traffic: T
     assert service.at(81, 200).keys() == {"w-ed-6"}
 
 
-def test_a_quiet_deployment_is_not_read(service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ahead", [(), (700,)], ids=["plain", "clock was ahead"])
+def test_a_quiet_deployment_is_not_read(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, ahead: tuple[int, ...]
+) -> None:
     """The log is looked at four times in the time of silence, and only what may be closed is looked up."""
     Talk(traffic).log(("A", "a", 1), ("B", "b", 2))
-    service.at(75)
+    service.at(75, *ahead)
     read: list[Any] = []
     original = type(traffic.lake.table(PARSED_LOGS, "rag")).read
 

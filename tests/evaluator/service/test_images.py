@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from evaluator import Evaluator, PassResult
 from evaluator.answers import CoreFiles
 from lake.tables.lake import Lake
 from tests.evaluator.judged import settings
-from tests.evaluator.judges.scripted_server import ScriptedServer
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails
 from tests.evaluator.pictures import colours, data_url, png, sees_colours
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
@@ -27,10 +27,10 @@ Run = Callable[..., PassResult]
 
 @pytest.fixture
 def run(lake: Lake, judge: ScriptedServer, tmp_path: Path) -> Run:
-    def run(**changes: Any) -> PassResult:
+    def run(at: datetime = NOW, **changes: Any) -> PassResult:
         judge.always = sees_colours
         given = {"metrics": [METRIC], "judge": {"images": True}} | changes
-        with closing(Evaluator(lake, settings(judge.url, tmp_path, **given), lambda: NOW)) as evaluator:
+        with closing(Evaluator(lake, settings(judge.url, tmp_path, **given), lambda: at)) as evaluator:
             return evaluator.run_once()
 
     return run
@@ -111,6 +111,29 @@ def test_what_is_not_at_hand(run: Run, traffic: Any, documents: list[str], body:
     logged(traffic, "a", documents, body)
     run()
     assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
+
+
+def test_more_images_than_are_shown_are_no_score(
+    run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ninth may show what the answer says."""
+    logged(traffic, "eight", [f"files/b/{n}.png" for n in range(8)], None)
+    logged(traffic, "nine", [f"files/b/{n}.png" for n in range(9)], None, minute=1)
+    monkeypatch.setattr(CoreFiles, "image", lambda *_: RED)
+    run()
+    assert traffic.values(METRIC) == {"eight": 1.0, "nine": "no_image"}
+    assert [len(colours(request)) for request in judge.requests] == [8]
+
+
+def test_a_score_that_comes_later_is_of_the_image_too(run: Run, traffic: Any, judge: ScriptedServer) -> None:
+    """The endpoint refused its key; ten minutes later the judge sees what it would have seen."""
+    logged(traffic, "a", [inline(RED)], asked({"type": "image_url", "image_url": {"url": RED}}))
+    judge.follow(fails(401))
+    run()
+    assert traffic.values(METRIC) == {"a": "judge_unavailable"}
+    run(NOW + timedelta(minutes=10))
+    found = [row for row in traffic.scores() if row["value"] is not None]
+    assert ([row["value"] for row in found], colours(judge.requests[-1])) == ([1.0], ["red"])
 
 
 def test_a_judge_without_images_scores_as_before(run: Run, traffic: Any, judge: ScriptedServer) -> None:

@@ -19,7 +19,7 @@ from monitor.detect.stats.scores import Histogram, MetricStats, ScoreStats
 from monitor.detect.stats.tools import ToolStats
 from monitor.exporter.registry import registry_of
 from monitor.service.snapshot import DeploymentState, Snapshot
-from monitor.settings import MonitorSettings
+from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
 from tests.exposition import without_installation
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +29,11 @@ class Scrapes:
     """One exporter, scraped after each change of what is known."""
 
     def __init__(self, most_deployments: int, most_label_values: int) -> None:
-        settings = MonitorSettings(most_deployments=most_deployments, most_label_values=most_label_values)
+        settings = MonitorSettings(
+            most_deployments=most_deployments,
+            most_label_values=most_label_values,
+            exporter=ExporterSettings(detail=MetricsDetail.ALL),
+        )
         self._known: dict[str, DeploymentState] = {}
         self._registry: CollectorRegistry = registry_of(self._snapshot, "production", settings=settings)
 

@@ -12,9 +12,12 @@ from lake.spec.deployment_families import Families
 from lake.spec.schemas import ANCHORS, USER_SIGNALS
 from lake.tables.lake import Lake
 from monitor import Monitor
+from monitor.alerting.incidents.incident import incidents_of
 from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow
 from monitor.service.digest import digest_rows, read_states
+from monitor.service.snapshot import DeploymentState
 from tests.monitor.conftest import NOW
+from tests.monitor.notify.test_senders import change
 
 DAY = timedelta(days=1)
 PERIOD = DigestPeriod(DigestEvery.WEEKLY, date(2026, 11, 20))
@@ -123,6 +126,15 @@ def test_quality_is_the_metric_that_got_worse_most(rows: Any, found: Callable[..
     assert (quality.mean, quality.before) == (pytest.approx(0.6), pytest.approx(0.8))
 
 
+def test_the_week_before_ends_where_the_period_begins(rows: Any, found: Callable[..., dict[str, DigestRow]]) -> None:
+    rows.logs("bot", at(3))
+    days = {14 + 0.01: 0.1, 13.9: 0.8, 7.1: 0.8, 6.9: 0.2}
+    rows.scores("bot", *(at(day + n / 10000, metric="m", value=mean) for day, mean in days.items() for n in range(9)))
+    quality = found()["bot"].quality
+    assert quality is not None
+    assert (quality.before, quality.mean) == (pytest.approx(0.8), pytest.approx(0.2))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "columns", "change"),
     [
@@ -166,11 +178,38 @@ def test_an_incident_counts_while_it_is_open(
     assert (after.requests, after.incidents) == (0, 1)
 
 
+def test_an_incident_that_was_over_before_does_not_count() -> None:
+    """One that ended with the first moment of the period does; one that began with its end does not."""
+
+    def incidents(began: float, ended: float | None) -> int:
+        first, last = (None if days is None else at(days)["requested_at"] for days in (began, ended))
+        fired = change(at=first, fired_at=first)
+        over = [] if last is None else [change(event="resolved", at=last, fired_at=first)]
+        state = DeploymentState(incidents=incidents_of([fired, *over]))
+        return sum(one.incidents for one in digest_rows({"rag": state}, BY_ID, PERIOD))
+
+    assert [incidents(20, 8), incidents(20, 7), incidents(20, 3), incidents(20, None), incidents(3, 1)] == [
+        0,
+        1,
+        1,
+        1,
+        1,
+    ]
+    assert [incidents(0, None), incidents(0.1, None)] == [0, 1]
+
+
 def test_a_new_version_is_one_whose_first_request_came_now(
     rows: Any, found: Callable[..., dict[str, DigestRow]]
 ) -> None:
     """After that of an older version; a first version is no new one, nor is one of last week."""
-    for name, first in (("help__1.0.0", 20), ("help__1.1.0", 8), ("help__1.2.0", 7), ("alone__1.0.0", 2)):
+    for name, first in (
+        ("help__1.0.0", 20),
+        ("help__1.1.0", 8),
+        ("help__1.2.0", 7),
+        ("alone__1.0.0", 2),
+        ("late__1.0.0", 3),
+        ("late__1.1.0", 5),
+    ):
         rows.logs(name, at(first), at(1))
     new = {name for name, one in found().items() if one.is_new_version}
     assert new == {"help__1.2.0"}

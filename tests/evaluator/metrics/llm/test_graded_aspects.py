@@ -78,6 +78,13 @@ def test_a_grade_is_weighted_by_what_it_could_have_been(
     }  # fmt: skip
 
 
+def test_the_word_of_a_grade_in_a_text_is_none(bench: Bench, server: ScriptedServer) -> None:
+    """The probabilities are those in the place of the value, wherever else its name and a number stand."""
+    tail = token(', "why": "the grade: '), token("9", {"9": 1.0}), token('"')
+    server.follow(written("grade", token("8", {"8": 0.5, "10": 0.5}), *tail))
+    assert scores_of(bench, scale=(1, 10))[0].value == pytest.approx(8 / 9)
+
+
 def test_a_judge_without_logprobs_gives_plain_grades_of_another_version(bench: Bench, server: ScriptedServer) -> None:
     server.always = says('{"sentences": [1], "grade": 8}')
     plain, plain_version = scores_of(bench, {"logprobs": False}, scale=(1, 10))

@@ -113,6 +113,15 @@ def test_an_answer_no_worse_than_before_is_none_of_the_worst(tmp_lake: Lake) -> 
     assert read(tmp_lake) == AnswerWords(0, 90)
 
 
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_answers_that_are_a_little_worse_than_usual_are_neither(tmp_lake: Lake, *, lower_is_better: bool) -> None:
+    sign = -1 if lower_is_better else 1
+    for value, count in ((-0.7, 30), (-0.05, 20), (0.1, 60)):
+        write(tmp_lake, REFERENCE + sign * value, *asked(*[f"Text of {value}"] * count))
+    found = read(tmp_lake, lower_is_better=lower_is_better)
+    assert (found.worst, found.good) == (30, 60)
+
+
 def test_documents_are_named_by_title_or_end_of_address() -> None:
     contexts = [*chunks("Handbook", None, url="https://x.org/a/Leave%20policy.pdf?v=1#page=2"), None]
     row = {"contexts": contexts, "documents": ["files/b/rent.md", "inline:0123", None]}

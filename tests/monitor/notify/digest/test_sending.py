@@ -16,14 +16,17 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.notify import MailSettings, NotificationView, Notifier, WebhookSettings
 from monitor.notify.digest.log import CLAIMED_FOR, DigestLog, DigestPlan
-from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow, Quality
+from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow, Quality, table_of
 from monitor.notify.formats import FORMATS
+from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, digest_lines
+from monitor.notify.formats.digest_mail import digest_mail
 from tests.monitor.notify.smtp_server import SmtpServer
 from tests.monitor.notify.test_notifier import START, transition
 
 URL = "https://watch.example/"
 MONDAY = START + timedelta(days=1, hours=8)
 """2026-11-02, 8 o'clock."""
+WEEK_BEFORE = DigestPeriod(DigestEvery.WEEKLY, MONDAY.date())
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 ROWS = (
     DigestRow("hr-leave", Quality("facts_recall", 0.5, 90, 0.7, "worse"), 1, 1, 100, 2, 3, 4, 1.5),
@@ -99,6 +102,37 @@ def test_a_digest_that_fails_is_tried_an_hour_later(lake: Lake, start_receiver: 
     assert len(receiver.requests) == 3
     assert changes(lake).count("failed") == 2
     assert changes(lake).count("sent") == 1
+
+
+def test_a_digest_waits_as_long_as_planned_when_the_clock_is_set(
+    lake: Lake, start_receiver: Callable[..., Any]
+) -> None:
+    receiver = start_receiver(503, 200)
+    sender = Sender(lake, [receiver.settings()])
+    sender.at(MONDAY)
+    (one,) = sender.notifier._receivers
+    one.clock_was_set(HOUR)
+    sender.at(MONDAY + 2 * HOUR - timedelta(seconds=1))
+    assert len(receiver.requests) == 1
+    sender.at(MONDAY + 2 * HOUR)
+    assert len(receiver.requests) == 2
+
+
+def test_many_deployments_are_cut_and_counted() -> None:
+    """In chats after 20, in mail after 100; the standard format has all."""
+    table = table_of([DigestRow(f"d{n}", requests=1) for n in range(130)], WEEK_BEFORE)
+    lines = digest_lines(table)
+    assert len(lines) == 1 + 20 + 1
+    assert lines[-1] == "110 more deployments are on the overview."
+    assert digest_lines(table_of(table.rows[:20], WEEK_BEFORE))[-1].startswith("d")
+    mail = digest_mail(table, [], "", URL)
+    for words in (mail.text, mail.html):
+        assert words.count("1 request") + words.count("of 1<") in (100, 101)
+        assert "30 more deployments are on the overview." in words
+    assert len(json.loads(SUMMARY_FORMATS["standard"]([], "team", URL, table))["digest"]["rows"]) == 130
+    slack = json.loads(SUMMARY_FORMATS["slack"]([], "team", URL, table))
+    assert len(slack["blocks"]) < 50
+    assert all(len(block["text"]["text"]) <= 3000 for block in slack["blocks"])
 
 
 def test_a_process_that_was_killed_while_it_sent_holds_a_digest_for_a_quarter_of_an_hour(

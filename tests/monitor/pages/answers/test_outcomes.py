@@ -55,8 +55,8 @@ def test_a_conversation_says_what_was_not_met_and_which_turns_were_bad() -> None
     assert lines(TALK) == [
         ("met", False, "Find the parcel"),
         ("not met", True, "Get a refund"),
-        ("forgot what was said", True, "turn 4 of 9; 2 were not read"),
-        ("repeated itself", True, "turns 5, 9 of 9; 2 were not read"),
+        ("forgot what was said", True, "turn 4 of 9; 2 turns were not read"),
+        ("repeated itself", True, "turns 5, 9 of 9; 2 turns were not read"),
     ]
 
 

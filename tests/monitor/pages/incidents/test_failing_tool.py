@@ -86,3 +86,13 @@ def test_the_last_error_is_that_of_the_newest_answer_of_the_time(
     """None where the tool did not fail in it."""
     found = last_tool_error(lake, "agent", tool, NOW - 60 * MINUTE, NOW - until * MINUTE)
     assert (found and found.text) == error
+
+
+def test_of_several_tools_that_failed_the_error_is_its_own(rows: ScoreColumns, lake: Lake) -> None:
+    """In one answer, whose last failed call is of another tool."""
+    calls = [called("get", True, "first"), called("get", True, "late"), called("put", True, "no"), called("get", False)]
+    turn = {"requested_at": NOW - MINUTE, "date": NOW.date(), "kind": "chat_completion", "is_entry": True}
+    rows.logs("agent", turn | {"event_id": "e", "tool_calls": calls})
+    found = last_tool_error(lake, "agent", "get", NOW - 9 * MINUTE, NOW)
+    assert found is not None
+    assert (found.text, found.event_id, found.requested_at) == ("late", "e", NOW - MINUTE)
