@@ -49,8 +49,16 @@ class ToolCall:
         return {"role": "assistant", "content": None, "tool_calls": [call]}
 
     @property
+    def kept(self) -> list[Message]:
+        """The call and its result, as LangChain writes them."""
+        asked = {"content": "", "tool_calls": [{"name": self.name, "args": self.arguments, "id": self.id}]}
+        status = "error" if self.is_error else "success"
+        said = {"content": self.result, "tool_call_id": self.id, "name": self.name, "status": status}
+        return [{"type": "ai", "data": asked}, {"type": "tool", "data": said}]
+
+    @property
     def messages(self) -> list[Message]:
-        """The call and its result, as an agent keeps them for the next call of its model."""
+        """The call and its result, as an agent gives them to the next call of its model."""
         return [self.asked, {"role": "tool", "tool_call_id": self.id, "content": self.result}]
 
 
@@ -62,15 +70,14 @@ class AgentAnswer:
     calls: tuple[ToolCall, ...]
 
     @property
-    def history(self) -> list[Message]:
-        """The messages of the turn, which the agent keeps in its state as Quick Apps 2 does."""
-        return [message for call in self.calls for message in call.messages]
+    def state(self) -> Message:
+        """What the agent keeps of the turn: the messages of LangChain, which say of a result whether it is an error."""
+        return {"messages": [message for call in self.calls for message in call.kept]}
 
     @property
     def message(self) -> Message:
         """The message that the person sees, with the state."""
-        content = {"state": {"tool_execution_history": self.history}}
-        return {"role": "assistant", "content": self.text, "custom_content": content}
+        return {"role": "assistant", "content": self.text, "custom_content": {"state": self.state}}
 
 
 def answer(question: str, *, is_broken: bool) -> AgentAnswer:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from collector import Counts
-from dialwatch.demo.agent import AGENT, ORDERS, Outage
+from dialwatch.demo.agent import AGENT, GET_ORDER, ORDERS, Outage
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
 from lake.queries.case_versions import newest_versions
@@ -24,7 +24,7 @@ RETRIEVAL_METRIC = "facts_recall"
 TOOL_METRIC = "tool_error_share"
 """Of the agent, whose answers have no contexts to keep to."""
 _OF_AGENT = (AGENT, ORDERS)
-_TOOL_ALERTS = (TOOL_METRIC, LimitKind.ERRORS)
+_TOOL_ALERTS = (TOOL_METRIC, LimitKind.TOOL_ERRORS, LimitKind.ERRORS)
 LOCATED_WITHIN = timedelta(hours=1)
 
 
@@ -153,7 +153,8 @@ def check_tool(outage: Outage, lake: Lake, deliveries: Sequence[Delivery]) -> Ch
     since = {row["since"] for row in alerts if (row["deployment"], row["metric"]) == (AGENT, TOOL_METRIC)}
     located = bool(since) and all(abs(moment - outage.begins) <= LOCATED_WITHIN for moment in since)
     others = {row["metric"] for row in alerts} - set(_TOOL_ALERTS)
-    named = any(ORDERS in str(delivery.body) for delivery in deliveries)
+    # The message of what all callers of a toolset share names the toolset.
+    named = any(name in str(delivery.body) for delivery in deliveries for name in (GET_ORDER, ORDERS))
     names = ", ".join(dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts))
     found = f"{names or 'nothing'}{'' if named else ', and no webhook names it'}"
     promise = f"the tool that broke at {outage.begins:%H:%M} is found, and named"

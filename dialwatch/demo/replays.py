@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+from aidial_sdk import DIALApp
+from aidial_sdk.chat_completion import ChatCompletion, Request, Response
 from pydantic import SecretStr
 
+from dialwatch.demo.agent import AGENT, answer
 from dialwatch.demo.checks import Check
 from dialwatch.demo.questions import load_questions
 from dialwatch.demo.rag.application import create_app
@@ -26,7 +30,9 @@ from lake.spec.case_vocabulary import CaseStatus, FailedPart, ReplayVerdict
 from lake.tables.lake import Lake
 
 WHO = "demo"
-_RULE = "accepted by rule: people liked its answer, and its facts stand in what was retrieved"
+_RULE = (
+    "accepted by rule: people liked its answer, and its facts stand in what was retrieved, or tools were called for it"
+)
 _WHOLE_RUNS = 4
 """Runs of the application as it should be: they show how much runs differ."""
 
@@ -48,35 +54,67 @@ PLANTED = (
 
 
 def accept_by_rule(lake: Lake, deployment: str, now: datetime) -> int:
-    """Accept the proposed cases that have facts; return how many."""
+    """Accept the proposed cases that have facts or calls of tools; return how many."""
 
     def change(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-        found = (one for one in cases.values() if one["status"] == CaseStatus.PROPOSED and one["facts"])
+        found = (one for one in cases.values() if one["status"] == CaseStatus.PROPOSED and _can_tell(one))
         return {one["case_id"]: {"status": CaseStatus.ACCEPTED, "note": _RULE} for one in found}
 
     return len(change_cases(lake, deployment, change, WHO, now))
 
 
+def _can_tell(case: Mapping[str, Any]) -> bool:
+    """Whether a case can tell which part failed."""
+    return bool(case["facts"] or case["tool_calls"])
+
+
+class AgentChatCompletion(ChatCompletion):
+    """The demo's agent over HTTP; `is_broken` says that its orders' tool times out."""
+
+    is_broken = False
+
+    async def chat_completion(self, request: Request, response: Response) -> None:
+        """Answer the last message, with the calls of tools in the state."""
+        found = answer(request.messages[-1].text(), is_broken=self.is_broken)
+        with response.create_single_choice() as choice:
+            choice.append_content(found.text)
+            choice.set_state(found.state)
+
+
 def run_replays(lake: Lake, deployment: str, planted: Iterable[Broken] = PLANTED) -> Check:
     """Accept cases, ask them of the application as it should be, then broken in each way, over HTTP on loopback."""
-    accepted = accept_by_rule(lake, deployment, datetime.now(UTC))
     texts = [question.knowledge for question in load_questions()]
     assistant = RagAssistant(passages_of(texts, document_urls()[deployment]))
-    with BackgroundServer(create_app({deployment: assistant}), "127.0.0.1:0") as server:
+    breaks = [(one.part, partial(setattr, assistant, "faults", one.faults)) for one in planted]
+    return _replayed(lake, deployment, create_app({deployment: assistant}), breaks)
+
+
+def run_agent_replays(lake: Lake) -> Check:
+    """Accept cases of the agent, and ask them again: of the agent as it should be, then with a broken tool."""
+    agent, app = AgentChatCompletion(), DIALApp()
+    app.add_chat_completion(AGENT, agent)
+    return _replayed(lake, AGENT, app, [(FailedPart.TOOL, partial(setattr, agent, "is_broken", True))])
+
+
+def _replayed(
+    lake: Lake, deployment: str, app: DIALApp, breaks: Iterable[tuple[FailedPart, Callable[[], None]]]
+) -> Check:
+    accepted = accept_by_rule(lake, deployment, datetime.now(UTC))
+    with BackgroundServer(app, "127.0.0.1:0") as server:
         keys = {deployment: ReplayDeployment(api_key=SecretStr("demo"))}
         settings = ReplaySettings(base_url=server.url, deployments=keys)
         whole = [_run(lake, deployment, settings) for _ in range(_WHOLE_RUNS)]
         verdicts = [run.verdict for run in whole if run is not None]
         is_found = verdicts == [ReplayVerdict.BASELINE] + [ReplayVerdict.NO_REGRESSION] * (_WHOLE_RUNS - 1)
         found = [f"{accepted} cases accepted"]
-        for broken in planted:
-            assistant.faults = broken.faults
+        for expected, breaks_it in breaks:
+            breaks_it()
             run = _run(lake, deployment, settings)
             part, count, total = _part(run)
-            is_found = is_found and run is not None and run.verdict == ReplayVerdict.REGRESSION and part == broken.part
+            is_found = is_found and run is not None and run.verdict == ReplayVerdict.REGRESSION and part == expected
             verdict = run.verdict if run else "no run"
-            found.append(f"{broken.part} broken: {verdict}, {part or 'nothing'} failed in {count} of {total}")
-    return Check("cases that are asked again name the broken part", "; ".join(found), is_found)
+            found.append(f"{expected} broken: {verdict}, {part or 'nothing'} failed in {count} of {total}")
+    return Check(f"cases of {deployment} that are asked again name the broken part", "; ".join(found), is_found)
 
 
 def _run(lake: Lake, deployment: str, settings: ReplaySettings) -> ReplayRun | None:

@@ -25,7 +25,7 @@ from dialwatch.demo.agent import Outage, agent_traffic
 from dialwatch.demo.checks import ScoredAnswers, all_told, check_all, check_tool
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import WebhookReceiver
-from dialwatch.demo.replays import run_replays
+from dialwatch.demo.replays import run_agent_replays, run_replays
 from dialwatch.demo.traffic import Plan, TrafficLine, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
@@ -81,13 +81,13 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
         with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:
             _watch(display, plan, outage, core, collector, lake)
-        display.say("The liked answers that are cases by now are asked again, of the application whole and broken")
-        replayed = run_replays(lake, plan.degraded_deployment)
+        display.say("The liked answers that are cases by now are asked again, of the applications whole and broken")
+        replayed = [run_replays(lake, plan.degraded_deployment), run_agent_replays(lake)]
         _wait_until_told(lake)
         checks = [
             *check_all(plan, collector.totals, lake, receiver.received),
             check_tool(outage, lake, receiver.received),
-            replayed,
+            *replayed,
         ]
         display.checked(checks)
         display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")

@@ -173,7 +173,8 @@ def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:
             no_contexts="0.0 with the part `retrieval` for an empty list if the answer does not agree, null with "
             "`no_contexts` for a missing cell",
             duplicate_contexts="a copy moves what follows one rank down",
-            no_reference="null with `no_ground_truth`; without facts null with `no_facts`",
+            no_reference="null with `no_ground_truth`; without facts null with `no_facts`, unless calls "
+            "of tools are known",
         ),
         binary=True,
     ),
@@ -210,8 +211,9 @@ def case_passed(
     `tool_calls` and `reference_tool_calls` a call of the case that failed makes it `tool`, and one that was not made
     `wrong_tool`.
 
-    No reference is null with `no_ground_truth`, no facts null with `no_facts` unless every reference refuses, contexts
-    that are not known are null with `no_contexts`.
+    No reference is null with `no_ground_truth`. No facts are null with `no_facts`, unless every reference refuses, or
+    the case and the answer have calls of tools: they then say which part failed. Contexts that are not known are null
+    with `no_contexts`.
     """
     answer = text(answer_cell, "answer")
     references = [one for one in texts(references_cell, "reference_answers") or [] if one.strip()]
@@ -223,15 +225,20 @@ def case_passed(
     saying = [one for one in references if refusal_in(one) is None]
     if not saying:
         return Score(1.0) if refuses else _failed(FailedPart.UNANSWERABLE)
+    agrees_with_one = not refuses and any(agrees(answer, one) for one in saying)
+    calls, needed = _calls(calls_cell), _calls(needed_cell)
+    part = None if agrees_with_one else failed_call(calls, needed)
     facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
+    if not facts and calls is not None and needed:
+        wrong = part or (FailedPart.REFUSAL if refuses else FailedPart.GENERATION)
+        return Score(1.0) if agrees_with_one else _failed(wrong)
     if not facts:
         return Score(None, UnscoredReason.NO_FACTS)
     contexts = context_texts(contexts_cell)
     if contexts is None:
         return Score(None, UnscoredReason.NO_CONTEXTS)
-    if not refuses and any(agrees(answer, one) for one in saying):
+    if agrees_with_one:
         return Score(1.0)
-    part = failed_call(_calls(calls_cell), _calls(needed_cell))
     found = find(facts, contexts)
     ranks = found.ranks
     if part is not None:

@@ -84,7 +84,7 @@ def test_the_same_question_has_the_same_answer() -> None:
 
 
 FIRING = {"deployment": AGENT, "metric": TOOL_METRIC, "change": "firing", "change_id": "1", "since": OUTAGE.begins}
-NAMED = [Delivery("1", verified=True, body={"text": f"{ORDERS}: requests failed"})]
+NAMED = [Delivery("1", verified=True, body={"text": f"{GET_ORDER} failed in 9 of 10 calls"})]
 
 
 @pytest.mark.parametrize(

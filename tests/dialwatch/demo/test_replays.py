@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from dialwatch.demo.agent import AGENT, answer
+from dialwatch.demo.completion import compact_json
 from dialwatch.demo.questions import load_questions
 from dialwatch.demo.rag.assistant import RagAssistant
 from dialwatch.demo.rag.faults import Faults
 from dialwatch.demo.rag.passages import passages_of
-from dialwatch.demo.replays import Broken, run_replays
+from dialwatch.demo.replays import Broken, run_agent_replays, run_replays
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, document_urls
 from evaluator.ground_truth.facts import supporting_sentences
 from evaluator.metrics import ABSENT, fact_ranks
@@ -83,3 +85,20 @@ def test_another_part_breaks_the_promise(lake: Lake) -> None:
 
 def test_an_application_that_is_not_broken_is_no_regression(lake: Lake) -> None:
     assert not run_replays(lake, DEGRADED_DEPLOYMENT, [Broken(Faults(), FailedPart.RETRIEVAL)]).passed
+
+
+def test_a_broken_tool_of_the_agent_is_named(tmp_path: Path) -> None:
+    """Its cases have no facts, and the calls of the liked answer."""
+    lake = Lake(str(tmp_path))
+    rows = []
+    for number in range(4700, 4730):
+        question = f"When does my order {number} arrive?"
+        found = answer(question, is_broken=False)
+        calls = [{"name": call.name, "arguments": compact_json(call.arguments)} for call in found.calls]
+        row = {"case_id": f"case-{number}", "deployment": AGENT, "version": 1, "question": question, "facts": []}
+        row |= {"answer": found.text, "tool_calls": calls, "status": CaseStatus.PROPOSED}
+        rows.append(row | {"created_at": AT, "updated_at": AT})
+    lake.table(GROUND_TRUTH, AGENT).append(GROUND_TRUTH.rows(rows))
+    check = run_agent_replays(lake)
+    assert check.passed, check.found
+    assert check.found == "30 cases accepted; tool broken: regression, tool failed in 30 of 30"

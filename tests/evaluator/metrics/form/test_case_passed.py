@@ -200,3 +200,37 @@ def test_an_answer_agrees_with_half_of_the_words_and_numbers_of_a_reference_that
 def test_the_first_letter_of_a_text_belongs_to_the_word_before_a_number() -> None:
     """A number in the place of another one is another answer, also after the first word."""
     assert not agrees("The room 6 and the north wing, 3 tables", "Room 7 (north wing, 3 tables)")
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls", "value", "part"),
+    [
+        ("Order 4711 ships on Friday.", [{"name": "get_order", "arguments": "{}", "is_error": False}], 1.0, None),
+        ("I cannot say.", [{"name": "get_order", "arguments": "{}", "is_error": True}], 0.0, "tool"),
+        (
+            "I have an answer about shipping.",
+            [{"name": "other", "arguments": "{}", "is_error": False}],
+            0.0,
+            "wrong_tool",
+        ),
+        (
+            "It ships on Monday in a week.",
+            [{"name": "get_order", "arguments": "{}", "is_error": False}],
+            0.0,
+            "generation",
+        ),
+    ],
+)
+def test_calls_of_tools_say_which_part_failed_where_a_case_has_no_facts(
+    answer: str, calls: list[dict[str, Any]], value: float, part: str | None
+) -> None:
+    """An agent retrieves nothing; without calls of the case, or of the answer, nothing is known."""
+    needed = [{"name": "get_order", "arguments": "{}"}]
+    columns = {
+        "answer": [answer] * 3, "reference_answers": [["Order 4711 ships on Friday."]] * 3, "facts": [[]] * 3,
+        "contexts": [None] * 3, "tool_calls": [calls, calls, None],
+        "reference_tool_calls": [needed, [], needed],
+    }  # fmt: skip
+    scores = CasePassed().score(pd.DataFrame(columns)).with_details()
+    assert (scores.values[0], scores.details[0].get("failed_part")) == (value, part)
+    assert list(scores.reasons[1:]) == ["no_facts", "no_facts"]
