@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.regression.law_traffic import (
     HOURLY,
@@ -14,6 +16,7 @@ from benchmarks.regression.law_traffic import (
     Traffic,
     hours_of,
     is_weekend,
+    scores,
     segment,
     traffic,
 )
@@ -197,6 +200,38 @@ def _failing_hours(share: float, failing: float, hours: int, mean: float = 1.0) 
     return draw
 
 
+def _of_clients(at: Floats, values: Floats, of_second: NDArray[np.bool_], *, told: bool) -> Traffic:
+    """Answers to two clients, which `scores.segment` tells or not."""
+    alone = np.arange(len(at), dtype=np.intp)
+    names = ("a", "b") if told else ("", "")
+    classes = tuple(json.dumps({"language": "en"} | ({"project": name} if name else {})) for name in names)
+    return Traffic(at, alone, alone, values, of_second.astype(np.intp), classes)
+
+
+def _wandering_clients(*, told: bool) -> Draw:
+    """Two clients, one 0.10 better and the other 0.15 worse, whose shares wander for weeks."""
+
+    def draw(generator: np.random.Generator, days: int) -> Traffic:
+        at = hours_of(generator, days)
+        there = generator.uniform(size=len(at)) < 1.0 / (1.0 + np.exp(-mood(generator, at, 1.0, 0.998)))
+        return _of_clients(at, scores(generator, np.where(there, 0.15, -0.10)), there, told=told)
+
+    return draw
+
+
+def _client_away(*, told: bool) -> Draw:
+    """A client with 30 % of the traffic, 0.15 better than the others, is away for two weeks of 75 days each."""
+
+    def draw(generator: np.random.Generator, days: int) -> Traffic:
+        at = hours_of(generator, days)
+        there = generator.uniform(size=len(at)) < 0.3
+        is_away = (at >= 60 * 24) & ((at - 60 * 24) % (75 * 24) < 14 * 24)
+        found = _of_clients(at, scores(generator, np.where(there, -0.15, 0.0)), there, told=told)
+        return found.where(~(there & is_away))
+
+    return draw
+
+
 def _long_chats(generator: np.random.Generator, days: int) -> Traffic:
     at = hours_of(generator, days, 0.6 * HOURLY)
     made = traffic(generator, at, np.zeros(len(at)))
@@ -235,6 +270,10 @@ LAWS = (
     Law("two hours in ten fail by 10 %, the others never", _failing_hours(0.2, 0.1, 2)),
     Law("one hour in 100 fails", _failing_hours(0.01, 1.0, 1, mean=0.8)),
     Law("40 % of answers are of agents' chats of two days, each right or wrong", _long_chats),
+    Law("two clients, shares wander, not told", _wandering_clients(told=False)),
+    Law("two clients, shares wander, told", _wandering_clients(told=True)),
+    Law("a good client is away, not told", _client_away(told=False)),
+    Law("a good client is away, told", _client_away(told=True)),
 )
 
 
@@ -266,6 +305,12 @@ def _fall_with(other: Callable[[np.random.Generator, Floats], Floats], drop: flo
     return draw
 
 
+def _after_outage(generator: np.random.Generator, days: int) -> Traffic:
+    at = hours_of(generator, days)
+    since = at - _CHANGE
+    return traffic(generator, at, np.where(since < 0.0, 0.0, np.where(since < 2.0, 0.80, 0.20)))
+
+
 def _ramp(generator: np.random.Generator, days: int) -> Traffic:
     at = hours_of(generator, days)
     return traffic(generator, at, 0.10 * np.clip((at - _CHANGE) / (30 * 24), 0.0, 1.0))
@@ -277,4 +322,6 @@ FALLS = (
     Law("-0.10, mood of sd 0.03", _fall_with(lambda generator, at: mood(generator, at, 0.03), 0.10)),
     Law("-0.10, weekends harder by 0.10", _fall_with(lambda _, at: np.where(is_weekend(at), 0.10, 0.0), 0.10)),
     Law("-0.10, reached in 30 days", _ramp),
+    Law("all answers are wrong", _fall(0.80)),
+    Law("-0.20, after two hours in which all answers are wrong", _after_outage),
 )

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from evaluator.metrics import Metric
 from evaluator.replays.asking import Asked, Deployment, ask_all
 from evaluator.replays.comparison import Comparison, Scores, compare
@@ -27,8 +29,10 @@ from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
 from lake.queries.case_versions import cases_in
 from lake.queries.preferences import Preferences
+from lake.queries.question_keys import normalised_question
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, ReplayVerdict
+from lake.spec.deployment_families import Families
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
@@ -87,9 +91,13 @@ def replay(
     *,
     accept: bool = False,
     judge: BoundJudge | None = None,
+    families: Families | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> ReplayRun | None:
     """Ask the accepted cases of the deployment `name` again, and write what came of it in one commit.
+
+    A version of an application is asked the cases of older versions too, of `families`, where it has none with their
+    question: so a new version is compared before it has cases of its own.
 
     With `accept` later runs are compared with this one. A `judge` is asked which answers it prefers, these or the
     earlier ones; no verdict depends on that. None, and nothing written, where there is no case to ask, or
@@ -100,8 +108,8 @@ def replay(
     started, table = datetime.now(UTC), lake.table(REPLAYS, name)
     # Begun before the cases are read: what is erased meanwhile is not written.
     transaction = PassTransaction(table)
-    of_truth = lake.table(GROUND_TRUTH, name).read()
-    accepted = [case for case in cases_in(of_truth) if case["status"] == CaseStatus.ACCEPTED]
+    truths = [lake.table(GROUND_TRUTH, one).read() for one in _with_older(lake, name, families or Families())]
+    accepted = _accepted(truths)
     alone = {case["case_id"]: case for case in accepted if case["conversation_hash"] is None and case["question"]}
     if not alone:
         return None
@@ -115,7 +123,7 @@ def replay(
     kept = partial(
         kept_scores,
         cases=alone,
-        versions={(row["case_id"], row["version"] or 1): row for row in of_truth.to_pylist()},
+        versions={(row["case_id"], row["version"] or 1): row for truth in truths for row in truth.to_pylist()},
         metrics=used,
     )
     old, changed = kept(before)
@@ -151,6 +159,27 @@ def replay(
         len(changed & {one.case["case_id"] for one in asked}),
         earlier.regressed.started_at if earlier.regressed and verdict == ReplayVerdict.REGRESSION else None,
     )
+
+
+def _with_older(lake: Lake, name: str, families: Families) -> list[str]:
+    """Return a deployment and those that are older versions of the same application, the newest first."""
+    return [name, *families.older(name, filter(None, lake.deployments()))]
+
+
+def _accepted(truths: Sequence[pa.Table]) -> list[dict[str, Any]]:
+    """Return the accepted cases of versions, the newest first; a question that a newer one has is not asked again."""
+    found: list[dict[str, Any]] = []
+    asked: set[str] = set()
+    for truth in truths:
+        cases = cases_in(truth)
+        found += [
+            case
+            for case in cases
+            if case["status"] == CaseStatus.ACCEPTED and normalised_question(case["question"] or "") not in asked
+        ]
+        # One that a person has rejected of the newer version is not asked either.
+        asked |= {normalised_question(case["question"]) for case in cases if case["question"]}
+    return found
 
 
 def last_run_at(lake: Lake, name: str) -> datetime | None:

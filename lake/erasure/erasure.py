@@ -20,6 +20,7 @@ from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signal
 from lake.maintenance.cleaning import remove_history
 from lake.maintenance.retention import newest_baseline
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.deployment_families import Families
 from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
@@ -192,7 +193,9 @@ class _Erasure:
         for spec in _MADE_BY_PASSES:
             for deployment in self._lake.deployments():
                 table = self._lake.table(spec, deployment)
-                if deployment in called or table.version() is not None:
+                # A newer version may be asked the cases of one that was called, for the first time.
+                newer = spec is REPLAYS and Families().older(deployment or "", filter(None, called))
+                if deployment in called or newer or table.version() is not None:
                     _advance_counters(table)
 
     def _erase(self, table: Table, rule: Rule) -> bool:

@@ -154,14 +154,16 @@ class _ScopeSearch:
 
     def _note_replayed(self) -> None:
         """Find the calls of replays by the traces that `replays` has of the subject's cases."""
-        scope, traces = self._scope, set[str]()
+        scope, traces, own = self._scope, set[str](), set[str]()
+        # A version of an application is asked the cases of others too.
         for deployment in self._lake.deployments():
-            truth, replays = self._lake.table(GROUND_TRUTH, deployment), self._lake.table(REPLAYS, deployment)
-            if truth.version() is None or replays.version() is None:
-                continue
-            own = own_cases(self._lake, scope, deployment).ids
-            asked = replays.read(["case_id", "trace_id"])
-            traces |= set(asked["trace_id"].filter(is_in(asked["case_id"], own)).to_pylist()) - {None}
+            if self._lake.table(GROUND_TRUTH, deployment).version() is not None:
+                own |= own_cases(self._lake, scope, deployment).ids
+        for deployment in self._lake.deployments() if own else ():
+            replays = self._lake.table(REPLAYS, deployment)
+            if replays.version() is not None:
+                asked = replays.read(["case_id", "trace_id"])
+                traces |= set(asked["trace_id"].filter(is_in(asked["case_id"], own)).to_pylist()) - {None}
         # Whoever they name: dialwatch made them itself.
         called = self._rows(lambda batch: is_in(batch["trace_id"], traces)) if traces else []
         called = [row for row in called if row["event_id"] not in scope.event_ids]

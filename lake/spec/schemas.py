@@ -20,6 +20,7 @@ from lake.spec.root_tables import (
     AUDIT,
     BATCHES,
     CHANGES,
+    DIGESTS,
     JUDGE_BUDGETS,
     LAKE_DEFAULTS,
     REJECTED,
@@ -194,7 +195,8 @@ SCORES = TableSpec(
         ("question_key", pa.string(), "Hash of the question, whatever its spelling, keyed by a secret of the lake: the "
          "same question is one observation of the detectors. Null where it is not known what was asked, and in rows of "
          "earlier versions."),
-        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length."),
+        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length, and "
+         "project, which rows of earlier versions do not have."),
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY, or of what another program sent."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared. "
          f"{OUTSIDE_VERSION}: another program sent it."),
@@ -360,6 +362,7 @@ TABLES = {
         SILENCES,
         RELEASES,
         SAVED_SEARCHES,
+        DIGESTS,
         APPLICATION_CLASSES,
         SERVICES,
         CHANGES,

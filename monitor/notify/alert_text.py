@@ -23,6 +23,8 @@ WORST = 5
 _FAILED: Mapping[FailedPart, str] = {
     FailedPart.RETRIEVAL: "Retrieval failed",
     FailedPart.RANKING: "Ranking failed",
+    FailedPart.TOOL: "A needed tool failed",
+    FailedPart.WRONG_TOOL: "A needed tool was not called",
     FailedPart.GENERATION: "Generation failed",
     FailedPart.REFUSAL: "The application refused",
     FailedPart.UNANSWERABLE: "It answered what has no answer",
@@ -37,6 +39,12 @@ _WHILE_LEARNING = (
     "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
     "This warning never becomes a page and ends after seven days. What falls further is found as usual.",
 )
+_JUDGES: Mapping[AlertVerdict | None, str] = {
+    AlertVerdict.SYSTEM: ": its judge is unchanged",
+    AlertVerdict.JUDGE: ": the judge changed, not the application",
+    AlertVerdict.BOTH: ": the judge changed, and the application too",
+}
+"""What is known of the judge of a metric that has one; nothing as long as that is undecided."""
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
@@ -66,20 +74,26 @@ def _summary(change: AlertChange) -> str:
     """Say what got worse, from what to what, since when, and which part failed."""
     what = f"{change.key.deployment}: {metric_name(change.key.metric)}"
     if change.change == AlertEvent.RESOLVED:
-        after = _number(change.current_mean)
+        after, outage = _number(change.current_mean), change.details.outage_seconds
+        if outage is not None:
+            lasted = duration(timedelta(seconds=max(outage, 60.0)))
+            return (
+                f"{change.key.deployment} is back: nearly all answers were bad by {metric_name(change.key.metric)} for "
+                f"{lasted}, which is an outage and no change of quality"
+            )
         return (
             f"{what}: alert is over; {change.reason}" if change.ended_without_recovery else f"{what}: back at {after}"
         )
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
     what = f"{change.key.deployment}{_worse_version(change)}: {metric_name(change.key.metric)}"
-    judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
+    judge = _JUDGES.get(change.verdict, "") if change.details.can_drift else ""
     part = _part_that_fell(change)
     if part is None:
         moved = f"from {_number(change.reference_mean)} to {_number(change.current_mean)}{_by(change)}"
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
-    failed = "" if judge else _failed_most(change.details.failed_parts)
+    failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
     return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
 
 
@@ -206,13 +220,17 @@ def failed_part_lines(failed: Mapping[FailedPart, int]) -> list[str]:
     if not failed:
         return []
     (part, count), *others = sorted(failed.items(), key=lambda one: -one[1])
-    more = ", ".join(f"{number} {other}" for other, number in others)
+    more = ", ".join(f"{number} {_spaced(other)}" for other, number in others)
     total = sum(failed.values())
     one = "answer" if total == 1 else "answers"
     return [
-        f"Part that failed: {part}, in {count} of {total} {one} since then that do not agree with ground truth: "
-        f"{FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
+        f"Part that failed: {_spaced(part)}, in {count} of {total} {one} since then that do not agree with ground "
+        f"truth: {FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
     ]
+
+
+def _spaced(part: FailedPart) -> str:
+    return part.replace("_", " ")
 
 
 def _segments(details: AlertDetails) -> list[str]:

@@ -11,7 +11,8 @@ from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import held_back
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence, silence_of
-from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause, cause_of
+from monitor.alerting.incidents.shared_cause import SharedCause, cause_of
+from monitor.detect.limits import FAILURES
 from monitor.notify.routing import Routed
 
 _LONGEST = timedelta(days=30)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import FailedTool, LimitDetails, MeanBeyondLimit
@@ -80,8 +80,8 @@ def limit_summary(change: AlertChange) -> str:
     is_total = in_a_row >= (details.requests or 0) or details.usual is not None
     if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
         return (
-            f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}; {_limit(details)}"
-            f"{_callers(details)}"
+            f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}{_lasting(details)}; "
+            f"{_limit(details)}{_callers(details)}"
         )
     share = (
         f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
@@ -93,7 +93,7 @@ def limit_summary(change: AlertChange) -> str:
             return f"{name} is back: {words.of} {words.was} for {lasted}; {share}"
         return f"{metric_name(kind)} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
-    return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"
+    return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
 
 
 def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
@@ -110,6 +110,12 @@ def _callers(details: LimitDetails) -> str:
     if not failing:
         return ""
     return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
+
+
+def _lasting(details: LimitDetails) -> str:
+    """Say how long it is bad by now; nothing of what has just begun."""
+    lasted = details.lasted_seconds
+    return f", for {duration(timedelta(seconds=lasted))} by now" if lasted else ""
 
 
 def _mostly(details: LimitDetails) -> str:
@@ -166,6 +172,9 @@ def limit_lines(change: AlertChange) -> list[str]:
         more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
         rest = f" and {more} more" if more else ""
         lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
+    if details.page_after_seconds and change.tier == Tier.WARN:
+        length = duration(timedelta(seconds=details.page_after_seconds))
+        lines.append(f"This is a warning: an outage of less than {length} is no page. It becomes one if it lasts.")
     return [
         *lines,
         _how_sure(details),

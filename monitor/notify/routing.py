@@ -11,7 +11,8 @@ from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
-from monitor.alerting.incidents.shared_cause import FAILURES, SharedCause, shared_causes
+from monitor.alerting.incidents.shared_cause import SharedCause, shared_causes
+from monitor.detect.limits import FAILURES
 from monitor.notify.settings import ReceiverSettings
 from monitor.notify.view import NotificationView
 

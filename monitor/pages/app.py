@@ -39,6 +39,8 @@ from monitor.pages.machine_answers import MachineAnswers, Readiness
 from monitor.pages.openapi import OpenApi, described, described_probe
 from monitor.pages.overview.as_json import Overview
 from monitor.pages.overview.handlers import OverviewPage
+from monitor.pages.overview.health_page import HealthData, HealthPage
+from monitor.pages.overview.judge_costs import JudgeCostsData
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import SignIn
 from monitor.pages.times import Times
@@ -128,7 +130,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
     shared = (monitor, renderer, authentication, LakeReads())
     overview, deployment, answers = OverviewPage(*shared), DeploymentPage(*shared), AnswerPages(*shared)
     incidents, cases, compare = IncidentPages(*shared), GroundTruthPage(*shared), ComparePage(*shared)
-    searches = SavedSearchPages(*shared)
+    searches, health = SavedSearchPages(*shared), HealthPage(*shared)
     return [
         APIRoute("/", overview.show),
         APIRoute(
@@ -137,6 +139,18 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             **described(Overview, "All deployments over a period, and how dialwatch itself is"),
         ),
         APIRoute("/metrics-guide", overview.metrics_guide),
+        APIRoute("/health", health.show),
+        APIRoute(
+            "/health.json",
+            health.show_json,
+            **described(HealthData, "How dialwatch itself is: its parts, and the receivers of alerts"),
+        ),
+        APIRoute("/judge-costs", health.show_costs),
+        APIRoute(
+            "/judge-costs.json",
+            health.show_costs_json,
+            **described(JudgeCostsData, "What judges cost today and this month, by judge and deployment", 503),
+        ),
         APIRoute("/deployment", deployment.show),
         APIRoute(
             "/deployment.json",

@@ -74,6 +74,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """When a release was marked, if it is compared with what came before it."""
     while_learning: bool = False
     """Whether it began while the reference was learned: then it is compared with what came before."""
+    outage_seconds: float | None = None
+    """Of the end of a short outage, which was no change of quality: how long it was."""
     new_class: NewClass | None = None
     """The new class of traffic that alone is worse: then the alert is of it, and of no regression."""
     worst: tuple[WorstAnswer, ...] = ()

@@ -8,15 +8,15 @@ from typing import cast
 
 from lake.spec.alert_vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
-from monitor.detect.limits import LastChanges, LimitChange, LimitDetails
+from monitor.detect.limits import FAILURES, LastChanges, LimitChange, LimitDetails
 from monitor.detect.regression import StreamKey
 
 
 def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange], now: datetime) -> list[AlertChange]:
     """Return what limits found and is new after the changes that are known, as changes of alerts.
 
-    A limit fires where it does not fire already and later than its last change, and is over only where it fires. One
-    on means fires again where it names one that its alert has not named.
+    A limit fires where it does not fire already and later than its last change, and is over only where it fires. It
+    fires again where a warning becomes a page, and one on means where it names one that its alert has not named.
     """
     last = {change.key: change for change in known if change.change in ALERT_STATES}
     changes: list[AlertChange] = []
@@ -26,7 +26,7 @@ def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange]
         opened = before if before is not None and before.change == AlertEvent.FIRING else None
         is_in_turn = before is None or before.changed_at < one.at
         is_turn = (opened is None) is (one.change == AlertEvent.FIRING)
-        more = _means_of(one.details) - _named(opened, [*known, *changes]) if opened else frozenset()
+        more = _news_of(one, opened, [*known, *changes]) if opened else frozenset()
         if (is_turn or more) and is_in_turn:
             last[key] = _change(one, key, opened, now, more)
             changes.append(last[key])
@@ -34,15 +34,23 @@ def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange]
 
 
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
-    """Return whether each limit fires, and when that changed last."""
+    """Return whether each limit fires, and when that changed last: of one that was raised since, when it began."""
     return {
         (change.key.deployment, cast(LimitKind, change.key.metric)): (
             change.change == AlertEvent.FIRING,
-            change.changed_at,
+            change.fired_at if _may_be_raised(change) else change.changed_at,
         )
         for change in changes
         if change.is_limit and change.change in ALERT_STATES
     }
+
+
+def _news_of(found: LimitChange, opened: AlertChange, changes: Sequence[AlertChange]) -> frozenset[str]:
+    """Return what an open alert has not said so far: means, or that it is a page."""
+    if found.change != AlertEvent.FIRING:
+        return frozenset()
+    raised = frozenset([Tier.PAGE]) if (opened.tier, found.tier) == (Tier.WARN, Tier.PAGE) else frozenset()
+    return raised | (_means_of(found.details) - _named(opened, changes))
 
 
 def _named(opened: AlertChange, changes: Sequence[AlertChange]) -> frozenset[str]:
@@ -55,12 +63,19 @@ def _means_of(details: LimitDetails | None) -> frozenset[str]:
     return frozenset(one.metric for one in details.means) if details else frozenset()
 
 
+def _may_be_raised(change: AlertChange) -> bool:
+    return change.change == AlertEvent.FIRING and change.key.metric in FAILURES
+
+
 def _change(
     found: LimitChange, key: StreamKey, opened: AlertChange | None, now: datetime, more: Set[str]
 ) -> AlertChange:
-    """Return the change; `more` are the means that an open alert names for the first time."""
+    """Return the change; `more` is what an open alert says for the first time."""
     fired_at = opened.fired_at if opened else found.at
     is_judge = found.kind == LimitKind.JUDGE_DRIFT
+    tier = Tier.WARN if is_judge else found.tier
+    if opened is not None and opened.tier == Tier.PAGE:
+        tier = Tier.PAGE
     alert_id = opened.alert_id if opened else digest(found.deployment, found.kind, LIMIT_VERSION, fired_at.isoformat())
     return AlertChange(
         change_id=digest(alert_id, found.change, *sorted(more)),
@@ -73,7 +88,5 @@ def _change(
         reason=found.reason,
         # A judge that changed is no outage of what people use.
         verdict=AlertVerdict.JUDGE if is_judge else None,
-        details=AlertDetails(
-            fired_at=fired_at, tier=Tier.WARN if is_judge else Tier.PAGE, recorded_at=now, exceeded=found.details
-        ),
+        details=AlertDetails(fired_at=fired_at, tier=tier, recorded_at=now, exceeded=found.details),
     )

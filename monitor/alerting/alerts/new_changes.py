@@ -18,7 +18,13 @@ _MOMENT = timedelta(microseconds=1)
 _PROPOSED = ", by cases of ground truth that nobody has accepted, which never page"
 _FELL_WHILE_LEARNING = "it fell while its reference was learned: what came later is worse than what came first"
 _TOLD_LONG_ENOUGH = "its fall while the reference was learned was told for seven days, and is a part of the reference"
+_WAS_OUTAGE = "nearly all answers were bad for a short time, and are as good as before: no change of quality"
 _TIERS = {Tier.WARN: "a warning", Tier.PAGE: "a page"}
+_CHANGED: Mapping[AlertVerdict, str] = {
+    AlertVerdict.SYSTEM: "the application, its documents or the questions, not the judge",
+    AlertVerdict.JUDGE: "the judge, not the application",
+    AlertVerdict.BOTH: "the judge, and the application, its documents or the questions",
+}
 _LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
     AlertVerdict.UNDECIDED: (AlertVerdict.SYSTEM, AlertVerdict.JUDGE, AlertVerdict.BOTH),
     AlertVerdict.JUDGE: (AlertVerdict.SYSTEM, AlertVerdict.BOTH),
@@ -137,6 +143,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             most_worsened=reading.most_worsened,
             marked_release=reading.marked_release,
             while_learning=reading.while_learning,
+            outage_seconds=reading.outage_lasted.total_seconds() if reading.outage_lasted is not None else None,
             new_class=reading.new_class,
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
@@ -152,6 +159,8 @@ def _reason(transition: Transition) -> str:
     if reading.new_class is not None:
         told = "is worse than what the reference has" if is_firing else "was learned and has a reference of its own"
         return f"the new class of traffic {reading.new_class.name} {told}"
+    if reading.outage_lasted is not None:
+        return _WAS_OUTAGE
     if reading.while_learning:
         return _FELL_WHILE_LEARNING if is_firing else _TOLD_LONG_ENOUGH
     if reading.marked_release is not None and is_firing:
@@ -182,7 +191,7 @@ def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now
         # After the change that it adds to, and before the end of the next batch.
         changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
         verdict=judgement.verdict,
-        reason=f"the verdict was {alert.verdict or AlertVerdict.UNDECIDED} and is now {judgement.verdict}",
+        reason=f"the judge's anchors say what changed: {_CHANGED[judgement.verdict]}",
         details=msgspec.structs.replace(alert.details, recorded_at=now, **_shift_of(judgement)),
     )
     return decided(change)

@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
+from monitor.detect.limits import FAILURES
 
-FAILURES = frozenset((LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS))
-"""Limits that a failing deployment exceeds, and whoever calls it."""
 _AHEAD = timedelta(minutes=30)
 """A caller with more traffic may be found so much earlier."""
 _BEHIND = timedelta(minutes=30)

@@ -7,9 +7,11 @@ from monitor.detect.limits.limits import ANSWER_COLUMNS, LastChanges, LimitCount
 from monitor.detect.limits.minute_counts import KEPT
 from monitor.detect.limits.results import FailedTool, LimitChange, LimitDetails, LimitReading, MeanBeyondLimit
 from monitor.detect.limits.settings import DeploymentLimits, LimitSettings
+from monitor.detect.limits.shares import FAILURES
 
 __all__ = [
     "ANSWER_COLUMNS",
+    "FAILURES",
     "KEPT",
     "DeploymentLimits",
     "FailedTool",

@@ -41,7 +41,7 @@ def has_risen(minutes: Numbers, shares: NDArray[np.float64], usual: Usual, limit
     """
     level = usual_share(usual)
     risen = np.zeros(len(shares), dtype=np.bool_)
-    if level >= limit or len(shares) < _RECENT or not (_latest_mean(shares) >= _RECENT_SHARE).any():
+    if level >= limit or len(shares) < _RECENT or not (latest_mean(shares, _RECENT) >= _RECENT_SHARE).any():
         return risen
     trajectory = Evidence().trajectory(shares, np.ones(len(shares)), level, np.arange(len(shares)), len(shares))
     days = max(1.0, (int(minutes[-1]) - int(minutes[0])) / (24 * 60))
@@ -58,6 +58,7 @@ def is_clean(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
     return clean
 
 
-def _latest_mean(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    sums = np.concatenate([[0.0], np.cumsum(shares)])
-    return np.asarray((sums[_RECENT:] - sums[:-_RECENT]) / _RECENT)
+def latest_mean(shares: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Return for each minute with events the mean of so many shares up to it, as if those before the first were 0."""
+    sums = np.concatenate([np.zeros(number), np.cumsum(shares)])
+    return np.asarray((sums[number:] - sums[:-number]) / number)

@@ -27,7 +27,7 @@ from monitor.detect.limits.no_data import (
 )
 from monitor.detect.limits.results import LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
-from monitor.detect.limits.shares import ShareLimit
+from monitor.detect.limits.shares import FAILURES, ShareLimit
 from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
@@ -49,7 +49,6 @@ _SHARES = tuple(kind for kind in LimitKind if kind not in _NO_SHARES)
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 _ALL: Set[str] = frozenset(LimitKind)
-_FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS)
 _LEAST_EVENTS = 4
 _STOPPED = "an error has stopped it"
 LastChanges = Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
@@ -281,7 +280,7 @@ class Limits:
             {
                 name: [
                     (limit, counts.minutes[kind].events())
-                    for kind in _FAILURES
+                    for kind in FAILURES
                     if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
                 ]
                 for name, counts in list(self._counts.items())

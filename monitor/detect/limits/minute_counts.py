@@ -135,9 +135,14 @@ class MinuteCounts:
                 counted += reasons
         return counted
 
-    def first_bad(self, first: int, last: int) -> int:
-        """Return the first minute of these with a bad one; `first` where there is none."""
-        return min((minute for minute in self._why if first <= minute <= last), default=first)
+    def begin_of_bad(self, first: int, last: int, limit: float) -> int:
+        """Return where the stretch up to the last of these minutes begins in which the share is most above a limit.
+
+        So what fails now and then before an outage is not of it.
+        """
+        mine = (self._minutes >= first) & (self._minutes <= last)
+        over = _sums(self._bad[mine]) - limit * _sums(self._totals[mine])
+        return int(self._minutes[mine][np.argmin(over[:-1])]) if mine.any() else first
 
     def last_bad(self, until: int) -> int | None:
         """Return the last minute with a bad one up to a minute; None where there is none."""

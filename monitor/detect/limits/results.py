@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 
 
 class ChangedJudge(msgspec.Struct, frozen=True):
@@ -59,8 +59,10 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Length of the stretch of event time."""
     mostly: str | None = None
     """The most frequent reason: a status, or a word."""
+    page_after_seconds: float | None = None
+    """Of a warning that becomes a page if it lasts: after how long."""
     lasted_seconds: float | None = None
-    """Of an end: from the first bad one that the alert was found with to the last one."""
+    """Of an end, or a page that was a warning: from the first bad one that the alert was found with to the last one."""
     limit_seconds: float | None = None
     """Silence that fires."""
     usual_seconds: float | None = None
@@ -83,7 +85,7 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class LimitChange:
-    """An alert of a limit begins or is over; `at` and `since` are event times."""
+    """An alert of a limit begins, is raised to a page, or is over; `at` and `since` are event times."""
 
     deployment: str
     kind: LimitKind
@@ -92,6 +94,7 @@ class LimitChange:
     reason: str
     since: datetime | None = None
     details: LimitDetails | None = None
+    tier: Tier = Tier.PAGE
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -9,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lake.spec.alert_vocabulary import AlertEvent, LimitKind
-from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
+from monitor.detect.limits.evidence import CLEAN, has_risen, is_clean, latest_mean, usual_share
 from monitor.detect.limits.minute_counts import KEPT, LONGEST, MinuteCounts, Windows, minute_of, time_of
 from monitor.detect.limits.results import LimitChange, LimitDetails, LimitReading
 from monitor.detect.limits.settings import LimitSettings
@@ -18,6 +19,9 @@ from monitor.detect.limits.settings import LimitSettings
 _OVER = 0.5
 """An alert is over at this part of the limit, so that a share near the limit does not come and go."""
 _MINUTE = timedelta(minutes=1)
+_LASTS = "it lasts"
+FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS)
+"""Limits that a failing deployment exceeds, and whoever calls it: a short outage is no page."""
 _REASONS = {
     (True, True): "the share reached its limit",
     (True, False): "far more than usual, at few requests",
@@ -35,10 +39,14 @@ class ShareLimit:
     is over with the first later minute whose window has a share of at most half the limit, after eight minutes with
     requests and no bad one where there are too few for a share, or a day after the last request. Only the last day is
     judged, by the clock, and nothing up to the last recorded change.
+
+    What fails for less than `page_after` is a warning. It is raised to a page after that, with a
+    minute that is as bad as the limit, as are the latest eight with requests together.
     """
 
     def __init__(self, deployment: str, kind: LimitKind, limit: float, settings: LimitSettings) -> None:
         self._deployment, self._kind, self._limit, self._settings = deployment, kind, limit, settings
+        self._page_after = settings.page_after if kind in FAILURES else timedelta(0)
 
     def look(
         self,
@@ -48,8 +56,8 @@ class ShareLimit:
     ) -> tuple[list[LimitChange], LimitReading]:
         """Return what began or ended after the last change, if any, and how things are now.
 
-        The last change says whether an alert is open, and since when. No good past is needed: a deployment that has
-        failed from its first request on fires as others do.
+        The last change says whether an alert is open, and since when; what raised it is found again. No good past is
+        needed: a deployment that has failed from its first request on fires as others do.
         """
         is_open, since = last_change or (False, now - KEPT)
         windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
@@ -60,15 +68,19 @@ class ShareLimit:
         judged = windows.ends > minute_of(max(since, now - LONGEST))
         changes: list[LimitChange] = []
         place, fired = 0, since
-        while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
-            place += int(found[0])
-            is_open = not is_open
+        while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size or is_open:
+            end = place + int(found[0]) if found.size else len(judged)
+            if is_open:
+                changes += self._raised(minutes, windows, fired, judged & _between(place, end, len(judged)))
+            if not found.size:
+                break
+            place, is_open = end, not is_open
             change = self._change(minutes, windows, place, is_open, has_share=bool(enough[place]))
             if is_open:
                 fired = change.at
-            else:
-                change = _with_length(change, minutes, windows, fired)
-            changes.append(change)
+            changes.append(
+                self._with_tier(change) if is_open else _with_length(change, minutes, windows, fired, self._limit)
+            )
             place += 1
         last = time_of(int(windows.ends[-1])) if windows.ends.size else None
         if is_open and (last is None or now - last > LONGEST):
@@ -78,6 +90,30 @@ class ShareLimit:
         share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
         unjudged = None if is_open else self._unjudged(windows, now)
         return changes, LimitReading(is_open, share, self._limit, unjudged)
+
+    def _with_tier(self, change: LimitChange) -> LimitChange:
+        """Return the begin of an alert as a warning, where it has not lasted yet."""
+        if change.since is None or change.details is None or change.at - change.since >= self._page_after:
+            return change
+        seconds = self._page_after.total_seconds()
+        return replace(
+            change, tier=Tier.WARN, details=msgspec.structs.replace(change.details, page_after_seconds=seconds)
+        )
+
+    def _raised(
+        self, minutes: MinuteCounts, windows: Windows, fired: datetime, is_open: NDArray[np.bool_]
+    ) -> Iterator[LimitChange]:
+        """Yield the page of an alert that is open in these windows: once it has lasted, and is still bad."""
+        began = _began(minutes, windows, fired, self._limit)
+        if time_of(minute_of(fired)) - time_of(began) >= self._page_after:
+            return
+        lasting = windows.ends >= began + self._page_after // _MINUTE
+        still_bad = (windows.shares >= self._limit) & (latest_mean(windows.shares, CLEAN) >= self._limit)
+        found = np.flatnonzero(is_open & lasting & still_bad)
+        if found.size:
+            change = self._change(minutes, windows, int(found[0]), begins=True, has_share=True)
+            change = replace(change, since=time_of(began), reason=_LASTS)
+            yield _with_length(change, minutes, windows, fired, self._limit)
 
     def _risen(self, minutes: MinuteCounts, windows: Windows, since: datetime) -> NDArray[np.bool_]:
         """Say of each minute whether the share has risen since the last change."""
@@ -121,20 +157,29 @@ class ShareLimit:
             AlertEvent.FIRING if begins else AlertEvent.RESOLVED,
             time_of(last),
             _REASONS[begins, has_share],
-            since=time_of(minutes.first_bad(first, last)) if begins else None,
+            since=time_of(minutes.begin_of_bad(first, last, self._limit)) if begins else None,
             details=details,
         )
 
 
-def _with_length(change: LimitChange, minutes: MinuteCounts, windows: Windows, fired: datetime) -> LimitChange:
-    """Return the end of an alert with how long it was bad: from the first bad one of the window that it fired with on.
+def _between(begin: int, end: int, length: int) -> NDArray[np.bool_]:
+    places = np.arange(length)
+    return (places >= begin) & (places < end)
 
-    Where that is not counted any more it is from when it fired.
-    """
-    last_bad = minutes.last_bad(minute_of(change.at))
+
+def _began(minutes: MinuteCounts, windows: Windows, fired: datetime, limit: float) -> int:
+    """Return when what an alert fired with began; when it fired, where that is not counted any more."""
     place = int(np.searchsorted(windows.ends, minute_of(fired)))
     is_known = place < len(windows.ends) and windows.ends[place] == minute_of(fired)
-    first = minutes.first_bad(int(windows.firsts[place]), int(windows.ends[place])) if is_known else minute_of(fired)
+    first, last = int(windows.firsts[place]) if is_known else 0, minute_of(fired)
+    return minutes.begin_of_bad(first, last, limit) if is_known else last
+
+
+def _with_length(
+    change: LimitChange, minutes: MinuteCounts, windows: Windows, fired: datetime, limit: float
+) -> LimitChange:
+    """Return a change of an open alert with how long it was bad."""
+    last_bad, first = minutes.last_bad(minute_of(change.at)), _began(minutes, windows, fired, limit)
     if last_bad is None or last_bad < first or change.details is None:
         return change
     lasted = (last_bad - first + 1) * _MINUTE

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from monitor.detect.regression.e_detector.change_point import BatchHistory, Chan
 from monitor.detect.regression.early_fall import LOOKS, EarlyFall, early_fall
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning
 from monitor.detect.regression.observations import Observation, Observations
+from monitor.detect.regression.outage import Outage
 from monitor.detect.regression.reading import Reading, Status
 from monitor.detect.regression.recent import Recent, Sensitivity
 from monitor.detect.regression.recovery import Recovery
@@ -71,6 +71,7 @@ class Detector:
     _early_fall: EarlyFall | None
     _told_until: int | None
     _recovery: Recovery | None
+    _outage: Outage | None
     _reading: Reading | None
 
     def __init__(self, settings: RegressionSettings, *, may_page: bool = True) -> None:
@@ -90,8 +91,7 @@ class Detector:
         self._early_fall = None
         self._told_until = None
         """End of a warning of either, in microseconds since 1970."""
-        self._recovery = None
-        self._reading = None
+        self._recovery, self._outage, self._reading = None, None, None
 
     @classmethod
     def of_new_version(cls, older: Detector) -> Detector:
@@ -127,10 +127,9 @@ class Detector:
         return self._classes.beyond
 
     def update(self, batch: Sequence[Observation], streams: int = 1) -> Reading | None:
-        """Take in one batch; its order does not matter, and an empty one is no batch. `streams` are those of the fleet.
+        """Take in one batch, in any order; an empty one is no batch. `streams` are those of the fleet.
 
-        Returns the reading if a regression fires or reaches the next tier (its status is REGRESSED) or is resolved
-        (WATCHING), else None.
+        Returns the reading if a regression fires or pages (its status is REGRESSED) or is resolved (WATCHING).
         """
         return next((reading for _, reading in self.changes(Observations.of(batch), np.array([streams]))), None)
 
@@ -187,7 +186,7 @@ class Detector:
         end = max(begin + 1, small if small < found.batches - 1 else found.batches)
         if self._worse.is_on:
             # It may be after any batch that enough is known of the fall to look for a recovery.
-            return begin + 1 if self._recovery is None else end
+            return end if self._recovery is not None and self._outage is None else begin + 1
         if self._told_until is not None:
             # The warning ends with its batch, in whatever portions they come.
             end = min(end, max(begin, int(np.searchsorted(found.starts, self._told_until))) + 1)
@@ -220,29 +219,37 @@ class Detector:
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._recent.add(run)
-        reading = self._reading_after(changed, run.starts[-1], looked=baselines.whole.looks > looks_before)
+        became = self._outage.add(run) if was_on and self._outage is not None and changed is None else None
+        if became == "lasts":
+            self._outage = None
+        after = self._worse.end() if became == "back" else changed
+        reading = self._reading_after(after, run.starts[-1], looked=baselines.whole.looks > looks_before)
         if self._worse.is_on and self._recovery is None and self._change is not None:
             self._recovery = self._recovery_from(self._change)
         return taken, reading
 
-    def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64, *, looked: bool) -> Reading | None:
-        if changed == "off":
+    def _reading_after(self, changed: str | None, start: np.int64, *, looked: bool) -> Reading | None:
+        if changed in ("off", "back"):
             self._recovery = None
             began, self._change, self._tier = self._change, None, None
+            outage, self._outage = self._outage, None
             recovery = self._history.rise(self._fallen)
             self._history.begin_again()
-            return self._read(self._worse.log_evidence_against, began, recovery or began)
+            reading = self._read(self._worse.log_evidence_against, began, recovery or began)
+            return replace(reading, outage_lasted=outage.length) if outage and changed == "back" else reading
         if changed == "on":
             self._fallen = self._worse.leading
             told = self._change if self._early_fall else None
             self._change = told or self._history.fall(self._fallen) or ChangePoint.known(moment(int(start)))
             self._history.begin_again()
             self._tier = Tier.WARN
+            since = self._recent.conversations.since(self._change.level_from)
+            self._outage = Outage.of(since, self._baselines.mean, int(start)) if self._fallen == ALL else None
             self._new_class = self._early_fall = self._told_until = None
         elif changed is None and not self._worse.is_on:
             return self._reading_of_told(int(start), looked=looked)
         has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
-        pages = self._may_page and has_evidence and self._tier != Tier.PAGE
+        pages = self._may_page and has_evidence and self._outage is None and self._tier != Tier.PAGE
         if pages:
             self._tier = Tier.PAGE
         return self.reading if pages or changed else None

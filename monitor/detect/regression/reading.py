@@ -135,6 +135,8 @@ class Reading:
     """Whether it is regressed since a time at which its reference was learned: a warning, against what came before."""
     low_mean: LowMean | None = None
     """How it stands to the limit that a person has set for its mean; None where there is none."""
+    outage_lasted: timedelta | None = None
+    """Of the end of a short outage, which was no change of quality: how long it was."""
     new_class: NewClass | None = None
     """The new class of traffic that alone is worse than what the reference has: a warning, no regression."""
 

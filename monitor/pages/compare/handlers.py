@@ -16,7 +16,14 @@ from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
 from monitor.pages.compare.pairs import AnswerPair, PairedComparison, different_words
 from monitor.pages.compare.query import Between, CompareQuery
-from monitor.pages.compare.reading import ReplayRunRow, chosen_runs, compare_periods, compare_runs, runs_of
+from monitor.pages.compare.reading import (
+    ReplayRunRow,
+    chosen_runs,
+    compare_periods,
+    compare_runs,
+    runs_of,
+    versions_of,
+)
 from monitor.pages.json_answers import json_answer
 from monitor.pages.page import Page
 from monitor.pages.texts import TextMark, marked
@@ -29,7 +36,7 @@ _TITLE = "not in the other answer"
 class CompareData:
     """What is compared, and what was found; `found` is null where no question has answers on both sides.
 
-    `before_deployment` is that of the earlier side.
+    `before_deployment` is that of the earlier side. `versions` are those of the metric on the sides, of two periods.
     """
 
     deployment: str
@@ -37,6 +44,7 @@ class CompareData:
     metric: str
     before: str
     after: str
+    versions: tuple[str, str]
     found: PairedComparison | None
 
 
@@ -48,6 +56,8 @@ class _Read:
     """Runs to choose from, of the earlier side and of the later one."""
     found: PairedComparison | None = None
     names: tuple[str, str] = ("", "")
+    versions: tuple[str, str] = ("", "")
+    """Of the metric, on the earlier side and on the later one; empty for runs."""
     may_read_texts: bool = False
 
 
@@ -84,7 +94,12 @@ class ComparePage(Page):
             raise HTTPException(_UNPROCESSABLE, "A comparison is of a deployment: it is missing")
         return json_answer(
             CompareData(
-                read.query.deployment, read.query.earlier_deployment, read.query.metric, *read.names, read.found
+                read.query.deployment,
+                read.query.earlier_deployment,
+                read.query.metric,
+                *read.names,
+                read.versions,
+                read.found,
             )
         )
 
@@ -112,9 +127,11 @@ class ComparePage(Page):
         lake, name = self._monitor.lake, query.deployment
         stats = seen.states[name].scores.metrics.get(query.metric)
         if query.between == Between.PERIODS:
-            found = compare_periods(lake, query, stats) if query.metric else None
+            of_earlier = seen.states[query.earlier_deployment].scores.metrics.get(query.metric)
+            versions = versions_of(query, of_earlier, stats)
+            found = compare_periods(lake, query, stats, versions) if query.metric else None
             names = (_period(query.before_since, query.before_until), _period(query.after_since, query.after_until))
-            return _Read(query, metrics, found=found, names=names)
+            return _Read(query, metrics, found=found, names=names, versions=versions)
         runs = runs_of(lake, name)
         earlier = runs_of(lake, query.before_deployment) if query.before_deployment else runs
         before, after = chosen_runs(query, runs, earlier)

@@ -49,14 +49,24 @@ class ReplayRunRow:
     compared_with: str | None
 
 
-def compare_periods(lake: Lake, query: CompareQuery, stats: MetricStats | None) -> PairedComparison | None:
+def versions_of(query: CompareQuery, before: MetricStats | None, after: MetricStats | None) -> tuple[str, str]:
+    """Return the versions of the metric that are compared: those that are asked for, else each side's newest."""
+    return (
+        query.before_version or (before.version if before else ""),
+        query.after_version or (after.version if after else ""),
+    )
+
+
+def compare_periods(
+    lake: Lake, query: CompareQuery, stats: MetricStats | None, versions: tuple[str, str]
+) -> PairedComparison | None:
     """Compare answers of two periods to the same questions by a metric; None where no question is in both."""
-    newest = stats.version if stats else ""
+    before, after = versions
     sides = [
-        _answers(lake, deployment_of(name), query.metric, version or newest, since, until)
+        _answers(lake, deployment_of(name), query.metric, version, since, until)
         for name, version, since, until in (
-            (query.earlier_deployment, query.before_version, query.before_since, query.before_until),
-            (query.deployment, query.after_version, query.after_since, query.after_until),
+            (query.earlier_deployment, before, query.before_since, query.before_until),
+            (query.deployment, after, query.after_since, query.after_until),
         )
     ]
     found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
@@ -98,7 +108,10 @@ def chosen_runs(
 def compare_runs(
     lake: Lake, query: CompareQuery, stats: MetricStats | None, before: str, after: str
 ) -> PairedComparison | None:
-    """Compare two runs case by case by a metric; None where no case has a score in both."""
+    """Compare two runs case by case by a metric; None where no case has a score in both.
+
+    Ids of cases hold their deployment: those of two deployments are paired by their questions.
+    """
     names = query.earlier_deployment, query.deployment
     questions = {
         case["case_id"]: case["question"]
@@ -107,6 +120,8 @@ def compare_runs(
     }
     rows = [_rows_of(lake, name, run) for name, run in zip(names, (before, after), strict=True)]
     sides = [list(_answers_of(some, query.metric, questions)) for some in rows]
+    if len(set(names)) > 1:
+        sides = [[(question_key(one.question) or case_id, one) for case_id, one in side] for side in sides]
     found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
     # What a judge prefers was asked beside the run that this one was compared with.
     judged = [row for row in rows[1] if row["compared_with"] == before and preferences_in(row)]

@@ -35,15 +35,11 @@ from monitor.pages.ground_truth.queue import (
 from monitor.pages.json_answers import json_answer
 from monitor.pages.lake_reads import LakeReads
 from monitor.pages.page import Page
-from monitor.pages.rendering import POLICY, Renderer
+from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
 
 _NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _SEE_OTHER = 404, 403, 422, 303
 _ALL = "all"
-_WITH_SCRIPT = {
-    "Content-Security-Policy": POLICY.replace("form-action 'none'", "form-action 'self'; script-src 'self'")
-}
-"""The page has one script, for the keys; everything works without it."""
 Act = Callable[[Reader, str, Mapping[str, str]], None]
 
 
@@ -129,7 +125,6 @@ class GroundTruthPage(Page):
         return self._renderer.page(
             request,
             "ground_truth.html",
-            headers=_WITH_SCRIPT,
             names=list(seen.states),
             query=query,
             queue=queue,

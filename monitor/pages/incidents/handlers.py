@@ -213,10 +213,11 @@ class IncidentPages(Page):
         shown = len(read.evidence.pairs) if read.evidence else 0
         words = read.evidence.words if read.evidence else None
         compared = words.worst + words.good if words and (words.questions or words.documents) else 0
-        if shown or read.comments or compared:
+        if shown or read.comments or compared or read.tool_error:
             detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
             detail += f"; words of {compared} answers" if compared else ""
             detail += f"; comments: {len(read.comments)}" if read.comments else ""
+            detail += "; the last error of a tool" if read.tool_error else ""
             names = (
                 {pair.earlier.deployment for pair in read.evidence.pairs if pair.earlier} if read.evidence else set()
             )

@@ -37,6 +37,7 @@ from monitor.detect.regression.judgement import Shift
 from monitor.detect.regression.low_mean import LowMean, LowMeanWatch
 from monitor.detect.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.detect.regression.observations import Observations
+from monitor.detect.regression.outage import Outage
 from monitor.detect.regression.reading import Reading, Status, StreamKey
 from monitor.detect.regression.recent import Recent
 from monitor.detect.regression.recovery import Recovery
@@ -59,7 +60,7 @@ from monitor.service.ingest.codec import Classes
 from monitor.service.ingest.kept_state import KeptState
 from monitor.service.snapshot import DeploymentState
 
-MEANING = 1
+MEANING = 2
 """To be raised where a field keeps its name and its type, and means something else. All else the format tells."""
 
 _CLASSES = (
@@ -98,6 +99,7 @@ _CLASSES = (
     NewValues,
     Observations,
     OnsetKind,
+    Outage,
     PeriodSums,
     Reading,
     Recent,

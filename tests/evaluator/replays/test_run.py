@@ -1,6 +1,7 @@
 """Runs that ask accepted cases again: what is asked, written, compared, and called a regression."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from lake.erasure.erasure_scope import Subject
 from lake.maintenance.retention import drop_before
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import ReplayVerdict
+from lake.spec.deployment_families import Families
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
@@ -106,6 +108,35 @@ def test_each_accepted_case_is_asked_once_in_a_trace_of_its_own(lake: Lake) -> N
     assert {score["value"] for row in rows for score in row["scores"] if score["metric"] == "case_passed"} == {1.0}
     assert rows[0]["contexts"][0]["text"].startswith("Store")
     assert deployment.is_closed
+
+
+def test_a_new_version_is_asked_the_cases_of_older_ones_and_its_own_of_the_same_question(lake: Lake) -> None:
+    """Not one whose question a newer version has, accepted or rejected; the runs of the older version stay its own."""
+
+    def case(deployment: str, number: int, status: str = "accepted") -> None:
+        rows = {"case_id": f"{deployment} {number}", "deployment": deployment, "version": 1, "status": status}
+        rows |= {"question": f"How many kinds has store {number}?", "answer": fact(str(number)), "created_at": NOW}
+        lake.table(GROUND_TRUTH, deployment).append(GROUND_TRUTH.rows([rows | {"updated_at": NOW}]))
+
+    old, new = "help__1.0.0", "help__1.1.0"
+    for number in (1, 2, 3):
+        case(old, number)
+    case(new, 2)
+    case(new, 3, status="rejected")
+    case("other__1.0.0", 9)
+    deployment = Scripted(right)
+    made = replay(lake, new, deployment, ReplaySettings(), [])
+    assert made is not None
+    assert {row["case_id"] for row in made.rows} == {f"{new} 2", f"{old} 1"}
+    assert replay(lake, new, deployment, ReplaySettings(), [], families=Families(by_id=False)) is not None
+    again = replay(lake, new, deployment, ReplaySettings(), [])
+    assert again is not None
+    assert again.comparison is not None
+    assert again.changed == 0
+    assert lake.table(REPLAYS, old).version() is None
+    only_old = Scripted(right)
+    assert replay(lake, old, only_old, ReplaySettings(), []) is not None
+    assert len(only_old.asked) == 3
 
 
 @pytest.mark.parametrize(("answer", "part"), [(misses, "retrieval"), (makes_up, "generation")])
@@ -285,6 +316,25 @@ def test_the_baseline_outlives_the_retention(lake: Lake) -> None:
     assert drop_before(table, datetime.now(UTC).date() + timedelta(days=1)).files == 0
     run(lake, misses)
     assert run(lake, misses).verdict == ReplayVerdict.REGRESSION
+
+
+def test_a_needed_tool_is_the_part_that_failed(lake: Lake) -> None:
+    """It failed, or was not called; where the answer tells nothing of its calls it is another part."""
+    needed = {"name": "get_store", "arguments": "{}"}
+    fill(lake, 3, tool_calls=[needed])
+    told = {
+        "store 0?": [{**needed, "id": "1", "result": "no", "is_error": True}],
+        "store 1?": [],
+        "store 2?": None,
+    }
+
+    def answers(question: str) -> Reply:
+        calls = next(calls for end, calls in told.items() if question.endswith(end))
+        return replace(misses(question), tool_calls=calls)
+
+    made = run(lake, answers)
+    parts = {row["case_id"]: score["failed_part"] for row in made.rows for score in row["scores"]}
+    assert parts == {"case-00": "tool", "case-01": "wrong_tool", "case-02": "retrieval"}
 
 
 def test_limits_hold(lake: Lake) -> None:

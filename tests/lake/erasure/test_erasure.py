@@ -87,6 +87,18 @@ def test_exactly_one_subject(lake: Lake) -> None:
             Subject(**wrong)
 
 
+def test_calls_of_a_new_version_that_was_asked_a_case_of_it_are_gone(lake: Lake) -> None:
+    """The case is of another deployment than its replay."""
+    put(lake, REPLAYS, {"replay_id": "2", "case_id": "k1", "trace_id": "t8", "answer": "PLANTEDANSWER"},
+        deployment="rag-new")  # fmt: skip
+    again = {"origin": "replay", "question": QUESTION, "user_id": "service-account"}
+    put(lake, PARSED_LOGS, call("r8", trace_id="t8", **again), deployment="rag-new")
+    erase(lake, Subject(user="planted-user"), NOW)
+    left = everywhere(lake.root)
+    assert [word for word in PLANTED if word.encode() in left] == []
+    assert [lake.table(spec, "rag-new").read().num_rows for spec in (REPLAYS, PARSED_LOGS)] == [0, 0]
+
+
 @pytest.mark.parametrize("subject", [Subject(user="planted-user"), Subject(response="r-aa")], ids=["user", "response"])
 def test_calls_that_asked_a_case_of_it_again_are_gone(lake: Lake, subject: Subject) -> None:
     """Found by the traces of the replays, with the calls behind them; those of a stranger's case stay."""

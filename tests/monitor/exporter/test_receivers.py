@@ -45,12 +45,15 @@ def built(lake: Lake, clock: Any) -> Callable[..., Monitor]:
 
 @pytest.mark.usefixtures("three_deployments")
 def test_each_alert_has_the_tier_at_which_it_is_told(built: Callable[..., Monitor], rows: Any, clock: Any) -> None:
-    """A regression by its evidence, a passed limit as a page."""
+    """A regression by its evidence; failures as a warning first, or as a page where that is set."""
     for status, ago in ((200, 30), (503, 2)):
         at = clock() - timedelta(minutes=ago)
         rows.logs("gpt-5", *({"status": status, "requested_at": at} for _ in range(60)))
     regression = ("rag-search", "faithfulness_kprecision")
-    assert firing(built("*")) == {(*regression, "page"), ("gpt-5", "errors", "page")}
+    assert firing(built("*")) == {(*regression, "page"), ("gpt-5", "errors", "warning")}
+    at_once = {"limits": {"page_after": "0s"}}
+    rows.logs("gpt-6", *({"status": 503, "requested_at": clock() - timedelta(minutes=2)} for _ in range(60)))
+    assert ("gpt-6", "errors", "page") in firing(built("*", **at_once))
 
 
 @pytest.mark.usefixtures("three_deployments")

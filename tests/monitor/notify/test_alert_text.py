@@ -123,6 +123,13 @@ def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
     judge = replace(firing, verdict="judge", details=details)
     assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
     assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")
+    for verdict, words in (
+        ("both", ": the judge changed, and the application too"),
+        ("system", ": its judge is unchanged"),
+    ):
+        assert summary(replace(firing, verdict=verdict)).endswith(f"since 2026-11-20 09:30 UTC{words}")
+    without_judge = structs.replace(firing.details, can_drift=False)
+    assert "judge" not in summary(replace(firing, verdict="system", details=without_judge))
     assert cause(replace(judge, verdict="system")) == f"{NOT_THE_JUDGE}; {shifted}."
     assert cause(replace(judge, verdict="both")).startswith("the judge, and the application, ")
     assert cause(replace(judge, verdict="undecided")).startswith("undecided between the application and the judge: ")
@@ -208,12 +215,12 @@ def test_a_segment_that_fell_behind_a_better_mix_is_shown_as_a_fall(firing: Aler
 
 def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -> None:
     """A verdict that came later, or the next tier, is news of an alert that the person knows."""
-    later = replace(
-        firing, changed_at=firing.changed_at + timedelta(hours=3), reason="the verdict was undecided and is now judge"
-    )  # fmt: skip
+    reason = "the judge's anchors say what changed: the judge, not the application"
+    later = replace(firing, changed_at=firing.changed_at + timedelta(hours=3), reason=reason)
     later = replace(later, details=structs.replace(firing.details, fired_at=firing.changed_at))
     assert description(later, "").splitlines()[0] == (
-        "Update on an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
+        "Update on an alert that began 2026-11-20 12:00 UTC: the judge's anchors say what changed: the judge, not "
+        "the application."
     )
     assert not description(firing, "").startswith("News")
 

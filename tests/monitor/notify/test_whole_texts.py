@@ -240,6 +240,18 @@ def test_failed_parts_are_the_most_frequent_first() -> None:
         "Part that failed: retrieval, in 1 of 1 answer since then that do not agree with ground truth: retrieval did "
         "not find the fact."
     ]
+    assert failed_part_lines({FailedPart.WRONG_TOOL: 2, FailedPart.TOOL: 1}) == [
+        "Part that failed: wrong tool, in 2 of 3 answers since then that do not agree with ground truth: a tool that "
+        "the answer needs was not called; the others: 1 tool."
+    ]
+
+
+def test_a_needed_tool_that_failed_is_in_the_headline(firing: AlertChange) -> None:
+    """In words, as every part."""
+    failed = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.TOOL: 24}))
+    assert summary(failed).endswith(". A needed tool failed in 24 of 24")
+    wrong = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.WRONG_TOOL: 3}))
+    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3")
 
 
 def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:

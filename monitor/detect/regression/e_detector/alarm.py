@@ -126,6 +126,11 @@ class Alarm:
             return last + 1, "off"
         return last + 1, None
 
+    def end(self) -> Literal["back"]:
+        """Go off for another reason than evidence, and gather that from the beginning."""
+        self._for, self._against, self.is_on = Mixture(), {}, False
+        return "back"
+
     def _begin(self) -> Literal["on"]:
         self._against = {part: Evidence() for part in {*self._parts_at_threshold(), self.leading}}
         self.is_on = True

@@ -16,8 +16,10 @@ from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from monitor.alerting.alerts.alert_stats import AlertStats
+from monitor.alerting.alerts.change import from_row
 from monitor.detect.limits import LimitSettings
 from monitor.exporter.registry import registry_of
+from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
@@ -58,7 +60,7 @@ def test_a_limit_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
         "deployment": "apps/rag",
         "metric": "errors",
         "metric_version": "floor",
-        "severity": "page",
+        "severity": "warning",
         "installation": "lake",
     }
     assert alert["annotations"]["summary"] == (
@@ -74,6 +76,30 @@ def test_a_limit_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
     over = json.loads(receiver.bodies[1])
     assert (over["status"], over["data"][0]["alert_id"]) == ("resolved", data["alert_id"])
     assert sorted(changes(lake)) == [*[("errors", "delivered")] * 2, ("errors", "firing"), ("errors", "resolved")]
+
+
+def test_an_outage_that_lasts_is_raised_to_a_page_once(
+    lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]
+) -> None:
+    """Each monitor finds it anew and records it once; the end says how long it was in all."""
+    ask(rows, clock, 60, 10)
+    ask(rows, clock, 10, 0, status=503)
+    for _ in range(4):
+        for _ in range(2):
+            make_monitor().refresh()
+        clock.advance(minutes=30)
+        ask(rows, clock, 30, 0, status=503)
+    clock.advance(minutes=30)
+    ask(rows, clock, 30, 0)
+    make_monitor().refresh()
+    found = [from_row(row) for row in lake.table(ALERTS, "apps/rag").read().sort_by("changed_at").to_pylist()]
+    assert [(one.change, one.tier) for one in found] == [("firing", "warn"), ("firing", "page"), ("resolved", "page")]
+    assert len({one.alert_id for one in found}) == 1
+    warning, page, over = found
+    assert "It becomes one if it lasts." in description(warning, "")
+    assert summary(page).endswith(" in a row failed, mostly 503, for 61 minutes by now; limit 30 %")
+    assert "It becomes one if it lasts." not in description(page, "")
+    assert summary(over).startswith("apps/rag is back: requests failed for 2 hours; ")
 
 
 def test_a_limit_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]) -> None:

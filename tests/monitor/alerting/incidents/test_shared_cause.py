@@ -16,6 +16,7 @@ from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.incidents.shared_cause import shared_causes
+from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import StreamKey
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
@@ -29,7 +30,8 @@ MODEL = "gpt-4o"
 @pytest.fixture
 def settings(receiver: Any) -> MonitorSettings:
     webhook = {"name": "team", "url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
-    return MonitorSettings(webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0)
+    limits = LimitSettings(page_after=timedelta(0))
+    return MonitorSettings(webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0, limits=limits)
 
 
 class Traffic:

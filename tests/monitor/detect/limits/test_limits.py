@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.alert_vocabulary import LimitKind, Tier
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.spec.schemas import SCORES
 from monitor.detect.limits import LimitChange, LimitDetails, LimitReading, Limits, LimitSettings
@@ -130,9 +130,49 @@ def test_a_share_fires_at_its_limit_with_all_its_numbers(bad: int, fires: bool) 
             "rag", LimitKind.ERRORS, "firing", NOW - MINUTE, "the share reached its limit", NOW - 6 * MINUTE,
             LimitDetails(
                 share=0.3, limit=0.3, ends_at=0.15, requests=20, bad=6, in_a_row=6, window_seconds=1200.0, mostly="503",
+                page_after_seconds=3600.0,
             ),
+            Tier.WARN,
         )
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("minutes", "after", "found"),
+    [
+        (59, "1h", [("firing", "warn"), ("resolved", "page")]),
+        (60, "1h", [("firing", "warn"), ("resolved", "page")]),
+        (61, "1h", [("firing", "warn"), ("firing", "page"), ("resolved", "page")]),
+        (200, "1h", [("firing", "warn"), ("firing", "page"), ("resolved", "page")]),
+        (21, "20m", [("firing", "warn"), ("firing", "page"), ("resolved", "page")]),
+        (200, "0s", [("firing", "page"), ("resolved", "page")]),
+    ],
+)
+def test_an_outage_is_a_page_once_it_lasts(minutes: int, after: str, found: list[tuple[str, str]]) -> None:
+    """Counted from the first bad one; a look from the begin of the alert on finds the same."""
+    bad = [False] * 60 + [True] * minutes + [False] * 60
+    changes, _ = look(bad, each=2, page_after=after)
+    assert [(one.change, one.tier) for one in changes] == found
+    begin = changes[0]
+    assert look(bad, (True, begin.at), each=2, page_after=after)[0] == changes[1:]
+    if len(found) == 3:
+        raised, length = changes[1], timedelta(hours=1) if after == "1h" else timedelta(minutes=20)
+        assert begin.since is not None
+        assert (raised.since, raised.at) == (begin.since, begin.since + length)
+        assert raised.details is not None
+        assert raised.details.lasted_seconds == length.total_seconds() + 60
+
+
+def test_what_is_found_late_and_has_lasted_is_a_page_at_once() -> None:
+    """A bad one every 20 minutes, five of them."""
+    minutes = MinuteCounts()
+    at = pa.chunked_array([pa.array([NOW - ago * MINUTE for ago in range(100, 0, -20)], pa.timestamp("us", "UTC"))])
+    minutes.add(at, np.ones(5, np.bool_), pa.chunked_array([pa.array(["503"] * 5)]), NOW)
+    settings = LimitSettings(minimum_requests=5)
+    (begin,) = ShareLimit("rag", LimitKind.ERRORS, 0.3, settings).look(minutes, None, NOW)[0]
+    assert (begin.tier, begin.since) == ("page", NOW - 100 * MINUTE)
+    (other,) = ShareLimit("rag", LimitKind.REFUSALS, 0.3, settings).look(minutes, None, NOW)[0]
+    assert other.tier == "page"
 
 
 @pytest.mark.parametrize(("good", "is_over"), [(0, False), (17, True), (16, False)])
@@ -219,15 +259,24 @@ def test_what_is_older_than_two_days_is_usual() -> None:
     assert minutes.reasons(0, 10**9) == {"503": 1}
 
 
-def test_reasons_and_the_first_bad_minute_are_of_a_stretch_with_its_ends() -> None:
+def test_reasons_and_the_begin_of_what_is_bad_are_of_a_stretch_with_its_ends() -> None:
     """One without a bad minute begins with itself; an unknown reason is none."""
     last = minute_of(NOW)
     minutes = counted(5, 3, 1)
     for first, end, number, begins in [(5, 1, 3, 5), (4, 2, 1, 3), (5, 5, 1, 5), (4, 4, 0, 4), (9, 6, 0, 9)]:
         assert minutes.reasons(last - first, last - end).total() == number
-        assert minutes.first_bad(last - first, last - end) == last - begins
+        assert minutes.begin_of_bad(last - first, last - end, 0.3) == last - begins
     assert counted(1, why=None).reasons(0, last) == {}
-    assert counted(1, why=None).first_bad(0, last) == last - 1
+    assert counted(1, why=None).begin_of_bad(0, last, 0.3) == last - 1
+
+
+def test_what_fails_now_and_then_before_an_outage_is_not_of_it() -> None:
+    """One in ten, and then all: its begin is told, and so its length."""
+    bad = [number % 10 == 0 for number in range(60)] + [False, True] + [True] * 50 + [False] * 60
+    begin, end = look(bad)[0]
+    assert begin.since == NOW - (60 + 51) * MINUTE
+    assert end.details is not None
+    assert end.details.lasted_seconds == 51 * 60
 
 
 def test_requests_in_a_row_that_were_all_bad_end_with_a_minute_that_has_a_good_one() -> None:

@@ -351,6 +351,40 @@ def test_replays_of_two_deployments_are_compared_case_by_case(lake: Lake, versio
     assert all(f'value="{run}-{name}"' in page for run in ("early", "late") for name in ("help__1.0.0", "help__1.1.0"))
 
 
+def test_replays_of_two_deployments_are_paired_by_their_questions(lake: Lake, versions: None, monitor: Monitor) -> None:
+    """Each deployment has cases, and ids of cases, of its own."""
+    for name, value in (("help__1.0.0", 1.0), ("help__1.1.0", 0.0)):
+        for place, question in enumerate(("How much leave?", f"Only in {name}?")):
+            case = {"case_id": f"{name} {place}", "version": 1, "question": question, "status": "accepted"}
+            lake.table(GROUND_TRUTH, name).append(GROUND_TRUTH.rows([case | {"created_at": NOW}]))
+            run = {"run_id": f"run-{name}", "run_started_at": NOW, "date": NOW.date(), "answer": f"{name} says"}
+            score = {"metric": "case_passed", "value": value}
+            lake.table(REPLAYS, name).append(REPLAYS.rows([run | {"case_id": case["case_id"], "scores": [score]}]))
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        found = client.get("/compare.json", params=TWO | {"between": "replays", "metric": ""}).json()["found"]
+    assert (found["count"], found["unpaired"], found["mean_difference"]) == (1, 2, -1.0)
+    assert found["pairs"][0]["after"]["question"] == "How much leave?"
+
+
+def test_each_side_has_its_own_version_of_the_metric_and_the_page_says_where_they_differ(
+    rows: ScoreColumns, versions: None, monitor: Monitor
+) -> None:
+    """The newer deployment is scored by another version alone."""
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        assert "The versions of the metric differ" not in client.get("/compare", params=TWO).text
+    row = {"event_id": "How much leave?-help__1.1.0", **at(1), "metric": METRIC, "metric_version": "9"}
+    rows.scores("help__1.1.0", row | {"value": 0.5})
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        data = client.get("/compare.json", params=TWO).json()
+        page = client.get("/compare", params=TWO).text
+    assert data["versions"] == ["1", "9"]
+    assert (data["found"]["count"], data["found"]["mean_difference"]) == (1, -0.5)
+    assert "<strong>The versions of the metric differ</strong>: 1 before, 9 after." in page
+
+
 def test_two_deployments_take_rights_to_both(monitor: Monitor, versions: None, lake: Lake) -> None:
     """Texts are for who may read both, and are noted of both; a deployment that one may not see is not compared."""
     newer, older = TWO["deployment"], TWO["before_deployment"]

@@ -15,6 +15,7 @@ from lake.maintenance.retention import drop_before
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
+from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
 from monitor.service.ingest import checkpoints
 
@@ -29,6 +30,7 @@ def start(lake: Lake, clock: Any, receiver: Any, monkeypatch: pytest.MonkeyPatch
         webhooks=[{"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}],
         internal_hosts=["127.0.0.1"],
         group_seconds=0,
+        limits=LimitSettings(page_after=timedelta(0)),
     )
 
     def started(state_format: int) -> Monitor:

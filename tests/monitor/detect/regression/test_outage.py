@@ -1,0 +1,105 @@
+"""Short outages of quality: an hour in which nearly all answers are bad is told as that, and pages only if it lasts."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lake.spec.schemas import SCORES
+from monitor.alerting.alerts.new_changes import change_of
+from monitor.detect.regression import RegressionSettings, Streams, Transition
+from monitor.notify.alert_text import summary
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+HOURS = 24 * 12
+BEGIN = 24 * 10
+NOW = START + HOURS * HOUR
+
+
+def rows(bad: dict[int, float], minutes: int = 0, segment: str | None = None) -> list[dict[str, Any]]:
+    """Twenty answers an hour, right or wrong; the share of right ones is 0.8, and another one in these hours."""
+    random = np.random.default_rng(3)
+    found = []
+    for number in range(HOURS * 20):
+        at = START + timedelta(minutes=3 * number)
+        hour = int((at - timedelta(minutes=minutes) - START) // HOUR)
+        known = {"deployment": "rag", "metric": "m", "metric_version": "1", "event_id": str(number)}
+        value = float(random.uniform() < bad.get(hour, 0.8))
+        found.append(known | {"requested_at": at, "response_id": str(number), "value": value, "segment": segment})
+    return found
+
+
+def found_in(scores: list[dict[str, Any]], cuts: int = 1) -> list[Transition]:
+    streams, found = Streams(RegressionSettings()), []
+    for part in np.array_split(np.arange(len(scores)), cuts):
+        now = scores[part[-1]]["requested_at"] + timedelta(minutes=1)
+        streams.add(SCORES.rows([scores[place] for place in part]), now)
+        found += streams.advance(now)
+    return found + streams.advance(NOW + 3 * HOUR)
+
+
+def words(found: list[Transition]) -> list[tuple[str, str | None, int]]:
+    return [(one.change, one.reading.tier, round((one.at - START) / HOUR) - BEGIN) for one in found]
+
+
+@pytest.mark.parametrize("minutes", [0, 30])
+@pytest.mark.parametrize("cuts", [1, 40])
+def test_an_hour_of_bad_answers_is_a_warning_and_over_soon(minutes: int, cuts: int) -> None:
+    """Whether or not it begins with a batch, and in whatever portions rows come."""
+    found = found_in(rows({BEGIN: 0.0}, minutes), cuts)
+    begin, end = found
+    assert (begin.change, begin.reading.tier, end.change) == ("firing", "warn", "resolved")
+    assert begin.at >= START + (BEGIN + 1) * HOUR
+    assert end.at <= START + (BEGIN + 4) * HOUR
+    lasted = end.reading.outage_lasted
+    assert lasted is not None
+    assert timedelta(minutes=50) <= lasted <= timedelta(minutes=100)
+    opened = change_of(begin, None, NOW)
+    over = change_of(end, opened, NOW)
+    assert summary(over).startswith("rag is back: nearly all answers were bad by m for ")
+    assert summary(over).endswith(", which is an outage and no change of quality")
+    assert not over.ended_without_recovery
+    assert over.reason == (
+        "nearly all answers were bad for a short time, and are as good as before: no change of quality"
+    )
+
+
+def test_an_outage_that_lasts_is_a_page_an_hour_later() -> None:
+    found = found_in(rows(dict.fromkeys(range(BEGIN, HOURS), 0.0)))
+    assert words(found) == [("firing", "warn", 1), ("firing", "page", 2)]
+
+
+def test_the_end_of_a_long_outage_is_that_of_any_fall() -> None:
+    """It is told when the evidence says so: nothing is said of an outage."""
+    found = found_in(rows(dict.fromkeys(range(BEGIN, BEGIN + 6), 0.0)))
+    assert words(found)[:2] == [("firing", "warn", 1), ("firing", "page", 2)]
+    assert all(one.reading.outage_lasted is None for one in found)
+
+
+def test_another_fall_is_no_outage() -> None:
+    """A quarter of the answers is right: its page does not wait, and its end is not that of an outage."""
+    found = found_in(rows({BEGIN + hour: 0.25 for hour in range(8)}))
+    assert ("firing", "page") in [one[:2] for one in words(found)]
+    assert all(one.reading.outage_lasted is None for one in found)
+
+
+def test_a_fall_that_stays_after_an_outage_is_found() -> None:
+    """The application is back, and worse than before: that is another alert, and pages."""
+    after = dict.fromkeys(range(BEGIN + 1, HOURS), 0.55)
+    found = found_in(rows({BEGIN: 0.0} | after))
+    assert words(found)[0] == ("firing", "warn", 1)
+    assert words(found)[-1][:2] == ("firing", "page")
+
+
+def test_an_outage_that_is_neither_over_nor_sure_holds_its_page_for_three_hours() -> None:
+    """One answer an hour is too few to say."""
+    scores = [one for one in rows(dict.fromkeys(range(BEGIN, HOURS), 0.0)) if one["requested_at"].minute == 0]
+    scores = [one for one in rows({}) if one["requested_at"] < START + BEGIN * HOUR] + [
+        one for one in scores if one["requested_at"] >= START + BEGIN * HOUR
+    ]
+    found = words(found_in(scores))
+    assert found[0][:2] == ("firing", "warn")
+    assert found[1][:2] == ("firing", "page")
+    assert found[1][2] - found[0][2] <= 24
