@@ -40,6 +40,8 @@ def test_answers_are_counted_as_they_are_compared(lake_of_each_kind: Lake) -> No
         {"question": "And then?"} | later,
         {"question": None},
     )
+    # A line that was written twice is one answer.
+    _log(lake, {"question": "How much LEAVE"})
     cases = [_case("a", "How much leave?"), _case("b", "And then?", conversation_hash="p"), _case("c", "And then?")]
     assert times_asked(lake, "hr", cases, NOW - 7 * DAY, NOW) == {"a": 2, "b": 1, "c": 0}
     assert times_asked(lake, "hr", [], NOW - 7 * DAY, NOW) == {}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import monitor.notify.delivery as delivery_module
 from lake.spec.alert_vocabulary import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, LimitKind
+from lake.spec.metric_names import metric_name
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence
@@ -100,7 +101,7 @@ def test_chats_are_told_the_metrics_and_the_page_of_the_incident(
     play(alerts, notifier(webhook, alerts), fired(1), fired(2, ONE), page(3, TWO))
     text = receiver.requests[-1].body.decode()
     assert len(receiver.requests) == 2
-    assert KEY.metric.split("_")[0] in text
+    assert metric_name(KEY.metric) in text
     assert "relevance" in text
     assert "incident?id=" in text
 

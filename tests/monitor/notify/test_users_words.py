@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
 from monitor.access.audit import AuditLog
 from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.limits import LimitChange, LimitDetails
 from monitor.notify import NotificationView, Notifier, WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.incident_text import IncidentNote
@@ -71,6 +73,37 @@ def test_a_receiver_that_may_have_texts_gets_them(lake: Lake, texts: None, start
     (row,) = lake.table(AUDIT).read().to_pylist()
     assert (row["who"], row["action"], row["deployment"]) == ("receiver team", "read_texts", KEY.deployment)
     assert "lternzeit" not in row["detail"]
+
+
+def test_who_is_told_of_deployments_that_are_not_theirs_gets_no_texts_of_them(
+    lake: Lake, texts: None, start_receiver: Callable[..., Any]
+) -> None:
+    """That all deployments are silent is told to every receiver."""
+    receiver, alerts, audit = start_receiver(), AlertStore(lake), AuditLog(lake, lambda: NOW)
+    since = fired().reading.since
+    assert since is not None
+    at = since + HOUR
+    details = LimitDetails(limit_seconds=3600, usual_seconds=900, all_silent=True)
+    change = LimitChange(KEY.deployment, LimitKind.NO_DATA, "firing", at, "silent", since=at - HOUR, details=details)
+    alerts.record_limits(KEY.deployment, [change], at)
+    for globs, has_words in ((["hr-*"], False), (["*"], True)):
+        webhook = WebhookSettings.model_validate(
+            {"name": globs[0], "url": receiver.url, "secret": SECRET, "texts": True, "deployments": globs}
+        )
+        words, view = UsersWordsReader(lake, audit), NotificationView(silences=())
+        Notifier([webhook], alerts, view=view, internal_hosts=["127.0.0.1"], users_words=words).run_due(at)
+        assert ("usersWords" in json.loads(receiver.requests[-1].body)["incident"]) is has_words
+
+
+def test_comments_of_before_the_onset_are_not_sent(lake: Lake, texts: None, start_receiver: Callable[..., Any]) -> None:
+    since = fired().reading.since
+    assert since is not None
+    at = since - timedelta(minutes=1)
+    said = {"signal_id": "old", "signaled_at": at, "date": at.date(), "signal": "dislike"}
+    said["details"] = json.dumps({"comment": "an old complaint"})
+    lake.table(USER_SIGNALS, KEY.deployment).append(USER_SIGNALS.rows([said]))
+    begun, _ = sent(lake, start_receiver(), settings={"texts": True})
+    assert len(begun["incident"]["usersWords"]["comments"]) == 1
 
 
 def test_others_get_none(lake: Lake, texts: None, start_receiver: Callable[..., Any]) -> None:
