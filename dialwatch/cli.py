@@ -12,6 +12,7 @@ import typer
 from dialwatch import __version__
 from dialwatch.commands import (
     answers,
+    digest,
     evaluate,
     ground_truth,
     incidents,
@@ -44,6 +45,7 @@ app.add_typer(incidents.app, name="incidents")
 app.add_typer(ground_truth.app, name="ground-truth")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
+app.command("digest")(digest.digest)
 app.command("thresholds")(thresholds.thresholds)
 app.command("score")(score.score)
 app.command("label")(answers.label)

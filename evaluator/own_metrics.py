@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.metrics.combination import Combination
 from evaluator.metrics.description import Direction
-from evaluator.metrics.llm.aspects import aspect_critique
+from evaluator.metrics.llm.aspects import aspect_critique, checked_scale
+from evaluator.metrics.options import options_of
 from lake.spec.case_vocabulary import PREFERENCE
 from lake.spec.metric_names import is_own_name
 from lake.spec.vocabulary import DISLIKES
 from runtime.durations import reads_seconds
-from runtime.setting import Section
+from runtime.setting import Section, Setting
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
+def _checked_scale(scale: tuple[int, int] | None) -> tuple[int, int] | None:
+    checked_scale(scale)
+    return scale
+
+
 class AspectSettings(Section):
-    """A question about the answer, to be said yes or no to."""
+    """A question about the answer, to be said yes or no to, or graded."""
 
     definition: Annotated[str, Field(pattern=r"\w")]
     """Question about the answer that a judge answers with yes (1) or no (0), `Is the answer polite?`. It is an
@@ -30,7 +38,23 @@ class AspectSettings(Section):
     """Which is better: `up` if yes is, `down` if no is. With `none` the monitor finds no regression, and no
     combination can use it."""
     strictness: Annotated[int, Field(ge=1, le=99)] = 1
-    """Number of votes, each a call, of which the majority counts; an even number is raised by one."""
+    """Number of votes, each a call, of which the majority counts; an even number is raised by one. Of grades the mean
+    counts."""
+    scale: Annotated[tuple[int, int] | None, Setting(default="yes or no"), AfterValidator(_checked_scale)] = None
+    """Lowest and highest grade, `[1, 10]`; the score is the grade brought to 0 to 1. A judge whose endpoint gives
+    `logprobs` is [asked for all grades' probabilities](judges.md#aspects-of-your-own)."""
+    steps: tuple[Annotated[str, Field(pattern=r"\w")], ...] = ()
+    """What the judge looks at, one after the other, before it decides: `[Read the question., Compare.]`."""
+    probability: bool = False
+    """Whether the score is the probability of yes instead of yes or no; the judge needs `logprobs`."""
+
+    @model_validator(mode="after")
+    def _of_yes_or_no(self) -> AspectSettings:
+        if self.probability and self.scale is not None:
+            raise ValueError(
+                "probability is that of yes: a scale has none; leave it out, a grade is weighted by itself"
+            )
+        return self
 
 
 class CombinationSettings(Section):
@@ -74,7 +98,15 @@ def checked_shares(given: Mapping[str, SignalShareSettings]) -> Mapping[str, Sig
 def aspects_of(settings: Mapping[str, AspectSettings]) -> dict[str, Metric]:
     """Return the metrics of aspects by their names, `aspect_` and the aspect's."""
     made = (
-        aspect_critique(name, one.definition, direction=one.direction, strictness=one.strictness)
+        aspect_critique(
+            name,
+            one.definition,
+            direction=one.direction,
+            strictness=one.strictness,
+            steps=one.steps,
+            scale=one.scale,
+            probability=one.probability,
+        )
         for name, one in settings.items()
     )
     return {aspect.name: aspect for aspect in made}
@@ -91,6 +123,13 @@ def combinations_of(
         name: combination(name, made.weights, made.mean, models, own=aspects, threshold=made.threshold)
         for name, made in settings.items()
     }
+
+
+def with_topics(metric: Metric, topics: tuple[str, ...]) -> Metric:
+    """Return a metric with the topics that a deployment may talk about, if it or a part of it asks about them."""
+    if isinstance(metric, Combination):
+        return replace(metric, parts=tuple((with_topics(part, topics), weight) for part, weight in metric.parts))
+    return replace(metric, topics=topics) if "topics" in options_of(metric) else metric  # type: ignore[type-var]
 
 
 def _named(given: Mapping[str, AspectSettings]) -> Mapping[str, AspectSettings]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
+from evaluator.answers.core_files import ImageSettings
 from evaluator.engines import EngineName, RaySettings
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.judge_binding import asks_judge, without_prices
@@ -26,6 +27,7 @@ from evaluator.own_metrics import (
     checked_shares,
     combinations_of,
     is_a_metric,
+    with_topics,
 )
 from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
@@ -49,6 +51,7 @@ LOGGED_COLUMNS = frozenset(
         "facts",
         "reference_answers",
         "reference_context_ids",
+        "conversation",
         "tool_calls",
         "reference_tool_calls",
         "duration_ms",
@@ -98,6 +101,18 @@ class DeploymentSettings(Section):
     """Judge that the metrics of this deployment ask."""
     sampling: Annotated[SamplingSettings | None, Setting(default="evaluator.sampling")] = None
     """Sample of this deployment: `{support-rag: {sampling: {rate: 0.1, flagged_rate: 1}}}`."""
+    topics: tuple[Annotated[str, Field(pattern=r"\w")], ...] = ()
+    """What this application may talk about, in your words, for `topic_adherence_f1`, `_precision` and `_recall`:
+    `{shop: {topics: [orders and deliveries, returns]}}`."""
+
+
+class ConversationSettings(Section):
+    """When a conversation is closed, and scored by the metrics of conversations that `evaluator.metrics` names."""
+
+    idle: Annotated[float, BeforeValidator(_seconds), Field(ge=60, le=86400)] = 3600.0
+    """Time without a new request after which a conversation is closed, a minute to a day; `30m` can be written. One
+    that goes on later is scored again, under its new last answer, and its old score stays. It is looked for closed ones
+    four times in this time."""
 
 
 class EvaluatorSettings(Section):
@@ -139,6 +154,7 @@ class EvaluatorSettings(Section):
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
     """How long an answer without contexts waits for the line of its model call; `2m` can be written. If the model
     stands behind an interceptor, the line must come in the first half."""
+    conversations: ConversationSettings = ConversationSettings()
     anchors: AnchorSettings = AnchorSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     engine: EngineName = "local"
@@ -148,6 +164,12 @@ class EvaluatorSettings(Section):
     """Processes of this machine, or tasks of Ray at once. `--workers`."""
     ray: RaySettings = RaySettings()
     replay: ReplaySettings = ReplaySettings()
+    images: ImageSettings = ImageSettings()
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether one of the judges reads images."""
+        return any(judge.images for judge in self.judges.values())
 
     def named_metrics(self, deployment: str) -> tuple[str, ...] | None:
         """Return the names of the metrics that the configuration chooses for a deployment; None where it does not."""
@@ -160,7 +182,13 @@ class EvaluatorSettings(Section):
         Where the configuration chooses none, they are those of its classes; of no class those of one that retrieves.
         """
         names = self.named_metrics(deployment)
-        return self.metrics_named(self._usual_metrics(deployment, classes) if names is None else names)
+        chosen = self.metrics_named(self._usual_metrics(deployment, classes) if names is None else names)
+        return self.with_topics(chosen, deployment)
+
+    def with_topics(self, metrics: Iterable[Metric], deployment: str) -> list[Metric]:
+        """Return metrics as they score a deployment: those of topics with what it may talk about."""
+        own = self.deployments.get(deployment)
+        return [with_topics(metric, own.topics if own else ()) for metric in metrics]
 
     def _usual_metrics(self, deployment: str, classes: Collection[ApplicationClass]) -> Iterator[str]:
         if not classes:
@@ -192,7 +220,7 @@ class EvaluatorSettings(Section):
         own = self.deployments.get(deployment)
         return self.sampling if own is None or own.sampling is None else own.sampling
 
-    def check_judge(self, metrics: Iterable[Metric], deployment: str | None) -> None:
+    def check_judge(self, metrics: Sequence[Metric], deployment: str | None) -> None:
         """Raise ValueError where one of the metrics asks a judge, and there is none, or one without prices."""
         asking = next((metric.name for metric in metrics if asks_judge(metric)), None)
         if asking is None:
@@ -202,6 +230,14 @@ class EvaluatorSettings(Section):
             several = f"say which of {', '.join(sorted(self.judges))} in evaluator.judge"
             none = "configure one under evaluator.judges.<name>"
             raise ValueError(f"metric {asking!r} asks a judge; {several if self.judges else none}")
+        unable = [name for name in names if not self.judges[name].logprobs]
+        if unable and (
+            asked := next((metric.name for metric in metrics if getattr(metric, "probability", False)), None)
+        ):
+            raise ValueError(
+                f"metric {asked!r} needs probabilities of tokens; set judges.{unable[0]}.logprobs if the endpoint "
+                "gives them, or leave probability out"
+            )
         unpriced = [name for name in names if without_prices(self.judges[name])]
         if unpriced:
             raise ValueError(
@@ -304,7 +340,9 @@ def _own_of(info: ValidationInfo) -> Mapping[str, Metric]:
 
 def _checked(deployment: str, own: DeploymentSettings, own_metrics: Mapping[str, Metric]) -> DeploymentSettings:
     if own == DeploymentSettings():
-        raise ValueError(f"deployment {deployment!r} says nothing; give metrics, judge or sampling, or leave it out")
+        raise ValueError(
+            f"deployment {deployment!r} says nothing; give metrics, judge, sampling or topics, or leave it out"
+        )
     if own.metrics is None:
         return own
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,26 @@ def _versions(value: Any) -> Any:
     return {False: "off", True: "auto"}[value] if isinstance(value, bool) else value
 
 
+def _digest(value: Any) -> Any:
+    # YAML reads `off` as false.
+    return "off" if value is False else value
+
+
+class MetricsDetail(StrEnum):
+    """How many series `/metrics` has."""
+
+    USUAL = "usual"
+    ALL = "all"
+
+
+class ExporterSettings(Section):
+    """What `/metrics` has."""
+
+    detail: MetricsDetail = MetricsDetail.USUAL
+    """`usual`: what the rules and the dashboard of dialwatch ask for, about 60 series for each deployment of 5 metrics;
+    `all`: further 130, see [monitor.md](monitor.md#series)."""
+
+
 class MonitorSettings(Section):
     """How often to read the lake, what a regression is, where alerts go. Times are in seconds; `5m` is one too."""
 
@@ -50,9 +71,10 @@ class MonitorSettings(Section):
     most_deployments: Annotated[int, Ge(1)] = 5000
     """Deployments with series of their own in `/metrics`, those with the most requests first. Counters and histograms
     of the others are summed as `other`; their gauges are left out."""
+    exporter: ExporterSettings = ExporterSettings()
     most_label_values: Annotated[int, Ge(1)] = 100
-    """Words of signals, and status codes, with series of their own in `/metrics`; `dialwatch_other_label_values` counts
-    how many are in `other`."""
+    """Words of signals, status codes and names of tools with series of their own in `/metrics`, of each so many;
+    `dialwatch_other_label_values` counts how many are in `other`."""
     versions: Annotated[Literal["auto", "off"] | dict[str, tuple[str, ...]], BeforeValidator(_versions), COMMON] = (
         "auto"
     )
@@ -63,6 +85,12 @@ class MonitorSettings(Section):
     limits: LimitSettings = LimitSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
     mail: MailSettings | None = None
+    digest: Annotated[Literal["off", "daily", "weekly"], BeforeValidator(_digest), COMMON] = "off"
+    """Whether each receiver gets a [digest](alerts.md#the-digest) of its deployments at 8 o'clock in `time_zone`:
+    `daily`, `weekly` (on Mondays) or `off`."""
+    currency: str = ""
+    """Word behind amounts of money in digests and on the page of judges' costs, such as EUR: that of DIAL's price table
+    and of the judges' prices."""
     internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
     """Hosts, as in a webhook's url or `monitor.mail.server`, that may be at a private address and be reached by plain `http://`."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0

@@ -13,6 +13,8 @@ PHONE = 390
 """Pixels."""
 DESKTOP = 1280
 """Pixels."""
+WIDE = 1920
+"""Pixels."""
 
 _FLAGS = (
     "--headless",

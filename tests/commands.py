@@ -38,6 +38,9 @@ def dialwatch(*arguments: object, folder: Path | None = None, **environment: str
     with (
         mock.patch.object(cli, "app", _command()),
         mock.patch.object(sys, "argv", ["dialwatch", *map(str, arguments)]),
+        # It is this process whose signals they would take.
+        mock.patch("dialwatch.commands.services.end_by_signals"),
+        mock.patch("dialwatch.commands.evaluate.end_by_signals"),
         mock.patch.dict(os.environ, {"COLUMNS": "140"} | environment),
         contextlib.chdir(folder or Path.cwd()),
         contextlib.redirect_stdout(out),

@@ -15,9 +15,9 @@ from lake.spec.tool_calls import (
     ToolCall,
     ToolCallsOrigin,
     Turn,
-    after_person,
     messages_of_turn,
     read_turn,
+    turn_of_state,
 )
 
 _NO_TURN = Turn([])
@@ -43,7 +43,7 @@ def read_tool_calls(request_body: str | None, request: Request, answer: Answer, 
     is_unknown = answer.is_cut or answer.assembled is None or request.error is not None
     if answer.is_cut or not (state or answer.special or request.is_followed):  # most lines: no more is asked of them
         return ToolCalls(None if is_unknown else [], _NOT_CALLED)
-    if isinstance(state, dict) and (turn := _of_state(state)).calls:
+    if state and (turn := turn_of_state(state)) is not None and turn.calls:
         return _tool_calls(turn, ToolCallsOrigin.STATE)
     earlier: list[dict[str, Any]] = []
     if request.is_followed and (body := read_object(request_body)) is not None:
@@ -59,14 +59,6 @@ def read_tool_calls(request_body: str | None, request: Request, answer: Answer, 
     if is_unknown and not whole.calls:
         return ToolCalls(None, origin)
     return _tool_calls(whole, origin)
-
-
-def _of_state(state: Mapping[str, Any]) -> Turn:
-    """The turn as Quick Apps 2 or Deep Research (LangChain) keep it for the next one."""
-    for name in ("tool_execution_history", "messages"):
-        if (turn := read_turn(after_person(state.get(name)))).calls:
-            return turn
-    return _NO_TURN
 
 
 def _origin(first: tuple[Turn, ToolCallsOrigin], second: tuple[Turn, ToolCallsOrigin]) -> ToolCallsOrigin:

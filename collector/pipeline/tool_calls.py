@@ -17,16 +17,14 @@ import msgspec
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.parsing import LogRecord
 from collector.pipeline.warm_start import CHILD_COLUMNS, recent_tool_children
+from lake.spec.called_tools import CalledTool, called_tool, with_errors
 from lake.spec.tool_calls import (
     CALLS_OF_CHILD,
     CALLS_OUTRANKED_BY_CHILD,
-    CalledTool,
     ToolCall,
     ToolCallsOrigin,
     bounded,
-    called_tool,
     turn_of_child,
-    with_errors,
 )
 from lake.tables.lake import Lake
 

@@ -13,7 +13,7 @@ from deploy.grafana.limits import add_limits
 from deploy.grafana.panels import choice, installation, most, pages_address, to_incidents, to_overview
 from deploy.grafana.pipeline import add_pipeline
 from deploy.grafana.quality import add_alerts, add_scores
-from deploy.grafana.traffic import add_people, add_traffic
+from deploy.grafana.traffic import add_agents, add_people, add_traffic
 
 PATH = Path(__file__).with_name("dialwatch.json")
 
@@ -24,7 +24,7 @@ def dashboard_json() -> str:
 
 
 def dashboard() -> model.Dashboard:
-    """Build the dashboard: alerts and quality first, then people, traffic, limits, and dialwatch itself."""
+    """Build the dashboard: alerts and quality first, then people, traffic, agents, limits, and dialwatch itself."""
     board = (
         build.Dashboard("dialwatch: quality of DIAL applications")
         .uid("dialwatch")
@@ -46,7 +46,7 @@ def dashboard() -> model.Dashboard:
         .with_variable(most())
         .with_variable(pages_address())
     )
-    for add in (add_alerts, add_scores, add_people, add_traffic, add_limits, add_pipeline):
+    for add in (add_alerts, add_scores, add_people, add_traffic, add_agents, add_limits, add_pipeline):
         add(board)
     return board.build()
 

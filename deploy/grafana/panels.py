@@ -104,6 +104,8 @@ def _links(labels: str, legend: str) -> list[dict[str, object]]:
     answers = f"{PAGES}/answers?deployment={deployment}&{_PERIOD}"
     if "{{metric}}" in legend:
         answers += f"&metric={metric}&sort={metric}&order=asc"
+    if "{{tool}}" in legend:
+        answers += f"&tool={_encoded(labels, 'tool')}"
     return [_link("Deployment", f"{PAGES}/deployment?name={deployment}"), _link("Answers", answers)]
 
 

@@ -113,12 +113,10 @@ def add_scores(board: build.Dashboard) -> None:
     board.with_panel(
         chart(
             "Mean score",
-            "Weighted mean of the latest conversations. With one deployment also its 95 % interval, and the reference "
-            "it is held against.",
+            "Weighted mean of the latest conversations. With one deployment also the reference it is held against; "
+            "the page of the deployment has the interval.",
             [
                 *first_and_others(mean, _BY, WORST, f"{_NAME} mean"),
-                Query(alone(f"dialwatch_score_mean_lower{{{STREAM}}}"), f"{_NAME} lower"),
-                Query(alone(f"dialwatch_score_mean_upper{{{STREAM}}}"), f"{_NAME} upper"),
                 Query(alone(reference), f"{_NAME} reference"),
             ],
             "percentunit",
@@ -126,7 +124,6 @@ def add_scores(board: build.Dashboard) -> None:
         )
         .min(0)
         .max(1)
-        .override_by_regexp("/ (lower|upper)$/", [dashes(2), model.DynamicConfigValue("custom.lineWidth", 1)])
         .override_by_regexp("/ reference$/", [dashes(10)])
     )
     board.with_panel(
@@ -142,35 +139,10 @@ def add_scores(board: build.Dashboard) -> None:
     board.with_panel(
         chart(
             "Worst tenth of new answers",
-            "A tenth of the new answers lies below it. With one deployment also the median and the best tenth.",
-            [
-                *first_and_others(_quantile(0.1), _BY, WORST, f"{_NAME} 10 %"),
-                Query(alone(_quantile(0.5)), f"{_NAME} 50 %"),
-                Query(alone(_quantile(0.9)), f"{_NAME} 90 %"),
-            ],
+            "A tenth of the new answers of all deployments lies below it, by metric.",
+            [Query(_quantile(0.1), "{{metric}} 10 %"), Query(_quantile(0.5), "{{metric}} 50 %")],
             "percentunit",
             width=12,
-        )
-    )
-    threshold = f"dialwatch_regression_log_threshold{{{STREAM}}}"
-    board.with_panel(
-        chart(
-            "Evidence of a regression",
-            "Its natural logarithm, of that at which a regression warns: at 100 % it fires. With one deployment also "
-            "where it pages.",
-            [
-                *first_and_others(f"dialwatch_regression_log_evidence{{{STREAM}}} / {threshold}", _BY, WORST, _NAME),
-                Query(alone(f"dialwatch_regression_log_page_threshold{{{STREAM}}} / {threshold}"), f"{_NAME} page"),
-            ],
-            "percentunit",
-        ).override_by_regexp("/ page$/", [dashes(10)])
-    )
-    board.with_panel(
-        chart(
-            "Conversations behind the mean",
-            "Few conversations make a wide interval.",
-            first_and_others(f"dialwatch_score_window_observations{{{STREAM}}}", _BY, WORST, _NAME),
-            "short",
         )
     )
     labels = "deployment, metric, verdict"
@@ -185,17 +157,22 @@ def add_scores(board: build.Dashboard) -> None:
     )
 
 
+_METRIC = 'metric=~"$metric"'
+
+
 def _quantile(share: float) -> str:
-    buckets = f"sum by (deployment, metric, le) (increase(dialwatch_score_bucket{{{STREAM}}}[{INTERVAL}]))"
+    buckets = f"sum by (metric, le) (increase(dialwatch_all_scores_bucket{{{_METRIC}}}[{INTERVAL}]))"
     return f"histogram_quantile({share}, {buckets})"
 
 
 def _score_heatmap() -> heatmap.Panel:
-    expression = f"sum by (le) (increase(dialwatch_score_bucket{{{STREAM}}}[{INTERVAL}]))"
+    expression = f"sum by (le) (increase(dialwatch_all_scores_bucket{{{_METRIC}}}[{INTERVAL}]))"
     return (
         heatmap.Panel()
         .title("Scores of new answers")
-        .description("How many answers got which score. A mark is the worst of the latest answers; it leads to it.")
+        .description(
+            "How many answers of all deployments got which score. A mark is the worst of the latest; it leads to it."
+        )
         .datasource(SOURCE)
         .span(12)
         .height(10)

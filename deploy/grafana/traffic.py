@@ -1,10 +1,10 @@
-"""Rows of the dashboard about people and traffic."""
+"""Rows of the dashboard about people, traffic and the tools of agents."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as build
 
-from deploy.grafana.expressions import AT, DEPLOYMENT, INTERVAL, changed
+from deploy.grafana.expressions import AT, DEPLOYMENT, INTERVAL, changed, highest
 from deploy.grafana.panels import chart
 from lake.spec.vocabulary import Origin, Signal
 
@@ -39,6 +39,52 @@ def add_people(board: build.Dashboard) -> None:
         )
         .min(0)
         .max(1)
+    )
+
+
+def add_agents(board: build.Dashboard) -> None:
+    """Add the row of the tools that answers call."""
+    board.with_row(build.Row("Agents"))
+    by_tool, legend = "deployment, tool", "{{deployment}} {{tool}}"
+    calls = f"sum by ({by_tool}) (rate(dialwatch_tool_calls_total{{{DEPLOYMENT}}}[{INTERVAL}]{AT}))"
+    board.with_panel(
+        chart(
+            "Calls of tools",
+            "A second, by tool, in the turns of answers that people asked for.",
+            changed(calls, by_tool, legend, others="sum"),
+            "reqps",
+            stacked=True,
+        )
+    )
+    failed, known = (
+        f"sum by ({by_tool}) (increase(dialwatch_tool_calls_total{{{DEPLOYMENT}, outcome{outcome}}}[1h]{AT}))"
+        for outcome in ('="error"', '!="unknown"')
+    )
+    board.with_panel(
+        chart(
+            "Share of calls that failed",
+            "Of the calls of a tool in the last hour of which the log says whether they failed.",
+            highest(f"{failed} / {known}", by_tool, legend),
+            "percentunit",
+        )
+        .min(0)
+        .max(1)
+    )
+    steps = " / ".join(
+        f"sum by (deployment) (increase({counted}[1h]{AT}))"
+        for counted in (
+            f"dialwatch_tool_calls_total{{{DEPLOYMENT}}}",
+            f"dialwatch_responses_total{{{_PEOPLE}}}",
+        )
+    )
+    board.with_panel(
+        chart(
+            "Steps an answer",
+            "Calls of tools for each request to the deployment in the last hour: an agent that takes more steps than "
+            "usual may call the same again and again.",
+            changed(steps, "deployment", "{{deployment}}"),
+            "short",
+        )
     )
 
 

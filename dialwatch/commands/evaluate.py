@@ -23,6 +23,7 @@ from dialwatch.commands.options import (
     settings_of,
 )
 from dialwatch.errors import ConfigError
+from dialwatch.services.ending import end_by_signals, wait_for_signal
 from dialwatch.times import past_moment
 
 if TYPE_CHECKING:
@@ -84,12 +85,15 @@ def evaluate(
     if every is not None:
         _check_interval(every)
     evaluator = engine_settings(engine, workers)["evaluator"] | ({"every": every} if every else {})
+    runs_on = period is None and not once
+    if runs_on:
+        end_by_signals()
     settings = settings_of(config, lake, {"evaluator": evaluator})
-    if period is None and not once:
+    if runs_on:
         from dialwatch.services import running
 
         with running.only_evaluator(settings):
-            running.wait_for_signal()
+            wait_for_signal()
         return
     from evaluator import Period
 

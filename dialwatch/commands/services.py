@@ -10,6 +10,7 @@ import typer
 
 from collector.runners.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
 from dialwatch.commands.options import ConfigOption, LakeOption, checked_address, settings_of
+from dialwatch.services.ending import end_by_signals, wait_for_signal
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
@@ -34,6 +35,8 @@ def collect_files(
     """Read log files: what is there now and was not read before, or on and on with --follow."""
     if follow and workers > 1:
         raise typer.BadParameter("--workers and --follow exclude each other: one process is enough to follow files")
+    if follow:
+        end_by_signals()
     settings = _settings(config, lake, {"collector": {"files": {"paths": paths}}})
     if follow:
         _run_until_stopped(settings)
@@ -59,6 +62,7 @@ def collect_kafka(
     config: ConfigOption = None,
 ) -> None:
     """Read Kafka topics until stopped; any number of collectors may share them."""
+    end_by_signals()
     flags = {
         "bootstrap_servers": bootstrap_servers and bootstrap_servers.split(","),
         "topics": topic,
@@ -75,6 +79,7 @@ def collect_http(
     config: ConfigOption = None,
 ) -> None:
     """Take log lines over HTTP, as Vector's http sink sends them, and signals and scores from other places."""
+    end_by_signals()
     _run_until_stopped(_settings(config, lake, {"collector": {"http": checked_address(listen)}}))
 
 
@@ -88,7 +93,7 @@ def _run_until_stopped(settings: Settings) -> None:
 
     with running.only_collector(settings):
         tune_memory()
-        running.wait_for_signal()
+        wait_for_signal()
 
 
 def monitor(
@@ -97,21 +102,23 @@ def monitor(
     listen: Annotated[str | None, typer.Option(help="host:port of the pages and metrics.")] = None,
 ) -> None:
     """Serve metrics and pages, find regressions, send webhooks."""
+    end_by_signals()
     address = checked_address(listen)
     settings = settings_of(config, lake, {"monitor": address} if address else {})
     from dialwatch.services import running
 
     with running.only_monitor(settings):
-        running.wait_for_signal()
+        wait_for_signal()
 
 
 def up(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """Run collector, evaluator and monitor in one process."""
+    end_by_signals()
     settings = settings_of(config, lake)
     from dialwatch.services import running
 
     with running.all_services(settings):
-        running.wait_for_signal()
+        wait_for_signal()
 
 
 def demo(

@@ -9,10 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 from collector import Counts
+from dialwatch.demo.agent import AGENT, ORDERS, Outage
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
 from lake.queries.case_versions import newest_versions
-from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, LimitKind
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
 from lake.spec.schemas import ALERTS, SCORES
@@ -20,6 +21,10 @@ from lake.tables.lake import Lake
 
 METRIC = "faithfulness_kprecision"
 RETRIEVAL_METRIC = "facts_recall"
+TOOL_METRIC = "tool_error_share"
+"""Of the agent, whose answers have no contexts to keep to."""
+_OF_AGENT = (AGENT, ORDERS)
+_TOOL_ALERTS = (TOOL_METRIC, LimitKind.ERRORS)
 LOCATED_WITHIN = timedelta(hours=1)
 
 
@@ -33,7 +38,7 @@ class Check:
 
 
 class ScoredAnswers:
-    """Counts the answers that have a row of METRIC, with a value or without."""
+    """Counts the answers that have a row of METRIC, or of TOOL_METRIC, with a value or without."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -45,7 +50,7 @@ class ScoredAnswers:
         for deployment in self._lake.deployments():
             change = self._lake.table(SCORES, deployment).read_since(self._versions.get(deployment), ["metric"])
             self._versions[deployment] = change.version
-            self._count += change.rows["metric"].to_pylist().count(METRIC)
+            self._count += sum(metric in (METRIC, TOOL_METRIC) for metric in change.rows["metric"].to_pylist())
         return self._count
 
 
@@ -114,7 +119,7 @@ def _are_told(alerts: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
-    rows = _alerts(lake)
+    rows = [row for row in _alerts(lake) if row["deployment"] not in _OF_AGENT]
     alerts = _state_changes(rows)
     # An alert that becomes a page fires again.
     names = dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts)
@@ -140,6 +145,19 @@ def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[
             _are_told(rows) and 0 < verified == len(deliveries),
         ),
     ]
+
+
+def check_tool(outage: Outage, lake: Lake, deliveries: Sequence[Delivery]) -> Check:
+    """Look whether the agent's broken tool is found when it broke, and named, and nothing else of the agent."""
+    alerts = [row for row in _state_changes(_alerts(lake)) if row["deployment"] in _OF_AGENT]
+    since = {row["since"] for row in alerts if (row["deployment"], row["metric"]) == (AGENT, TOOL_METRIC)}
+    located = bool(since) and all(abs(moment - outage.begins) <= LOCATED_WITHIN for moment in since)
+    others = {row["metric"] for row in alerts} - set(_TOOL_ALERTS)
+    named = any(ORDERS in str(delivery.body) for delivery in deliveries)
+    names = ", ".join(dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts))
+    found = f"{names or 'nothing'}{'' if named else ', and no webhook names it'}"
+    promise = f"the tool that broke at {outage.begins:%H:%M} is found, and named"
+    return Check(promise, found, located and named and not others)
 
 
 def _failed_part(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> Check:

@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from dialwatch.demo.agent import AGENT, GET_ORDER, Outage
 from dialwatch.demo.checks import Check
 from dialwatch.demo.receiver import Delivery
 
@@ -64,6 +65,11 @@ class Display:
     def dropped(self, deployment: str, at: datetime) -> None:
         """Say that the planted drop has begun."""
         self.say(f"[yellow]▼[/] from {at:%H:%M} UTC on [bold]{deployment}[/] searches an index that lacks most texts")
+
+    def tool_broke(self, outage: Outage) -> None:
+        """Say that a tool of the agent has broken."""
+        times = f"from {outage.begins:%H:%M} to {outage.ends:%H:%M} UTC"
+        self.say(f"[yellow]▼[/] {times} [bold]{AGENT}[/] gets no order: its tool {GET_ORDER} times out")
 
     def delivered(self, delivery: Delivery) -> None:
         """Show a webhook as it arrived."""

@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from heapq import merge
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -19,13 +21,15 @@ from rich.console import Console
 
 from collector import Collector
 from dialwatch.config import Settings
-from dialwatch.demo.checks import ScoredAnswers, all_told, check_all
+from dialwatch.demo.agent import Outage, agent_traffic
+from dialwatch.demo.checks import ScoredAnswers, all_told, check_all, check_tool
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import WebhookReceiver
 from dialwatch.demo.replays import run_replays
 from dialwatch.demo.traffic import Plan, TrafficLine, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
+from dialwatch.services.ending import wait_for_signal
 from dialwatch.services.evaluating import evaluating
 from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.serving.addresses import free_address, is_free
@@ -35,6 +39,7 @@ from lake.tables.lake import Lake
 SEED = 7
 DAY = timedelta(hours=16)
 DROP_BEFORE_END = timedelta(hours=5)
+TOOL_BREAKS_BEFORE_END, TOOL_MENDED_BEFORE_END = timedelta(hours=8), timedelta(hours=5)
 WRITING_SECONDS = 15.0
 GIVE_UP_SECONDS = 120.0
 QUIET_SECONDS = 3.0
@@ -58,8 +63,10 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         now = datetime.now(UTC)
         drop_at = now - DROP_BEFORE_END
         display = Display(Console())
-        display.say(f"DIAL Core writes a simulated day of three applications to {folder / 'logs'}")
-        traffic = list(make_traffic(SEED, now - DAY, now, drop_at))
+        display.say(f"DIAL Core writes a simulated day of four applications to {folder / 'logs'}")
+        outage = Outage(now - TOOL_BREAKS_BEFORE_END, now - TOOL_MENDED_BEFORE_END)
+        agent = agent_traffic(SEED, now - DAY, now, outage)
+        traffic = list(merge(make_traffic(SEED, now - DAY, now, drop_at), agent, key=attrgetter("at")))
         plan = make_plan(traffic, drop_at)
 
         secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
@@ -73,16 +80,20 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         url = stack.enter_context(running.monitoring(settings, lake, parts=parts))
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
         with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:
-            _watch(display, plan, core, collector, lake)
+            _watch(display, plan, outage, core, collector, lake)
         display.say("The liked answers that are cases by now are asked again, of the application whole and broken")
         replayed = run_replays(lake, plan.degraded_deployment)
         _wait_until_told(lake)
-        checks = [*check_all(plan, collector.totals, lake, receiver.received), replayed]
+        checks = [
+            *check_all(plan, collector.totals, lake, receiver.received),
+            check_tool(outage, lake, receiver.received),
+            replayed,
+        ]
         display.checked(checks)
         display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")
         display.say(f"overview  {url}/\nmetrics   {url}/metrics\nhealth    {url}/healthz\nlake      {lake.root}")
         if not once:
-            running.wait_for_signal()
+            wait_for_signal()
     return 0 if all(check.passed for check in checks) else 1
 
 
@@ -113,10 +124,13 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
     )
 
 
-def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, lake: Lake) -> None:
+def _watch(display: Display, plan: Plan, outage: Outage, core: CoreLog, collector: Collector, lake: Lake) -> None:
     """Show what happens until all is done and nothing more has come for a while, or until it takes too long."""
     scored = ScoredAnswers(lake)
-    dropped = False
+    planted = [
+        (outage.begins, lambda: display.tool_broke(outage)),
+        (plan.drop_at, lambda: display.dropped(plan.degraded_deployment, plan.drop_at)),
+    ]
     quiet_since = give_up = time.monotonic() + GIVE_UP_SECONDS
     while (now := time.monotonic()) < min(give_up, quiet_since + QUIET_SECONDS):
         totals, answers = collector.totals, scored.count()
@@ -124,9 +138,8 @@ def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, la
         display.stage("lines arriving", core.written, plan.lines)
         display.stage("lines stored", totals.lines, plan.entries, note)
         display.stage("answers scored", min(answers, plan.answers), plan.answers)
-        if not dropped and core.now is not None and core.now >= plan.drop_at:
-            dropped = True
-            display.dropped(plan.degraded_deployment, plan.drop_at)
+        while planted and core.now is not None and core.now >= planted[0][0]:
+            planted.pop(0)[1]()
         done = core.written == plan.lines and answers >= plan.answers and all_told(lake)
         quiet_since = min(quiet_since, now) if done else give_up
         time.sleep(POLL_SECONDS)

@@ -151,7 +151,7 @@ class _CoreSimulation:
     def conversation(self, number: int, begin: datetime) -> Iterator[TrafficLine]:
         rng = self._rng
         deployment = rng.choice(DEPLOYMENTS)
-        person = _person(rng.randrange(120))
+        person = person_of(rng.randrange(120))
         conversation = f"conversations/{person.bucket}/{quote(deployment, safe='')}__Conversation {number}"
         messages: list[dict[str, Any]] = []
         for _ in range(rng.choices(_TURNS, _TURN_WEIGHTS)[0]):
@@ -263,7 +263,8 @@ class _CoreSimulation:
         return core_line(call)
 
 
-def _person(number: int) -> Person:
+def person_of(number: int) -> Person:
+    """Return one of those who ask, by a number."""
     user_id = sha256(f"person {number} of the demo".encode()).hexdigest()
     return Person(user_id, ("", "Analyst", "Support engineer")[number % 3], user_id[:16])
 

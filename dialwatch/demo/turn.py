@@ -72,7 +72,7 @@ class Turn:
             **common,
             **self._answer_bodies(),
             request_body=request,
-            usage=_sum(self._embedding_usage(), self._model_usage()),
+            usage=total_usage(self._embedding_usage(), self._model_usage()),
         )
 
     def child_calls(self, rng: random.Random) -> Iterator[CoreCall]:
@@ -207,7 +207,8 @@ def _embedding_usage(text: str) -> CallUsage:
     return CallUsage(prompt_tokens=token_count(text), completion_tokens=0, price=price, deployment_price=price)
 
 
-def _sum(*usages: CallUsage) -> CallUsage:
+def total_usage(*usages: CallUsage) -> CallUsage:
+    """Return the tokens and the money of calls together."""
     return CallUsage(
         prompt_tokens=sum(usage.prompt_tokens for usage in usages),
         completion_tokens=sum(usage.completion_tokens for usage in usages),

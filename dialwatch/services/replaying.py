@@ -13,6 +13,7 @@ from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
 from evaluator import JudgePool
+from evaluator.metrics import is_of_conversations
 from evaluator.replays import DialDeployment, ReplayRun, Reply, last_run_at, replay
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.store.store_errors import log_failure
@@ -34,6 +35,7 @@ def read_reply(body: bytes) -> Reply:
         cited_only=found.cited_only,
         prompt_tokens=found.prompt_tokens,
         completion_tokens=found.completion_tokens,
+        tool_calls=found.tool_calls,
     )
 
 
@@ -46,7 +48,7 @@ def run_replay(
     """
     chosen = settings.evaluator
     deployment = DialDeployment(name, chosen.replay, read_reply)
-    metrics = chosen.chosen_metrics(name)
+    metrics = [metric for metric in chosen.chosen_metrics(name) if not is_of_conversations(metric)]
     with closing(JudgePool(chosen, lake)) as pool:
         judge = None if chosen.replay.preference is None else pool.judge(chosen.replay.preference)
         return replay(

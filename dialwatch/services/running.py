@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -209,13 +208,3 @@ def _serving_metrics(
         raise ConfigError(f"monitor.metrics_listen: {error}") from None
     with server:
         yield server
-
-
-def wait_for_signal() -> None:
-    """Return when the process is asked to end, by SIGTERM or Ctrl+C."""
-    asked = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: asked.set())
-    # A wait without end would keep the signal from being handled on some systems.
-    while not asked.wait(1.0):
-        pass

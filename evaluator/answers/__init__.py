@@ -2,6 +2,8 @@
 
 from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, LoggedAnswer, answers
 from evaluator.answers.case_matching import CaseMatching, SimilarByEncoder
+from evaluator.answers.core_files import CoreFiles
+from evaluator.answers.images import QuestionImages
 from evaluator.answers.late_contexts import GracePeriod, wait_behind_interceptor, with_late_contexts
 from evaluator.answers.new import new_answers
 from evaluator.answers.old import BackfillPass, Period, answers_a_day, old_answers
@@ -12,10 +14,12 @@ __all__ = [
     "AT_ONCE",
     "BackfillPass",
     "CaseMatching",
+    "CoreFiles",
     "DeploymentTables",
     "GracePeriod",
     "LoggedAnswer",
     "Period",
+    "QuestionImages",
     "SimilarByEncoder",
     "answers",
     "answers_a_day",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 
+from evaluator.metrics import Turn
 from lake.queries.answer_rows import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
@@ -48,8 +49,11 @@ class LoggedAnswer:
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
     `tool_calls` are the calls of tools of its turn as in `parsed_logs`, None where they are not known; `turn_call` is
     the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
+    `conversation` has the turns of the conversation that the answer ends, where it is scored as a whole.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or the log does not hold all of it. `project` is that of the API key that asked.
+    ended before its end, or the log does not hold all of it. `images` are those of the question as data URLs, None for
+    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`). `project` is that of the
+    API key that asked.
     """
 
     event_id: str
@@ -74,6 +78,8 @@ class LoggedAnswer:
     tool_calls: list[ToolCall] | None = None
     turn_call: tuple[str, str] | None = None
     own_call: tuple[str, str] | None = None
+    conversation: Sequence[Turn] | None = None
+    images: list[str | None] | None = None
     project: str | None = None
 
 

@@ -24,8 +24,9 @@ import pyarrow.dataset as ds
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
 from lake.queries.answer_rows import IS_ANSWER, context_ids, tool_results, usable_texts
+from lake.spec.called_tools import CalledTool, lacks_errors, with_errors
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.tool_calls import CalledTool, ToolCallsOrigin, lacks_errors, with_errors
+from lake.spec.tool_calls import ToolCallsOrigin
 from lake.spec.vocabulary import OUTRANKED_BY_CHILD
 
 _CALLS_TOOLS = tuple(origin for origin in ToolCallsOrigin if origin != ToolCallsOrigin.NONE)

@@ -241,6 +241,7 @@ async def _reply_or_error(judge: Judge, request: JudgeRequest, splits: int = _MO
             draw=request.draw,
             check=request.check,
             optional=request.optional,
+            probabilities=request.probabilities,
         )
     except JudgeError as error:
         if error.reason != Reason.CUT or request.halves is None or not splits:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +15,12 @@ from lake.spec.answer_kinds import finish_kind
 from lake.spec.message_parts import PartKind, part_kind, read_parts
 from lake.spec.vocabulary import FinishReason
 
+Probabilities = Mapping[str, Mapping[str, float]]
+"""By the name of a value, what its token was and what else it could have been, each with its probability (0 to 1)."""
+
+_NAME = re.compile(r'"(\w+)"\s*:\s*"?$')
+_VALUE = re.compile(r"[0-9]+|true|false|yes|no")
+_LONGEST_NAME = 80
 _ARGUMENTS = ("arguments", "input", "args", "json")
 
 
@@ -27,7 +36,8 @@ class UnreadableCompletionError(ValueError):
 class ChatCompletion:
     """The first choice of a chat completion. Tokens are None where the endpoint does not count them.
 
-    `arguments` are those of the calls of tools, one after the other.
+    `arguments` are those of the calls of tools, one after the other. `probabilities` are those of values that are
+    numbers or truths, None where the endpoint gives none.
     """
 
     content: str | None
@@ -37,6 +47,7 @@ class ChatCompletion:
     prompt_tokens: int | None
     cached_prompt_tokens: int
     completion_tokens: int | None
+    probabilities: Probabilities | None = None
 
     @property
     def text(self) -> str:
@@ -83,7 +94,37 @@ def read_completion(body: bytes) -> ChatCompletion:
         prompt_tokens=_count(_member(usage, "prompt_tokens")),
         cached_prompt_tokens=_count(_member(_member(usage, "prompt_tokens_details"), "cached_tokens")) or 0,
         completion_tokens=_count(_member(usage, "completion_tokens")),
+        probabilities=_probabilities(_member(_member(choices[0], "logprobs"), "content")),
     )
+
+
+def _probabilities(tokens: Any) -> Probabilities | None:
+    """Return the probabilities of the first token of each value, by its name; of several with one name, of the last."""
+    found: dict[str, Mapping[str, float]] = {}
+    before = ""
+    for token in _items(tokens):
+        text = _text(_member(token, "token")) or ""
+        name = _NAME.search((before + text[: len(text) - len(text.lstrip(' "'))])[-_LONGEST_NAME:])
+        if name and _VALUE.fullmatch(_value(text)):
+            found[name[1]] = _alternatives(token)
+        before = (before + text)[-_LONGEST_NAME:]
+    return found or None
+
+
+def _alternatives(token: Any) -> Mapping[str, float]:
+    """Return the probability of each number or truth that a token could be; the same in other writing is added up."""
+    shown = _items(_member(token, "top_logprobs"))
+    listed = {_member(one, "token") for one in shown}
+    found: dict[str, float] = {}
+    for one in shown if _member(token, "token") in listed else [token, *shown]:
+        value, logprob = _value(_text(_member(one, "token")) or ""), _member(one, "logprob")
+        if _VALUE.fullmatch(value) and isinstance(logprob, (int, float)) and logprob <= 0:
+            found[value] = found.get(value, 0.0) + math.exp(logprob)
+    return found
+
+
+def _value(text: str) -> str:
+    return text.strip().strip('"').lower()
 
 
 def _arguments(message: Any) -> str | None:

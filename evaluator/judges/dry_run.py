@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluator.judges.blocking_client import JudgeClient
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
-from evaluator.judges.judge import token_bound
+from evaluator.judges.request_formats import bound_of, content_of
 from evaluator.judges.schema import Schema
 from evaluator.judges.settings import JudgeSettings
 
@@ -47,11 +47,11 @@ class DryRunClient(JudgeClient):
         return [self._counted(request) for request in requests]
 
     def _counted(self, request: JudgeRequest) -> JudgeReply:
-        prompt = [message.content for message in request.messages]
+        prompt = [[message.content, *message.images] for message in request.messages]
         key = json.dumps([prompt, request.schema, request.draw])
         if key not in self._seen:
             self._seen.add(key)
-            tokens = token_bound(json.dumps(request.schema), *prompt)
+            tokens = bound_of(json.dumps(request.schema), map(content_of, request.messages))
             self.counted = RequestCount(self.counted.calls + 1, self.counted.prompt_tokens + tokens)
         usual = least(request.schema) if request.usual is None else request.usual
         return JudgeReply(usual, Spend())

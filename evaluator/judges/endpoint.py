@@ -35,6 +35,8 @@ _ADVICE: Mapping[str, str] = {
     "response_format": "the endpoint takes no format of replies that is known; use another model",
     "tools": "the endpoint takes no format of replies that is known; use another model",
     "tool_choice": "the endpoint takes no format of replies that is known; use another model",
+    "logprobs": "the endpoint gives no probabilities: set logprobs of the judge to false",
+    "top_logprobs": "the endpoint gives no probabilities: set logprobs of the judge to false",
     "model": "set model or deployment to one that the endpoint has",
 }
 """Parameters of a request that an endpoint may refuse, and what a person can do about each."""

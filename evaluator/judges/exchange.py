@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from evaluator.judges.completion import Probabilities
 from evaluator.judges.schema import Check, Schema
 from lake.spec.vocabulary import UnscoredReason
 
@@ -37,10 +38,11 @@ NOT_FOR_GOOD = TRANSIENT | {Reason.CUT}
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """One message of a prompt."""
+    """One message of a prompt. `images` are data URLs, which are shown before its text."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class JudgeRequest:
     `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
     one that judges a claim which is not there. `optional` are the properties that a second reply may lack. `usual` is
     a reply of usual size, where what is asked next depends on it: for those who count what would be asked. `halves`
-    gives two requests for half of what this one asks each, for a reply that was cut.
+    gives two requests for half of what this one asks each, for a reply that was cut. `probabilities` asks for those of
+    values too.
     """
 
     messages: Sequence[ChatMessage]
@@ -61,6 +64,7 @@ class JudgeRequest:
     usual: Any = None
     optional: Set[str] = frozenset()
     halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None
+    probabilities: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,14 @@ class Spend:
 
 @dataclass(frozen=True)
 class JudgeReply:
-    """A reply that fits its schema. `spend` is what it took now."""
+    """A reply that fits its schema. `spend` is what it took now.
+
+    `probabilities` are those of its values, where they were asked for and the endpoint gave them.
+    """
 
     parsed: Any
     spend: Spend
+    probabilities: Probabilities | None = None
 
     @property
     def from_cache(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from collections.abc import Sequence
 
 _DIGITS = 6
 """Marks are paid for, and it is not their length that keeps a text from holding them."""
@@ -20,10 +21,20 @@ def fenced(name: str, *texts: str) -> str:
     """
     if not texts:
         return f"(no {name})"
-    texts = tuple(text.replace("\0", "\ufffd") for text in texts)
+    return _marked(name, [(f"{name} {i}", text) for i, text in enumerate(texts, 1)])
+
+
+def fenced_parts(name: str, *parts: tuple[str, str]) -> str:
+    """Return texts as `fenced` does, each after a mark with a label of its own, such as `<user 1 ...>`."""
+    return _marked(name, parts)
+
+
+def _marked(name: str, parts: Sequence[tuple[str, str]]) -> str:
+    labelled = [(label, text.replace("\0", "\ufffd")) for label, text in parts]
+    texts = (text for _, text in labelled)
     digest = hashlib.sha256("\0".join((name, *texts)).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     mark = f"\0{digest}\0"
-    return "\n".join((*(f"<{name} {i} {mark}>\n{text}" for i, text in enumerate(texts, 1)), f"</{name} {mark}>"))
+    return "\n".join((*(f"<{label} {mark}>\n{text}" for label, text in labelled), f"</{name} {mark}>"))
 
 
 def with_marks(prompt: str, secret: bytes) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 import random
@@ -21,7 +20,16 @@ from evaluator.judges.endpoint import Endpoint, EndpointError
 from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reason, Spend
 from evaluator.judges.fence import with_marks
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, Paid, PromptClaim
-from evaluator.judges.request_formats import REQUEST_FORMATS, AcceptedParameters, RequestFormat, asked_again, request
+from evaluator.judges.request_formats import (
+    REQUEST_FORMATS,
+    AcceptedParameters,
+    RequestFormat,
+    asked_again,
+    bound_of,
+    request,
+    request_key,
+    tokens_of,
+)
 from evaluator.judges.schema import Check, MisfitError, Schema, check_schema, misfit_of, read, read_cut
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
@@ -34,17 +42,13 @@ logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 6
 _LONGEST_BACKOFF_SECONDS = 30.0
-_BYTES_A_TOKEN = 3
-"""English has four bytes a token, Russian and Chinese between three and a half and seven."""
 _WARNING_SECONDS = 600.0
 """A judge that goes on failing is one warning in this time."""
-_BYTES_AROUND_A_TEXT = 30
-"""Ten tokens: the marks around a message, and the name of a schema."""
 
 
 @dataclass(frozen=True)
 class _Prompt:
-    """What is asked. `shape` is the schema as text, `key` what the call is kept under.
+    """What is asked, with `probabilities` of values or not. `shape` is the schema as text, `key` what it is kept under.
 
     `claim` is taken before each call, so that workers with files of their own do not ask the same.
     """
@@ -53,6 +57,7 @@ class _Prompt:
     schema: Schema
     shape: str
     key: str
+    probabilities: bool
     claim: PromptClaim | None = None
 
 
@@ -140,6 +145,7 @@ class Judge:
         draw: int = 0,
         check: Check = None,
         optional: Set[str] = frozenset(),
+        probabilities: bool = False,
     ) -> JudgeReply:
         """Return the reply to a prompt, as JSON that fits the schema.
 
@@ -154,7 +160,8 @@ class Judge:
             self._checked_shapes.add(shape)
         conversation, spend, problem = messages, Spend(), ""
         for is_last in (False, True):
-            prompt = _Prompt(conversation, schema, shape, self._key(conversation, schema, prompt_version, draw))
+            key = request_key(self._settings, conversation, schema, prompt_version, draw, probabilities=probabilities)
+            prompt = _Prompt(conversation, schema, shape, key, probabilities)
             completion, spent = await self._complete(prompt, spend)
             spend += spent
             self._raise_if_no_reply(completion, spend)
@@ -168,7 +175,7 @@ class Judge:
                 conversation = asked_again(conversation, completion.text, misfit, schema)
                 continue
             if (wrong := None if is_last else misfit_of(parsed, check)) is None:
-                return JudgeReply(parsed, spend)
+                return JudgeReply(parsed, spend, completion.probabilities)
             conversation = asked_again(conversation, completion.text, wrong)
         message = f"two replies did not fit the schema, the last at {problem}"
         self._warn_no_reply(message)
@@ -311,8 +318,9 @@ class Judge:
     def _call(self, prompt: _Prompt, form: RequestFormat) -> _Call:
         secret = self._calls.secret
         messages = [replace(message, content=with_marks(message.content, secret)) for message in prompt.messages]
-        body = request(self._parameters.settings, messages, prompt.schema, form)
-        tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
+        accepted, probabilities = self._parameters.settings, prompt.probabilities
+        body = request(accepted, messages, prompt.schema, form, probabilities=probabilities)
+        tokens = bound_of(prompt.shape, (message["content"] for message in body["messages"]))
         return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
     async def _send_once(self, call: _Call, claim: PromptClaim | None) -> Paid:
@@ -374,15 +382,9 @@ class Judge:
     def _spend(self, completion: ChatCompletion, call: _Call) -> Spend:
         # DIAL writes zeros where a model does not count its tokens.
         prompt = completion.prompt_tokens or call.prompt_tokens
-        written = completion.completion_tokens or -(-len(completion.text) // _BYTES_A_TOKEN)
+        written = completion.completion_tokens or tokens_of(completion.text)
         cached = min(completion.cached_prompt_tokens, prompt)
         return Spend(1, prompt, cached, written, self._settings.cost(prompt, written, cached))
-
-    def _key(self, messages: Sequence[ChatMessage], schema: Schema, version: str, draw: int) -> str:
-        settings = self._settings
-        judge = [settings.base_url, settings.deployment, settings.model, settings.temperature, settings.max_tokens]
-        prompt = [[message.role, message.content] for message in messages]
-        return hashlib.sha256(json.dumps([judge, version, draw, prompt, schema]).encode()).hexdigest()
 
 
 async def _shielded(running: asyncio.Task[Paid]) -> Paid:
@@ -392,9 +394,3 @@ async def _shielded(running: asyncio.Task[Paid]) -> Paid:
         if running.cancelled():
             raise JudgeError(Reason.UNAVAILABLE, "closed before there was a reply") from None
         raise
-
-
-def token_bound(*texts: str) -> int:
-    """Return the most tokens that most texts have; for the rare one of more, the true cost counts in the end."""
-    size = sum(len(text.encode("utf-8", "replace")) + _BYTES_AROUND_A_TEXT for text in texts)
-    return -(-size // _BYTES_A_TOKEN)

@@ -51,11 +51,13 @@ class Prompt:
         usual: Any = None,
         optional: Set[str] = frozenset(),
         halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None,
+        probabilities: bool = False,
+        images: tuple[str, ...] = (),
     ) -> JudgeRequest:
         """Ask about texts, fenced; `values` stand where the task names them, others as in `JudgeRequest`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
-        messages = [ChatMessage("system", self.system), ChatMessage("user", content)]
-        return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional, halves)
+        messages = [ChatMessage("system", self.system), ChatMessage("user", content, images)]
+        return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional, halves, probabilities)
 
 
 def _text(name: str, *, reasons: bool) -> str:

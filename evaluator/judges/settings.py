@@ -63,6 +63,12 @@ class JudgeSettings(Section):
     """Whether the judge says up to 12 words before each verdict on a claim or an aspect: a quote, or what is missing.
     They are in `scores.details`. Replies have a third to a half more tokens, and the metrics another version ([what it
     costs](benchmarks.md#judges))."""
+    images: bool = False
+    """Whether the model reads images: then metrics of claims show it those of the question
+    ([images](judges.md#images)), and are of another version."""
+    logprobs: bool = False
+    """Whether the endpoint gives probabilities of tokens (`logprobs`, `top_logprobs`): grades of aspects are weighted
+    by them then, and are of another version ([aspects](judges.md#aspects-of-your-own))."""
     budget_per_hour: Annotated[_Budget | None, Setting(default="no limit")] = None
     """Money that calls may cost in an hour (UTC); what may have been paid counts too."""
     budget_per_day: Annotated[_Budget | None, Setting(common=True, default="no limit")] = None

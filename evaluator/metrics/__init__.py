@@ -2,7 +2,7 @@
 
 Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_answers`, `reference_contexts`,
 `reference_context_ids` and `facts` (lists of text, contexts in rank order); `duration_ms`, `price` and
-`deployment_price` (numbers). A metric reads those that it `needs`.
+`deployment_price` (numbers); `conversation` (a list of turns). A metric reads those that it `needs`.
 
 The class of each metric of the registry can be imported from here: `from evaluator.metrics import FactsRecall`.
 """
@@ -10,7 +10,7 @@ The class of each metric of the registry can be imported from here: `from evalua
 from typing import Any
 
 from evaluator.metrics.aggregation import Aggregation, aggregate, left_out, ragas_score
-from evaluator.metrics.cells import UNREADABLE
+from evaluator.metrics.cells import UNREADABLE, Turn
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.compute import compute
 from evaluator.metrics.decorator import metric
@@ -30,7 +30,15 @@ from evaluator.metrics.plugins import problem_of
 from evaluator.metrics.registry import ALIASES, CLASSES, REGISTRY, UnknownMetricError, metric_named, metrics_named
 from evaluator.metrics.retrieval.facts_longest_run import CommonRun, longest_common_run
 from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, highlights, retrieval_columns
-from evaluator.metrics.scores import MEASURED_COLUMNS, Metric, MissingColumnError, Score, Scores, needs_ground_truth
+from evaluator.metrics.scores import (
+    MEASURED_COLUMNS,
+    Metric,
+    MissingColumnError,
+    Score,
+    Scores,
+    is_of_conversations,
+    needs_ground_truth,
+)
 from evaluator.metrics.text.models import cosine
 from evaluator.models import Models, ModelUnavailableError
 
@@ -68,6 +76,7 @@ __all__ = [
     "Score",
     "Scores",
     "StatementMatcher",
+    "Turn",
     "UnknownMetricError",
     "aggregate",
     "citations",
@@ -77,6 +86,7 @@ __all__ = [
     "cosine",
     "fact_ranks",
     "highlights",
+    "is_of_conversations",
     "language_of",
     "left_out",
     "longest_common_run",

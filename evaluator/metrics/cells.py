@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,6 +69,17 @@ def texts(cell: object, column: str) -> list[str] | None:
     raise UnreadableCellError(f"{UNREADABLE}{column}")
 
 
+def images(cell: object, column: str) -> list[str | None]:
+    """Return the data URLs of a list of images, None for one that is not at hand; nothing where the cell is missing.
+
+    Raises UnreadableCellError with `unreadable_<column>` for all else, such as an address elsewhere.
+    """
+    found = [one or None for one in texts(cell, column) or ()]
+    if any(one is not None and not one.startswith("data:image/") for one in found):
+        raise UnreadableCellError(f"{UNREADABLE}{column}")
+    return found
+
+
 def context_texts(cell: object) -> list[str] | None:
     """Return the texts of the contexts, as `texts` does; those of images are empty.
 
@@ -119,6 +132,35 @@ def _tool_call(item: object, column: str) -> ToolCall:
     if not (isinstance(is_error, bool) or _is_missing(is_error)):
         raise UnreadableCellError(f"{UNREADABLE}{column}")
     return item | texts_of | {"is_error": is_error if isinstance(is_error, bool) else None}
+
+
+class Turn(NamedTuple):
+    """A turn of a conversation: what the user said, and what the application replied; None where it is not known."""
+
+    question: str | None
+    answer: str | None
+
+
+def turns(cell: object, column: str) -> list[Turn] | None:
+    """Return the turns of a list of objects with `question` and `answer`; None where the cell is missing.
+
+    Raises UnreadableCellError with `unreadable_<column>` for all else.
+    """
+    if isinstance(cell, np.ndarray) and cell.ndim == 1:
+        cell = cell.tolist()
+    if isinstance(cell, list | tuple) and not isinstance(cell, Turn):
+        return [_turn(item, column) for item in cell]
+    if _is_missing(cell):
+        return None
+    raise UnreadableCellError(f"{UNREADABLE}{column}")
+
+
+def _turn(item: object, column: str) -> Turn:
+    if isinstance(item, Turn):
+        return item
+    if not isinstance(item, Mapping):
+        raise UnreadableCellError(f"{UNREADABLE}{column}")
+    return Turn(text(item.get("question"), column), text(item.get("answer"), column))
 
 
 def amount(cell: object, column: str) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, make_dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from evaluator.metrics.cells import amount, ids, text, texts, tool_calls, truth
+from evaluator.metrics.cells import amount, ids, text, texts, tool_calls, truth, turns
 from evaluator.metrics.description import Description
 from evaluator.metrics.options import check_options, cut_name, forms_of, version_of
 from evaluator.metrics.scores import Score, ScoredBy, Scores, score_rows, score_together
@@ -32,6 +32,7 @@ _READERS: Mapping[str, Callable[..., Any]] = {
     "facts": texts,
     "tool_calls": tool_calls,
     "reference_tool_calls": tool_calls,
+    "conversation": turns,
     "duration_ms": amount,
     "price": amount,
     "deployment_price": amount,

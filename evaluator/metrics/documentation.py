@@ -43,7 +43,9 @@ print(scores.loc[0, "facts_recall"])  # 0.5
 
 A frame's columns are `question` and `answer` (text), `contexts`, `context_ids`, `reference_answers`,
 `reference_contexts`, `reference_context_ids` and `facts` (lists of text; contexts and their ids in rank order);
+`images` (lists of data URLs, for [judges that read images](judges.md#images));
 `tool_calls` and `reference_tool_calls` (lists of objects with `name`, `arguments` as JSON text, and `is_error`);
+`conversation` (a list of objects with `question` and `answer`, its turns);
 `duration_ms`, `price` and `deployment_price` (numbers); `is_answerable_label` (true or false). Ids are strings, a
 whole number is the string of its digits, and nothing is trimmed or folded.
 
@@ -51,8 +53,9 @@ whole number is the string of its digits, and nothing is trimmed or folded.
 
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
   `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
-  `no_duration`, `no_price`, `no_tool_calls`, `unknown_results`, `no_claims`, `no_entities`, `refusal`,
-  `zero_vector`, `tie`, `not_a_number`, why a judge
+  `no_duration`, `no_price`, `no_tool_calls`, `unknown_results`, `no_topics`, `nothing_answered`,
+  `nothing_allowed`, `one_turn`, `no_intents`, `no_claims`, `no_entities`, `refusal`,
+  `zero_vector`, `tie`, `not_a_number`, `no_probabilities`, `no_image`, why a judge
   gave no answer (`judge_failed`, `judge_cut`, `judge_refused`, `judge_content_filter`, `judge_timeout`,
   `judge_budget`, `judge_unpriced`, `judge_unavailable`), or `unreadable_<column>` where a cell holds
   something else than its column's type. A reason beside a value is a remark.
@@ -151,7 +154,8 @@ print(metric_named("faithfulness_claims", judge=client.judge("mini")).judge_name
 - A version has the model's name and a digest of model, temperature, prompts, schemas and how replies are read.
 - An aspect of your own, `aspect_politeness` say, is a question in `evaluator.aspects`
   ([configuration](configuration.md)), or
-  `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
+  `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`. With `scale=(1, 10)` it is a
+  grade, weighted by the probabilities of tokens if the judge has `logprobs` ([aspects](judges.md#aspects-of-your-own)).
 - Several judgements share a reply, so their errors go together. How far a judge is to be trusted, labels must show.
 
 ## One number of several

@@ -21,7 +21,10 @@ GROUND_TRUTH_COLUMNS = frozenset(
 )
 """Columns that no log holds: a metric that needs one can only score rows with a case of ground truth."""
 
-MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price", "tool_calls"})
+CONVERSATION = "conversation"
+"""Column of a whole conversation, of which the row's answer is the last."""
+
+MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price", "tool_calls", CONVERSATION})
 """Columns that were measured from outside: they say something even where the answer itself is not known."""
 
 Details = Mapping[str, Any]
@@ -152,6 +155,11 @@ class Metric(Protocol):
 def needs_ground_truth(metric: Metric) -> bool:
     """Whether a metric compares with ground truth, or judges the answer by its question and contexts alone."""
     return not GROUND_TRUTH_COLUMNS.isdisjoint(metric.needs)
+
+
+def is_of_conversations(metric: Metric) -> bool:
+    """Whether a metric scores conversations once they are closed, and not each answer as it comes."""
+    return CONVERSATION in metric.needs
 
 
 def optional_columns(metric: Metric) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evaluator.replays.settings import ReplaySettings
+from lake.spec.tool_calls import ToolCall
 from lake.spec.vocabulary import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask nobody
@@ -25,7 +26,8 @@ _QUOTED_CHARACTERS = 300
 class Reply:
     """What a deployment answered. `contexts` are rows of `lake.CONTEXT` in rank order, None where they are not known.
 
-    `cited_only` says that they are only what the answer refers to, and not all that was retrieved.
+    `cited_only` says that they are only what the answer refers to, and not all that was retrieved. `tool_calls` are
+    those that the answer itself tells, None where it tells of none.
     """
 
     answer: str | None
@@ -35,6 +37,7 @@ class Reply:
     cited_only: bool = False
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    tool_calls: list[ToolCall] | None = None
 
 
 ReadReply = Callable[[bytes], Reply]

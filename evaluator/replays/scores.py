@@ -15,6 +15,7 @@ from lake.spec.vocabulary import Direction
 if TYPE_CHECKING:
     import pandas as pd
 
+_CALLS = ("tool_calls", "reference_tool_calls")
 _REFERENCES = ("facts", "reference_answers", "reference_contexts", "reference_context_ids", "is_answerable_label")
 
 
@@ -74,7 +75,7 @@ def _frame(asked: Sequence[Asked]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [_row(one) for one in asked]
-    names = ("question", "answer", "contexts", "context_ids", *_REFERENCES, "duration_ms", "price")
+    names = ("question", "answer", "contexts", "context_ids", *_REFERENCES, "duration_ms", "price", *_CALLS)
     return pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names})
 
 
@@ -94,4 +95,6 @@ def _row(one: Asked) -> dict[str, Any]:
         "reference_context_ids": [one for one in case["context_ids"] or () if one],
         "duration_ms": one.duration_ms,
         "price": None,
+        "tool_calls": reply.tool_calls,
+        "reference_tool_calls": case.get("tool_calls"),
     }

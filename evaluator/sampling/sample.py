@@ -63,6 +63,10 @@ class Sampling:
         rate = settings.flagged_rate if flagged and settings.flagged_rate is not None else settings.rate
         return rate * self.share
 
+    def may_have(self, conversation: str) -> bool:
+        """Whether an answer of a conversation can be in the sample, be it flagged or not."""
+        return is_sampled(conversation, max(self.probability(flagged=one) for one in (False, True)))
+
     def probabilities(self, some: Sequence[LoggedAnswer], flagged: Collection[str]) -> dict[str, float]:
         """Return the `event_id` of the answers that are in the sample, each with how likely that was.
 

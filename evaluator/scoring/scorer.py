@@ -12,7 +12,7 @@ from datetime import datetime
 import orjson
 import pyarrow as pa
 
-from evaluator.answers import DeploymentTables, LoggedAnswer
+from evaluator.answers import DeploymentTables, LoggedAnswer, QuestionImages
 from evaluator.judge_binding import split
 from evaluator.metrics import Metric, language_of
 from evaluator.sampling import Sampling, flagged
@@ -47,12 +47,17 @@ class Scorer:
         question_keys: QuestionKeys,
         engine: Engine | None = None,
         retrieves: Callable[[str], bool] = lambda _: True,
+        images: QuestionImages | None = None,
     ) -> None:
-        """`retrieves` says whether a deployment is an application that retrieves."""
+        """`retrieves` says whether a deployment is an application that retrieves.
+
+        `images` finds those of the questions that judges are asked about; without it they see texts alone.
+        """
         self._retrieves = retrieves
         self._off: set[str] = set()
         self._question_keys = question_keys
         self._engine = engine or SameProcess()
+        self._images = images
 
     def scored(
         self,
@@ -117,7 +122,8 @@ class Scorer:
         `probabilities` are those with which the answers were in the sample.
         """
         chunk = self._chunk(tables, some, [metric], cases, now)
-        found = score_chunk([metric], replace(chunk, held=held, probabilities=probabilities))
+        chunk = self._with_images(tables, replace(chunk, held=held, probabilities=probabilities))
+        found = score_chunk([metric], chunk)
         self._log(chunk.deployment, [found])
         return found.rows, _counted([found]), found.still_pending
 
@@ -140,6 +146,13 @@ class Scorer:
         retrieves = self._retrieves(tables.deployment)
         return Chunk(tables.deployment, some, pairs, about, now, held, off, retrieves=retrieves)
 
+    def _with_images(self, tables: DeploymentTables, chunk: Chunk) -> Chunk:
+        if self._images is None:
+            return chunk
+        added = {one.event_id: one for one in self._images.added(tables.logs, chunk.answers)}
+        pairs = [(added[answer.event_id], reference) for answer, reference in chunk.pairs]
+        return replace(chunk, answers=list(added.values()), pairs=pairs)
+
     def _judged(
         self,
         tables: DeploymentTables,
@@ -160,7 +173,7 @@ class Scorer:
             off=frozenset(self._off),
             probabilities=drawn,
         )
-        found = score_chunk(metrics, sample)
+        found = score_chunk(metrics, self._with_images(tables, sample))
         whole = Sampling(sampling.settings)
         found.counts.judged = len(drawn)
         found.counts.not_sampled = len(chunk.answers) - len(drawn)

@@ -38,12 +38,18 @@ def answers_at_once(metrics: Sequence[Metric]) -> int:
 
 def score_id(answer: LoggedAnswer, metric: Metric) -> str:
     """Return the id that the one score of an answer by a version of a metric has."""
-    return identity(answer.event_id, metric.name, metric.version)
+    return ids_of(answer.event_id, metric)[0]
 
 
 def pending_id(answer: LoggedAnswer, metric: Metric) -> str:
     """Return the id of the row that says that a score is pending; the score itself comes later under its own id."""
-    return identity(answer.event_id, metric.name, metric.version, "owed")  # the word is a part of ids that are stored
+    return ids_of(answer.event_id, metric)[1]
+
+
+def ids_of(event_id: str, metric: Metric) -> tuple[str, str]:
+    """Return the `score_id` of an answer's score by a version of a metric, and that while it is pending."""
+    parts = event_id, metric.name, metric.version
+    return identity(*parts), identity(*parts, "owed")  # the word is a part of ids that are stored
 
 
 def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
@@ -121,6 +127,9 @@ def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
     import pandas as pd
 
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
+    if any(answer.images for answer in some):
+        columns |= {"images": [answer.images for answer in some]}
     columns |= {"tool_calls": [answer.tool_calls for answer in some]}
+    columns |= {"conversation": [answer.conversation for answer in some]}
     columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})

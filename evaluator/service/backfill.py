@@ -22,11 +22,11 @@ from evaluator.answers import (
     with_late_contexts,
 )
 from evaluator.engines import engine_of
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, is_of_conversations
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.service.class_decisions import ClassDecisions
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.passes import Failure
 from evaluator.service.pending_scores import pending_probabilities
 from evaluator.settings import EvaluatorSettings
@@ -98,11 +98,11 @@ class Backfill:
     ) -> None:
         self._lake = lake
         self._settings = settings
-        self._metrics = None if metrics is None else settings.metrics_named(metrics)
+        self._metrics = None if metrics is None else _of_answers(settings.metrics_named(metrics))
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
         self._classes = ClassDecisions(lake, settings)
         self._classes.look()
-        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves, question_images(settings))
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period
@@ -151,8 +151,9 @@ class Backfill:
         return BackfillResult(tuple(results), tuple(failures))
 
     def _metrics_of(self, deployment: str) -> list[Metric]:
-        chosen = self._classes.kept_metrics(deployment) if self._metrics is None else self._metrics
-        return self._judges.bound(chosen, deployment)
+        classes, settings, named = self._classes, self._settings, self._metrics
+        chosen = classes.kept_metrics(deployment) if named is None else settings.with_topics(named, deployment)
+        return self._judges.bound([one for one in chosen if not is_of_conversations(one)], deployment)
 
     def _try(self, task: DeploymentBackfill, step: Callable[[], T], failures: list[Failure]) -> T | None:
         try:
@@ -286,3 +287,12 @@ def _known(lake: Lake, asked: Sequence[str] | None) -> list[str]:
                 f"the lake has no deployment {name!r}; `dialwatch lake ls --lake {lake.root}` lists those that it has"
             )
     return there if asked is None else list(dict.fromkeys(asked))
+
+
+def _of_answers(named: Sequence[Metric]) -> Sequence[Metric]:
+    """Return the metrics as they are; raises ValueError for one that no backfill can score."""
+    for metric in filter(is_of_conversations, named):
+        raise ValueError(
+            f"metric {metric.name!r} scores conversations as they close, and no old ones; leave it out of --metrics"
+        )
+    return named

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluator.answers import CoreFiles, QuestionImages
 from evaluator.judge_binding import Jury, asks_judge, judges_of_all, with_judges
 from evaluator.judges.dry_run import COMPLETION_TOKENS
 from evaluator.metrics import Metric
@@ -85,30 +86,32 @@ class JudgePool:
         """Return a judge by its name. Raises LookupError, and JudgeCallsError."""
         return self._opened().judge(name)
 
-    def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
-        """Return how likely new answers of a deployment are to be judged, from their number and their times."""
+    def sampling(
+        self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime, demand: str | None = None
+    ) -> Sampling:
+        """Return how likely new answers of a deployment are to be judged, from their number and their times.
+
+        `demand` names what is asked about in them, where it is not the answers themselves; see `learn`.
+        """
         settings = self._settings.sampling_of(deployment)
         judges = judges_of_all(metrics)
         if not judges or not answers.num_rows:
             return Sampling(settings)
         times = pc.min_max(answers["requested_at"]).as_py()
         seconds = max((times["max"] - times["min"]).total_seconds(), self._settings.every)
-        share = min(self._share(judge, deployment, answers.num_rows, settings.rate, now, seconds) for judge in judges)
+        demand, count = demand or deployment, answers.num_rows
+        share = min(self._share(judge, demand, count, settings.rate, now, seconds) for judge in judges)
         return Sampling(settings, share)
 
-    def _share(
-        self, judge: BoundJudge, deployment: str, answers: int, rate: float, now: datetime, seconds: float
-    ) -> float:
+    def _share(self, judge: BoundJudge, demand: str, answers: int, rate: float, now: datetime, seconds: float) -> float:
         with closing(self._calls()) as calls:
             money = allowance(judge.settings, self._spent(judge, calls, now), now, seconds) / self._group.size
             if judge.name not in self._pacing:
                 cost = calls.averages(judge.name)[0] or _usual_cost(judge)
                 self._pacing[judge.name] = BudgetPacing(cost, self._settings.every)
-        share = self._pacing[judge.name].share(deployment, answers, rate, money, now)
+        share = self._pacing[judge.name].share(demand, answers, rate, money, now)
         if share < 1:
-            logger.info(
-                "the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment
-            )
+            logger.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, demand)
         return share
 
     def _spent(self, judge: BoundJudge, calls: Calls, now: datetime) -> tuple[float, float]:
@@ -120,15 +123,15 @@ class JudgePool:
         reserved = self._budgets.reserved(judge.name, now)
         return max(hour, reserved[0]), max(day, reserved[1])
 
-    def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
-        """Take in what judging a deployment's new answers took."""
+    def learn(self, demand: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
+        """Take in what judging took; `demand` is the deployment whose answers these are, or the word of `sampling`."""
         judges = [judge for judge in judges_of_all(metrics) if judge.name in self._pacing]
         answers, whole = counts.judged + counts.not_sampled, sum(map(_usual_cost, judges))
         for judge in judges:
             # What was paid is known of all together: each had about the part that its prices make.
             part = _usual_cost(judge) / whole if whole else 0.0
             cost = counts.spend.cost * part
-            self._pacing[judge.name].learn(deployment, answers, counts.expected, counts.judged, cost)
+            self._pacing[judge.name].learn(demand, answers, counts.expected, counts.judged, cost)
 
     def spent_today(self) -> dict[str, float]:
         """Return what each judge's calls did cost today (UTC), by any process; nothing where no metric asks one."""
@@ -178,6 +181,11 @@ class JudgePool:
 
     def _calls(self) -> Calls:
         return opened_calls(self._path)
+
+
+def question_images(settings: EvaluatorSettings) -> QuestionImages | None:
+    """Return what finds the images of questions; None where no judge reads images."""
+    return QuestionImages(CoreFiles(settings.images)) if settings.shows_images else None
 
 
 def _usual_cost(judge: BoundJudge) -> float:

@@ -14,12 +14,13 @@ from evaluator.anchors import Rescoring
 from evaluator.answers import DeploymentTables, wait_behind_interceptor
 from evaluator.engines import engine_of
 from evaluator.ground_truth import NewFacts, propose_cases, renew_old_cases
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, is_of_conversations
 from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.class_decisions import ClassDecisions
+from evaluator.service.conversation_scores import ConversationScores
 from evaluator.service.group import Alone, Group
-from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_pool import JudgePool, question_images
 from evaluator.service.new_scores import score_new_answers
 from evaluator.service.outside_scores import OutsideScores
 from evaluator.service.pending_scores import JudgeRetries
@@ -90,10 +91,11 @@ class Evaluator:
         self._engine = engine_of(settings.engine, settings.workers, settings.ray)
         self._open = OpenTables(lake)
         self._classes = ClassDecisions(self._open, settings)
-        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine, self._classes.retrieves, question_images(settings))
         self._group = group or Alone()
         self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)
+        self._conversations = ConversationScores(settings.conversations.idle, self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._outside = OutsideScores(settings.is_metric)
         self._shares = SignalShares(settings.signal_shares)
@@ -194,6 +196,7 @@ class Evaluator:
         result.cases += propose_cases(tables, self._clock(), self._settings.ground_truth, self._similar)
         self._name_facts(tables)
         now, deployment = self._clock(), tables.deployment
+        metrics = _of_answers(metrics)
         counts = score_new_answers(
             tables,
             metrics,
@@ -225,11 +228,31 @@ class Evaluator:
     def _retry_and_rescore(
         self, tables: DeploymentTables, metrics: Sequence[Metric], result: PassResult, is_stopping: Callable[[], bool]
     ) -> None:
+        self._score_conversations(tables, [*filter(is_of_conversations, metrics)], result, is_stopping)
         result.add(self._retries.score(tables, metrics, self._clock(), is_stopping))
-        self._rescoring.run(tables, metrics, self._clock(), is_stopping)
+        self._rescoring.run(tables, _of_answers(metrics), self._clock(), is_stopping)
+
+    def _score_conversations(
+        self, tables: DeploymentTables, metrics: Sequence[Metric], result: PassResult, is_stopping: Callable[[], bool]
+    ) -> None:
+        now, deployment, demand = self._clock(), tables.deployment, f"{tables.deployment} conversations"
+        counts = self._conversations.score(
+            tables,
+            metrics,
+            now,
+            lambda closed: self._judges.sampling(deployment, metrics, closed, now, demand),
+            is_stopping,
+        )
+        self._judges.learn(demand, metrics, counts)
+        result.add(counts)
+        self._retries.plan(deployment, counts, now)
 
     def _warn_missing(self, deployments: Collection[str]) -> None:
         missing = self._settings.deployments.keys() - set(deployments) - self._warned_missing
         for name in sorted(missing):
             logger.warning("evaluator.deployments names %r, of which the lake holds nothing yet", name)
         self._warned_missing |= missing
+
+
+def _of_answers(metrics: Sequence[Metric]) -> list[Metric]:
+    return [metric for metric in metrics if not is_of_conversations(metric)]

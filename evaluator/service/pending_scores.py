@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
+from evaluator.answers.conversations import with_conversations
 from evaluator.judge_binding import asks_judge
 from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, is_of_conversations
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from lake.queries.answer_rows import IS_ANSWER
 from lake.spec.schemas import SCORES
@@ -129,7 +130,7 @@ class JudgeRetries:
         while begin < len(ready) and not is_stopping() and not counts.pending:
             few = {one.event_id: one for one in ready[begin : begin + at_once]}
             begin += at_once
-            some = with_late_contexts(tables, [found[event_id] for event_id in few if event_id in found])
+            some = _whole(tables, metric, [found[event_id] for event_id in few if event_id in found])
             probabilities = {one.event_id: one.sampling_probability for one in few.values()}
             rows, of_some, reasons = self._scorer.retried_rows(tables, some, metric, cases, now, probabilities, held)
             parts.append(rows)
@@ -184,6 +185,12 @@ def _pending(
         for row in latest
         if identity(row["event_id"], name, version) not in held
     ]
+
+
+def _whole(tables: DeploymentTables, metric: Metric, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
+    """Return answers with all that the metric reads."""
+    late = with_late_contexts(tables, some)
+    return with_conversations(tables.logs, late) if is_of_conversations(metric) else late
 
 
 def _answers(tables: DeploymentTables, pending: Sequence[PendingScore]) -> dict[str, LoggedAnswer]:

@@ -1,16 +1,20 @@
-"""Counts of who asked a deployment within a period: requests, conversations, people, projects; no user is named."""
+"""Who asked a deployment within a period, counted, and whom its bad answers go to; no user is named."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.queries.answer_rows import ENTRY_COLUMNS, IS_ENTRY
 from lake.queries.latest_rows import each_once
+from lake.queries.worst_answers.compared_answers import ComparedAnswer, ComparedAnswers
+from lake.queries.worst_answers.telling_words import telling_words
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
@@ -68,3 +72,65 @@ def affected(lake: Lake, deployment: str | None, since: datetime, until: datetim
 
 def _known(column: pa.ChunkedArray) -> list[str]:
     return [str(value) for value in pc.unique(column.drop_null()).to_pylist()]
+
+
+class GroupKind(StrEnum):
+    """What a group of requests has in common."""
+
+    PROJECT = "project"
+    LANGUAGE = "language"
+    DOCUMENT = "document"
+
+
+@dataclass(frozen=True)
+class StandsOut:
+    """A project, language or document that the worst answers have clearly more often than good ones.
+
+    `worst` of the `of_worst` worst answers and `good` of the `of_good` good ones have it.
+    """
+
+    kind: GroupKind
+    name: str
+    worst: int
+    of_worst: int
+    good: int
+    of_good: int
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        what = f"{self.kind} {self.name}" if self.name else f"one {self.kind}"
+        return (
+            f"{what} ({self.worst:,} of {self.of_worst:,} worst answers, {self.good:,} of {self.of_good:,} good ones)"
+        )
+
+
+def standing_out(answers: ComparedAnswers) -> tuple[StandsOut, ...]:
+    """Return what stands out, of each kind one at most.
+
+    The rule is that of words that tell texts apart: by chance something stands out in at most one of 20 incidents. A
+    conversation counts once.
+    """
+    worst, good = (_once_a_conversation(some) for some in (answers.worst, answers.good))
+    found = []
+    for kind in GroupKind:
+        bad, fine = ([_groups(one, kind) for one in some] for some in (worst, good))
+        telling = (one for one in telling_words(bad, fine, len(worst), tests=len(GroupKind)) if one.word)
+        if (one := next(telling, None)) is not None:
+            found.append(StandsOut(kind, one.word, one.texts, len(worst), one.others, len(good)))
+    return tuple(found)
+
+
+def without_names(found: Iterable[StandsOut], *, with_texts: bool) -> tuple[StandsOut, ...]:
+    """Return what stands out; for who may not read texts documents have an empty name."""
+    return tuple(replace(one, name="") if one.kind is GroupKind.DOCUMENT and not with_texts else one for one in found)
+
+
+def _once_a_conversation(answers: Iterable[ComparedAnswer]) -> list[ComparedAnswer]:
+    return list({one.chat_id or number: one for number, one in reversed(list(enumerate(answers)))}.values())
+
+
+def _groups(answer: ComparedAnswer, kind: GroupKind) -> tuple[str, ...]:
+    """Return the groups of an answer; the empty one stands for none, so that one group alone stands beside it."""
+    if kind is GroupKind.DOCUMENT:
+        return answer.documents or ("",)
+    return ((answer.project if kind is GroupKind.PROJECT else answer.language) or "",)

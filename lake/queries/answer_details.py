@@ -29,6 +29,7 @@ from lake.queries.ratings import (
     ratings_of,
 )
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, with_namesakes
+from lake.spec.called_tools import CalledTool, rows_of_calls
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import REFUSAL, FailureKind
@@ -138,6 +139,8 @@ class AnswerDetails:
     signals: tuple[AnswerSignal, ...]
     calls: tuple[AnswerCall, ...]
     calls_left_out: int = 0
+    tool_ms: tuple[int | None, ...] = ()
+    """Milliseconds of each of the row's calls of tools, by the lines of the tools; null where none is known."""
 
 
 def read_answer(
@@ -154,12 +157,14 @@ def read_answer(
     if not rows.num_rows:
         return None
     row = each_once(rows).to_pylist()[0] | {"deployment": deployment}
-    trace = trace_rows(row, logs)
+    trace, called = trace_rows(row, logs), list[CalledTool]()
     if len(trace) > 1:
         tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
         children = ChildContexts(lake, tables=tables)
         add_late_contexts(children, deployment, [row])
         add_late_tool_calls(children, deployment, [row])
+        if row["tool_calls"] and (span := row["span_id"]):
+            called = children.tools_of({(row["trace_id"], span): row["requested_at"]}).get((row["trace_id"], span), [])
     add_tool_results([row])
     scores = _scores(lake, row)
     signals, calls = _read_signals(lake, row, logs[deployment]), answer_calls(row, trace)
@@ -178,6 +183,7 @@ def read_answer(
         signals=tuple(map(_signal, signals.to_pylist())),
         calls=tuple(calls[:MOST_CALLS]),
         calls_left_out=max(0, len(calls) - MOST_CALLS),
+        tool_ms=tuple(one and one.duration_ms for one in rows_of_calls(row["tool_calls"] or (), called)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.spec.answer_kinds import answer_kind_of
@@ -33,6 +34,9 @@ IS_RATABLE = IS_ENTRY & ((ds.field("status") == 200) | ds.field("response_id").i
 IS_ANSWER = _IS_ANSWERED & IS_PRODUCTION
 """Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
 judges and tests asked are not scored."""
+
+CALLED_TOOLS = ds.field("tool_calls").cast(pa.list_(pa.struct([("name", pa.string()), ("is_error", pa.bool_())])))
+"""`tool_calls` of a row without arguments and results, which may be long."""
 
 CASE_QUESTION_COLUMNS = ("question", "standalone_question", "message_count", "prefix_hash", "parent_history_hash")
 """What `case_question` reads."""

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.queries.answer_rows import IS_ENTRY, IS_RATABLE
-from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
+from lake.queries.answer_rows import CALLED_TOOLS, IS_ENTRY, IS_RATABLE
+from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, calls_tool, failures_of, status_of
 from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.queries.ratings import (
     IS_LABEL,
@@ -39,7 +39,8 @@ EXCERPT_CHARACTERS = 200
 _SEARCHED = (*JOIN_COLUMNS, "ingested_at", "status", "error")
 _SHOWN = (
     "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
-    "answer", "finish_reason", "answer_kind", "model", "chat_id", "user_id", "project_id", "duration_ms", "price",
+    "answer", "finish_reason", "answer_kind", "tool_calls", "model", "chat_id", "user_id", "project_id", "duration_ms",
+    "price",
 )  # fmt: skip
 _SAME = (
     "event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price", "user_id",
@@ -59,6 +60,7 @@ class AnswerFilter:
 
     `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
     is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
+    `tool` is the name of one that its turn called; with the failure `tool_error` that call failed.
     `words` is a text that the question or the answer contains, `comment` one that a comment of a rating contains, in
     upper or lower case. `user` is a `user_id` as it is stored, `client` a `project_id`. `slower_than` bounds the
     duration in seconds, `cost_over` the price with all calls, both exclusively.
@@ -77,6 +79,7 @@ class AnswerFilter:
     label: AnswerLabel | None = None
     status: AnswerStatus | None = None
     failure: FailureKind | None = None
+    tool: str = ""
     id_part: str = ""
     words: str = ""
     comment: str = ""
@@ -178,7 +181,11 @@ class _Search:
         """Return the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
         wanted = self._wanted
         columns = dict.fromkeys((*_SEARCHED, *(("question", "answer") if wanted.words else ()), *self._of_failure()))
-        rows = each_once(self._logs.read(list(columns), self._where(), [day], self._period))
+        parts = {"tool_calls": CALLED_TOOLS} if self._of_failure() or wanted.tool else None
+        rows = each_once(self._logs.read(list(columns), self._where(), [day], self._period, parts))
+        if wanted.tool:
+            is_failed = wanted.failure == FailureKind.TOOL_ERROR
+            rows = rows.filter(calls_tool(rows["tool_calls"], wanted.tool, failed=is_failed))
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:
@@ -201,7 +208,8 @@ class _Search:
 
     def _of_failure(self) -> tuple[str, ...]:
         """Columns that tell of the kind of failure; none where the scores alone do."""
-        return FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
+        names = FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
+        return tuple(name for name in names if name != "tool_calls")
 
     def _where(self) -> ds.Expression:
         wanted = self._wanted

@@ -19,16 +19,13 @@ import pyarrow.dataset as ds
 from lake.queries.answer_rows import usable_texts
 from lake.queries.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.queries.call_tables import AllCallTables, CallTables, between
+from lake.spec.called_tools import CalledTool, called_tool, lacks_errors, with_errors
 from lake.spec.tool_calls import (
     CALLS_OF_CHILD,
     CALLS_OUTRANKED_BY_CHILD,
-    CalledTool,
     ToolCall,
     ToolCallsOrigin,
-    called_tool,
-    lacks_errors,
     turn_of_child,
-    with_errors,
 )
 from lake.spec.vocabulary import ANSWERING_KINDS, OUTRANKED_BY_CHILD, ContextsOrigin, Kind
 from lake.tables.open_tables import TableSource
@@ -110,7 +107,7 @@ class ChildContexts:
         where &= ds.field("trace_id").isin(sorted({trace_id for trace_id, _ in calls}))
         where &= ds.field("parent_span_id").isin(sorted({span_id for _, span_id in calls}))
         where &= ds.field("kind").isin([*ANSWERING_KINDS, Kind.MCP])
-        columns = ["event_id", "trace_id", "parent_span_id", "requested_at", "kind", "error"]
+        columns = ["event_id", "trace_id", "parent_span_id", "requested_at", "kind", "error", "duration_ms"]
         rows = self._tables.rows(columns, where).to_pylist()
         rows.sort(key=lambda row: (row["requested_at"], row["event_id"]))
         servers = {number: row for number, row in enumerate(rows) if row["kind"] == Kind.MCP}
@@ -118,7 +115,7 @@ class ChildContexts:
         found: dict[Span, list[CalledTool]] = defaultdict(list)
         for number, row in enumerate(rows):
             span = row["trace_id"], row["parent_span_id"]
-            tool = called_tool(row["kind"], row["deployment"], bodies.get(number), row["error"])
+            tool = called_tool(row["kind"], row["deployment"], bodies.get(number), row["error"], row["duration_ms"])
             if span in calls and tool is not None:
                 found[span].append(tool)
         return dict(found)

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +14,7 @@ from lake.spec.answer_kinds import answer_kind_of, finish_kind, is_whole
 from lake.spec.vocabulary import CUT_FINISH_REASONS, VISIBLE, AnswerKind, FailureKind
 
 STATUS_COLUMNS = ("status", "error")
-FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer_kind", "answer")
+FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer_kind", "answer", "tool_calls")
 
 
 class AnswerStatus(StrEnum):
@@ -36,11 +37,27 @@ def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[Failu
     has_text = pc.fill_null(pc.match_substring_regex(answers["answer"], VISIBLE), False).to_pylist()
     # Of the text only whether there is one is needed.
     is_logged = pc.if_else(pc.is_valid(answers["answer"]), "", pa.scalar(None, pa.string()))
-    rows = answers.set_column(answers.column_names.index("answer"), "answer", is_logged).to_pylist()
-    return [_failures(row, text, row["event_id"] in refusing) for row, text in zip(rows, has_text, strict=True)]
+    fails_tool = calls_tool(answers["tool_calls"], failed=True).to_pylist()
+    answers = answers.set_column(answers.column_names.index("answer"), "answer", is_logged).drop_columns("tool_calls")
+    rows = zip(answers.to_pylist(), has_text, fails_tool, strict=True)
+    return [_failures(row, text, row["event_id"] in refusing, has_failed) for row, text, has_failed in rows]
 
 
-def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool) -> tuple[FailureKind, ...]:
+def calls_tool(calls: pa.ChunkedArray, name: str = "", *, failed: bool = False) -> pa.Array:
+    """Say of each list of calls of tools whether it has one of this name, of any without a name; one that `failed`."""
+    found = np.zeros(len(calls), np.bool_)
+    lists = calls.combine_chunks()
+    each, of = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    matches = pa.repeat(pa.scalar(True), len(each))
+    if name:
+        matches = pc.and_(matches, pc.fill_null(pc.equal(pc.struct_field(each, "name"), name), False))
+    if failed:
+        matches = pc.and_(matches, pc.fill_null(pc.struct_field(each, "is_error"), False))
+    found[of.filter(matches).to_numpy()] = True
+    return pa.array(found)
+
+
+def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool, has_failed_tool: bool) -> tuple[FailureKind, ...]:
     is_error = status_of(row) == AnswerStatus.FAILED
     kind = None if is_error else answer_kind_of(row, has_text=has_text)
     tells: Sequence[tuple[FailureKind, bool]] = (
@@ -48,5 +65,6 @@ def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool) -> tuple[Fa
         (FailureKind.EMPTY, kind == AnswerKind.EMPTY),
         (FailureKind.REFUSAL, refuses or kind == AnswerKind.REFUSAL),
         (FailureKind.CUT, finish_kind(row["finish_reason"]) in CUT_FINISH_REASONS),
+        (FailureKind.TOOL_ERROR, has_failed_tool),
     )
     return tuple(kind for kind, is_so in tells if is_so)

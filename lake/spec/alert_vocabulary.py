@@ -28,8 +28,16 @@ DELIVERY_EVENTS = tuple(event for event in AlertEvent if event not in ALERT_STAT
 """Events that say what became of another event on its way to a receiver."""
 
 
+class DigestEvent(StrEnum):
+    """`_digests.change`: a monitor says that it sends the digest, and what came of that."""
+
+    CLAIMED = "claimed"
+    SENT = "sent"
+    FAILED = "failed"
+
+
 class IncidentEvent(StrEnum):
-    """`incidents.change`: what became of an incident, or that a person took note of it."""
+    """`incidents.change`: what became of an incident, or that a person took note of it or took that back."""
 
     OPENED = "opened"
     JOINED = "joined"
@@ -37,6 +45,7 @@ class IncidentEvent(StrEnum):
     VERDICT_CHANGED = "verdict_changed"
     LIMIT_ADDED = "limit_added"
     ACKNOWLEDGED = "acknowledged"
+    ACKNOWLEDGEMENT_WITHDRAWN = "acknowledgement_withdrawn"
     ENDED = "ended"
 
 

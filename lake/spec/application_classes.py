@@ -45,7 +45,7 @@ CLASS_METRICS: Final = {
     ApplicationClass.MEDIA: (),
     ApplicationClass.PLAIN: (REFUSAL, "repeated_text", "language_match"),
 }
-JUDGED_CLASS_METRICS: Final = {ApplicationClass.CALLS_TOOLS: ("faithfulness_claims",)}
+JUDGED_CLASS_METRICS: Final = {ApplicationClass.CALLS_TOOLS: ("goal_accuracy", "faithfulness_claims")}
 """What is scored besides where there is a judge."""
 
 

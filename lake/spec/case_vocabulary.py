@@ -52,11 +52,14 @@ class FailedPart(StrEnum):
     `retrieval`: a fact that the answer needs was not retrieved. `ranking`: it was, but not among the first chunks.
     `generation`: it was among the first, and the answer is still wrong. `refusal`: it was, and the application says
     that it does not know. `unanswerable`: the reference says that there is no answer, and the application gives one.
-    `reference`: a chunk of the case was retrieved, and no longer holds the fact: the case is out of date.
+    `reference`: a chunk of the case was retrieved, and no longer holds the fact: the case is out of date. `tool`: a
+    tool that the case calls was called, and failed. `wrong_tool`: a tool that the case calls was not called.
     """
 
     RETRIEVAL = "retrieval"
     RANKING = "ranking"
+    TOOL = "tool"
+    WRONG_TOOL = "wrong_tool"
     GENERATION = "generation"
     REFUSAL = "refusal"
     UNANSWERABLE = "unanswerable"
@@ -84,6 +87,8 @@ class ReplayVerdict(StrEnum):
 FAILED_PART_MEANING: Mapping[FailedPart, str] = {
     FailedPart.RETRIEVAL: "retrieval did not find the fact",
     FailedPart.RANKING: "the fact was retrieved, but not among the first chunks",
+    FailedPart.TOOL: "a tool that the answer needs failed",
+    FailedPart.WRONG_TOOL: "a tool that the answer needs was not called",
     FailedPart.GENERATION: "the fact was retrieved, and the answer is wrong",
     FailedPart.REFUSAL: "the fact was retrieved, and the application says that it does not know",
     FailedPart.UNANSWERABLE: "the reference says that there is no answer, and the application gives one",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake.spec.alert_vocabulary import ReleaseEvent, SavedSearchEvent, SilenceEvent
+from lake.spec.alert_vocabulary import DigestEvent, ReleaseEvent, SavedSearchEvent, SilenceEvent
 from lake.spec.application_classes import ApplicationClass
 from lake.spec.service_vocabulary import AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
 from lake.spec.table_spec import SOURCE, STRINGS, TIMESTAMP, TableSpec, described
@@ -108,6 +108,22 @@ SAVED_SEARCHES = TableSpec(
     by_date=False,
     long_text=("search",),
 )  # fmt: skip
+
+DIGESTS = TableSpec(
+    "_digests",
+    "One row a digest that a monitor begins to send to a receiver, and one more when that is done or has failed.",
+    described(
+        ("digest_id", pa.string(), "The same in all rows of a digest: its `webhook-id`."),
+        ("receiver", pa.string(), "Name of the receiver in the settings."),
+        ("every", pa.string(), "daily or weekly."),
+        ("until", pa.date32(), "UTC date after the last day that it is about."),
+        ("change", pa.string(), f"{one_of(DigestEvent)}."),
+        ("changed_at", TIMESTAMP, "When the row was written."),
+        ("reason", pa.string(), "What the receiver answered, or why it failed; null when it begins."),
+    ),
+    per_deployment=False,
+    by_date=False,
+)
 
 APPLICATION_CLASSES = TableSpec(
     "_application_classes",

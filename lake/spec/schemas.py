@@ -20,6 +20,7 @@ from lake.spec.root_tables import (
     AUDIT,
     BATCHES,
     CHANGES,
+    DIGESTS,
     JUDGE_BUDGETS,
     LAKE_DEFAULTS,
     REJECTED,
@@ -324,7 +325,7 @@ INCIDENTS = TableSpec(
         (
             "alert_id",
             pa.string(),
-            f"Alert whose change it was; null for {IncidentEvent.ACKNOWLEDGED}.",
+            f"Alert whose change it was; null for {IncidentEvent.ACKNOWLEDGED} and its withdrawal.",
         ),
         (
             "tier",
@@ -336,7 +337,7 @@ INCIDENTS = TableSpec(
             pa.string(),
             f"What changed, by all alerts of the incident: {one_of(AlertVerdict)}; null if only limits were exceeded.",
         ),
-        ("who", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person, as in _audit."),
+        ("who", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED} and its withdrawal: the person, as in _audit."),
         ("comment", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person's words."),
         ("details", pa.string(), "JSON object: the alert's metric, when the row was made."),
     ),
@@ -361,6 +362,7 @@ TABLES = {
         SILENCES,
         RELEASES,
         SAVED_SEARCHES,
+        DIGESTS,
         APPLICATION_CLASSES,
         SERVICES,
         CHANGES,

@@ -5,15 +5,12 @@ A call is a dict as in `parsed_logs.tool_calls`: `id`, `name`, `arguments` (JSON
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 import orjson
-
-from lake.spec.vocabulary import ANSWERING_KINDS, Kind
 
 MOST_CALLS: Final = 200
 """The most calls that are kept of one answer: the first."""
@@ -48,7 +45,6 @@ ToolCall = dict[str, Any]
 Message = Mapping[str, Any]
 
 _TEXT_PARTS = (None, "text", "input_text", "output_text", "tool_reference")
-_NO_WORD = re.compile(r"[^a-z0-9]+")
 _PERSON = ("user", "human")
 _HOSTED_INPUTS = ("action", "arguments", "input", "code", "queries")
 _NOT_A_TOOL = ("image_generation_call",)
@@ -127,6 +123,13 @@ def after_person(messages: object) -> list[dict[str, Any]]:
     return some[next(said, -1) + 1 :]
 
 
+def turn_of_state(state: object) -> Turn | None:
+    """Read the turn as Quick Apps 2 or Deep Research (LangChain) keep it in an answer's state; None where none is."""
+    kept = [state.get(name) for name in ("tool_execution_history", "messages")] if isinstance(state, Mapping) else []
+    turns = [read_turn(after_person(messages)) for messages in kept if isinstance(messages, list)]
+    return next((turn for turn in turns if turn.calls), turns[0] if turns else None)
+
+
 def turn_of_child(
     origin: str | None, request_body: str | None, asked: Sequence[ToolCall] | None
 ) -> list[ToolCall] | None:
@@ -159,40 +162,16 @@ def canonical(arguments: str | None) -> str:
     if not arguments:
         return "{}"
     try:
-        return _json(decoded(arguments)) or arguments
+        return json_text(decoded(arguments)) or arguments
     except ValueError:
         return arguments
 
 
 def decoded(text: str) -> Any:
     """Decode JSON; raises ValueError where it is none, too long, or nested too deep to be written again."""
-    if len(text) > _LONGEST_JSON or _json(value := orjson.loads(text)) is None:
+    if len(text) > _LONGEST_JSON or json_text(value := orjson.loads(text)) is None:
         raise ValueError("the text is too long, or nested too deep")
     return value
-
-
-class CalledTool(NamedTuple):
-    """A row of `parsed_logs` as the call of a tool: of an MCP server, or without `arguments` of a deployment."""
-
-    name: str
-    arguments: str | None
-    is_failed: bool
-
-
-def called_tool(
-    kind: str | None, deployment: str | None, request_body: str | None, error: str | None
-) -> CalledTool | None:
-    """Read a row as the call of a tool; None where it is none."""
-    if kind in ANSWERING_KINDS:
-        return CalledTool(deployment, None, error is not None) if deployment else None
-    if kind != Kind.MCP or not request_body:
-        return None
-    try:
-        params = decoded(request_body)["params"]
-        name, arguments = params["name"], params.get("arguments")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return CalledTool(name, _json(arguments or {}), error is not None) if isinstance(name, str) and name else None
 
 
 def expected_calls(calls: Sequence[ToolCall] | None) -> list[ToolCall] | None:
@@ -242,47 +221,6 @@ def _lines(value: object, key: str) -> Iterator[str]:
     elif value is not None:
         said = value if isinstance(value, str) else orjson.dumps(value).decode()
         yield f"{key}: {said}" if key else said
-
-
-def lacks_errors(calls: Sequence[ToolCall] | None) -> bool:
-    """Say whether it is not known of a call whether it failed."""
-    return any(call["is_error"] is None for call in calls or ())
-
-
-def with_errors(calls: Sequence[ToolCall], called: Sequence[CalledTool]) -> list[ToolCall]:
-    """Return the calls with `is_error`, where it is not known, of the rows that DIAL Core logged of them.
-
-    Where the same was called several times, the rows count in their order, and the last one for all that follow.
-    """
-    counts: dict[tuple[CalledTool, ...], int] = defaultdict(int)
-    filled = []
-    for call in calls:
-        same = () if call["is_error"] is not None else tuple(_same(call, called))
-        if same:
-            call = call | {"is_error": same[min(counts[same], len(same) - 1)].is_failed}
-            counts[same] += 1
-        filled.append(call)
-    return filled
-
-
-def _same(call: ToolCall, called: Sequence[CalledTool]) -> list[CalledTool]:
-    name = call["name"] or ""
-    arguments = canonical(call["arguments"])
-    servers = [one for one in called if one.arguments == arguments and name.endswith(one.name)]
-    if servers:
-        longest = max(len(one.name) for one in servers)
-        return [one for one in servers if len(one.name) == longest]
-    word = _word(name)
-    return [one for one in called if one.arguments is None and word and _is_named(word, _word(one.name))]
-
-
-def _is_named(tool: str, deployment: str) -> bool:
-    """Whether a tool has a deployment's name: `dial_rag` is `dial-rag`, and `applications/public/dial-rag`."""
-    return tool == deployment or deployment.endswith(f"_{tool}")
-
-
-def _word(name: str) -> str:
-    return _NO_WORD.sub("_", name.lower()).strip("_")
 
 
 def _found_in(message: Message) -> Iterator[ToolCall | _Result]:
@@ -349,7 +287,7 @@ def _of_item(item: Message, kind: str) -> Iterator[ToolCall | _Result]:
 def _call(
     call_id: object, name: object, arguments: object, result: str | None = None, is_error: bool | None = None
 ) -> ToolCall:
-    written = arguments if isinstance(arguments, str) or arguments is None else _json(arguments)
+    written = arguments if isinstance(arguments, str) or arguments is None else json_text(arguments)
     return {"id": _text(call_id), "name": _text(name), "arguments": written, "result": result, "is_error": is_error}
 
 
@@ -367,7 +305,7 @@ def _result_text(content: object) -> str | None:
         return content
     parts = _objects(content)
     texts = [part["text"] for part in parts if part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)]
-    return "\n".join(texts) if texts and len(texts) == len(parts) else _json(content)
+    return "\n".join(texts) if texts and len(texts) == len(parts) else json_text(content)
 
 
 def _logs(outputs: object) -> str | None:
@@ -382,7 +320,7 @@ def _cut(text: str | None) -> str | None:
     return text.encode("utf-8", "replace")[:LONGEST_RESULT].decode("utf-8", "ignore")
 
 
-def _json(value: object) -> str | None:
+def json_text(value: object) -> str | None:
     """Encode a decoded JSON value; None where it is nested too deep for that (254 levels)."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -216,6 +216,11 @@ class UnscoredReason(StrEnum):
     NO_CITATIONS = "no_citations"
     NO_TOOL_CALLS = "no_tool_calls"
     UNKNOWN_RESULTS = "unknown_results"
+    NO_TOPICS = "no_topics"
+    NOTHING_ANSWERED = "nothing_answered"
+    NOTHING_ALLOWED = "nothing_allowed"
+    ONE_TURN = "one_turn"
+    NO_INTENTS = "no_intents"
     NO_DURATION = "no_duration"
     NO_PRICE = "no_price"
     TOO_SHORT = "too_short"
@@ -233,6 +238,8 @@ class UnscoredReason(StrEnum):
     JUDGE_UNPRICED = "judge_unpriced"
     JUDGE_UNAVAILABLE = "judge_unavailable"
     JUDGE_IS_THE_MODEL = "judge_is_the_model"
+    NO_IMAGE = "no_image"
+    NO_PROBABILITIES = "no_probabilities"
     JUDGE_ORDERS_DIFFER = "judge_orders_differ"
 
 
@@ -292,13 +299,14 @@ class FailureKind(StrEnum):
 
     `error`: DIAL Core or the deployment did not give a whole answer. `empty`: a whole answer without a visible
     character, and without a call of a tool. `refusal`: the metric of this name says so. `cut`: the answer ended at the
-    most tokens, or a filter of contents ended it.
+    most tokens, or a filter of contents ended it. `tool_error`: a call of a tool in its turn failed.
     """
 
     ERROR = "error"
     EMPTY = "empty"
     REFUSAL = "refusal"
     CUT = "cut"
+    TOOL_ERROR = "tool_error"
 
 
 class Direction(StrEnum):

@@ -80,16 +80,26 @@ class DayReader:
         where: ds.Expression | None = None,
         days: Iterable[date] | None = None,
         period: RequestPeriod | None = None,
+        parts: Mapping[str, ds.Expression] | None = None,
     ) -> pa.Table:
-        """Read these columns of the rows that `where` lets through; columns that a file lacks are null."""
+        """Read these columns of the rows that `where` lets through; columns that a file lacks are null.
+
+        `parts` are further columns, for a reader that needs something computed from a long text and not the text.
+        """
         some = None if days is None else list(days)
 
         def read() -> pa.Table:
             files = self._chosen(some, period)
             found = scan_fetched(self._table.files(), files, self._table.spec.schema, self._table.fetch)
-            return found.to_table(list(columns), filter=where)
+            if parts is None:
+                return found.to_table(list(columns), filter=where)
+            return found.to_table({name: ds.field(name) for name in columns} | dict(parts), filter=where)
 
-        return self._cast(self._retried(read), columns)
+        rows = self._retried(read)
+        found = self._cast(rows, columns)
+        for name in parts or ():
+            found = found.append_column(name, rows[name])
+        return found
 
     def read_rows(
         self,

@@ -14,21 +14,12 @@ from monitor.exporter.metric_families import counter, gauge
 from monitor.notify.incident_text import tier_of
 from monitor.service.snapshot import DeploymentState
 
-_READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
+_Readings = tuple[tuple[str, str, Callable[[Reading], float | None]], ...]
+_READINGS: _Readings = (
     (
         "dialwatch_score_mean",
         "Weighted mean score of the latest conversations, in the metric's own units.",
         lambda reading: reading.mean,
-    ),
-    (
-        "dialwatch_score_mean_lower",
-        "Lower end of the 95 % confidence interval of the mean score, in the metric's own units.",
-        lambda reading: reading.mean_lower,
-    ),
-    (
-        "dialwatch_score_mean_upper",
-        "Upper end of the 95 % confidence interval of the mean score, in the metric's own units.",
-        lambda reading: reading.mean_upper,
     ),
     (
         "dialwatch_score_reference_mean",
@@ -46,17 +37,6 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: float(reading.low_mean.is_on) if reading.low_mean else None,
     ),
     (
-        "dialwatch_score_window_observations",
-        "Conversations behind the mean score.",
-        lambda reading: reading.observations,
-    ),
-    (
-        "dialwatch_score_mix_change",
-        "Change of the mean score against the reference that comes from another mix of traffic, in its own units; no "
-        "regression is found by it.",
-        lambda reading: reading.mix,
-    ),
-    (
         "dialwatch_regression_active",
         "1 while the mean score is taken to be worse than its reference, else 0.",
         lambda reading: float(reading.status is Status.REGRESSED),
@@ -65,11 +45,6 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         "dialwatch_regression_page",
         "1 while a regression is active whose evidence is enough to wake someone, else 0.",
         lambda reading: float(reading.tier == Tier.PAGE),
-    ),
-    (
-        "dialwatch_regression_recovering",
-        "1 while a regression is active of whose fall two thirds or more are gone, else 0.",
-        lambda reading: float(reading.recovering_since is not None),
     ),
     (
         "dialwatch_regression_since_timestamp_seconds",
@@ -81,6 +56,34 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         "Mean score since the most likely start of the regression that is active, in the metric's own units; absent "
         "while there is none.",
         lambda reading: reading.since_mean if reading.status is Status.REGRESSED else None,
+    ),
+)
+_DETAILS: _Readings = (
+    (
+        "dialwatch_score_mean_lower",
+        "Lower end of the 95 % confidence interval of the mean score, in the metric's own units.",
+        lambda reading: reading.mean_lower,
+    ),
+    (
+        "dialwatch_score_mean_upper",
+        "Upper end of the 95 % confidence interval of the mean score, in the metric's own units.",
+        lambda reading: reading.mean_upper,
+    ),
+    (
+        "dialwatch_score_window_observations",
+        "Conversations behind the mean score.",
+        lambda reading: reading.observations,
+    ),
+    (
+        "dialwatch_score_mix_change",
+        "Change of the mean score against the reference that comes from another mix of traffic, in its own units; no "
+        "regression is found by it.",
+        lambda reading: reading.mix,
+    ),
+    (
+        "dialwatch_regression_recovering",
+        "1 while a regression is active of whose fall two thirds or more are gone, else 0.",
+        lambda reading: float(reading.recovering_since is not None),
     ),
     (
         "dialwatch_improvement_active",
@@ -141,20 +144,20 @@ _LIMITS: tuple[tuple[str, str, Callable[[LimitReading], float | None]], ...] = (
 )
 
 
-def detector_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
-    """Yield what detectors and limits have found of each deployment."""
-    yield from _readings(deployments)
+def detector_metrics(deployments: Mapping[str, DeploymentState], *, with_details: bool) -> Iterator[Metric]:
+    """Yield what detectors and limits have found of each deployment; with details also how they come to it."""
+    yield from _readings(deployments, (*_READINGS, *_DETAILS) if with_details else _READINGS)
     yield _stopped(deployments)
     yield from _judges(deployments)
     yield from _alerts(deployments)
     yield from _limits(deployments)
 
 
-def _readings(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
+def _readings(deployments: Mapping[str, DeploymentState], families: _Readings) -> Iterator[Metric]:
     readings = [
         ((name, metric), reading) for name, state in deployments.items() for metric, reading in state.readings.items()
     ]
-    for family, text, number in _READINGS:
+    for family, text, number in families:
         yield gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
 
 

@@ -63,12 +63,15 @@ class LabelBounds:
 
     def _beyond(self, label: str, samples: Sequence[Sample]) -> set[str]:
         """Values of the label that are not shown, when as many were taken up as there is room for."""
+        # All samples of a family have the same labels.
+        if not samples or label not in samples[0].labels:
+            return set()
         shown, most = self._shown[label], self._bounds[label].most
-        values = {sample.labels[label] for sample in samples if label in sample.labels} - shown - {OTHER}
+        values = {sample.labels[label] for sample in samples} - shown - {OTHER}
         if values and len(shown) < most:
             amounts: dict[str, float] = dict.fromkeys(values, 0.0)
             for sample in samples:
-                if sample.labels.get(label) in values:
+                if sample.labels[label] in values:
                     amounts[sample.labels[label]] += sample.value
             shown.update(sorted(values, key=lambda value: (-amounts[value], value))[: most - len(shown)])
         return values - shown

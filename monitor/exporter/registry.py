@@ -21,7 +21,7 @@ from monitor.exporter.request_metrics import request_metrics, unjoined_metric
 from monitor.exporter.score_metrics import score_metrics
 from monitor.service.health.health import Health
 from monitor.service.snapshot import Snapshot
-from monitor.settings import MonitorSettings
+from monitor.settings import MetricsDetail, MonitorSettings
 from runtime.labelled_registry import LabelledRegistry
 
 
@@ -66,9 +66,9 @@ def registry_of(
     settings = settings or MonitorSettings()
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
-    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
+    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values, "tool": values})
     registry = LabelledRegistry(installation)
-    registry.register(_MonitorCollector(snapshot, health, failures, audit, wrong_tokens, bounds, settings.external_url))
+    registry.register(_MonitorCollector(snapshot, health, failures, audit, wrong_tokens, bounds, settings))
     ProcessCollector(registry=registry)
     for one in more:
         registry.register(one)
@@ -84,7 +84,7 @@ class _MonitorCollector(Collector):
         audit: AuditLog | None,
         wrong_tokens: WrongTokens | None,
         bounds: LabelBounds,
-        external_url: str,
+        settings: MonitorSettings,
     ) -> None:
         self._snapshot = snapshot
         self._health = health
@@ -92,7 +92,8 @@ class _MonitorCollector(Collector):
         self._audit = audit
         self._wrong_tokens = wrong_tokens
         self._bounds = bounds
-        self._external_url = external_url
+        self._external_url = settings.external_url
+        self._with_details = settings.exporter.detail == MetricsDetail.ALL
 
     def collect(self) -> Iterator[Metric]:
         build = InfoMetricFamily("dialwatch_build", "Version of dialwatch that is running; the value is always 1.")
@@ -112,13 +113,13 @@ class _MonitorCollector(Collector):
             yield wrong_token_metric(self._wrong_tokens)
         snapshot = self._snapshot()
         if snapshot is not None:
-            yield from self._bounds.fold(_families(snapshot))
+            yield from self._bounds.fold(_families(snapshot, with_details=self._with_details))
 
 
-def _families(snapshot: Snapshot) -> Iterator[Metric]:
+def _families(snapshot: Snapshot, *, with_details: bool) -> Iterator[Metric]:
     yield from request_metrics(snapshot.deployments)
     yield unjoined_metric(snapshot)
-    yield from score_metrics(snapshot)
+    yield from score_metrics(snapshot, with_details=with_details)
     yield from replay_metrics(snapshot)
-    yield from detector_metrics(snapshot.deployments)
+    yield from detector_metrics(snapshot.deployments, with_details=with_details)
     yield from pipeline_metrics(snapshot)

@@ -25,6 +25,7 @@ def request_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metr
     ]
     yield _responses(requests)
     yield _signals(deployments)
+    yield _tool_calls(deployments)
     yield _tokens(requests)
     yield from _costs(requests)
 
@@ -52,6 +53,23 @@ def _signals(deployments: Mapping[str, DeploymentState]) -> Metric:
         ),
         "deployment",
         "signal",
+    )
+
+
+def _tool_calls(deployments: Mapping[str, DeploymentState]) -> Metric:
+    return counter(
+        "dialwatch_tool_calls_total",
+        "Calls of tools in the turns of a deployment that people asked for, by tool and by outcome: ok, error, "
+        "or unknown where nothing in the log says whether the call failed.",
+        (
+            ((name, tool, outcome), number)
+            for name, state in deployments.items()
+            for tool, calls in state.requests.tools.items()
+            for outcome, number in (("ok", calls.ok), ("error", calls.errors), ("unknown", calls.unknown))
+        ),
+        "deployment",
+        "tool",
+        "outcome",
     )
 
 

@@ -24,15 +24,32 @@ _AFFECTED = (
 _Deployments = Mapping[str, DeploymentState]
 
 
-def score_metrics(snapshot: Snapshot) -> Iterator[Metric]:
-    """Yield the histogram of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
-    yield _scores(snapshot.deployments)
+def score_metrics(snapshot: Snapshot, *, with_details: bool) -> Iterator[Metric]:
+    """Yield histograms of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
+    yield _all_scores(snapshot.deployments)
     yield from _evaluations(snapshot.deployments, snapshot.totals)
-    yield _match_shares(snapshot)
+    if with_details:
+        yield _scores(snapshot.deployments)
+        yield _match_shares(snapshot)
     yield _failed_parts(snapshot)
     yield from _affected(snapshot.deployments)
     yield from _judge_costs(snapshot.totals, snapshot.judge_budgets_left)
     yield _versions(snapshot.deployments)
+
+
+def _all_scores(deployments: _Deployments) -> Metric:
+    family = HistogramMetricFamily(
+        "dialwatch_all_scores",
+        "Scores of new answers of all deployments together, as dialwatch_score has them by deployment.",
+        labels=("metric",),
+    )
+    sums: dict[str, Histogram] = {}
+    for state in deployments.values():
+        for metric, scores in state.scores.metrics.items():
+            sums[metric] = scores.histogram + sums.get(metric, Histogram())
+    for metric, histogram in sums.items():
+        family.add_metric((metric,), _buckets(histogram), histogram.total)
+    return family
 
 
 def _scores(deployments: _Deployments) -> Metric:
@@ -123,6 +140,19 @@ def _affected(deployments: _Deployments) -> Iterator[Metric]:
             (((name,), max((getattr(one, field) for one in mine), default=None)) for name, mine in counts.items()),
             "deployment",
         )
+    yield gauge(
+        "dialwatch_incident_worst_share",
+        "Share of the worst answers of the incident that is open that have a project or a language (`name`) which "
+        "stands out, or one document, which has no name here; absent where none stands out.",
+        (
+            ((name, one.kind, one.name), one.worst / one.of_worst)
+            for name, mine in counts.items()
+            for one in {group.kind: group for each in reversed(mine) for group in each.stands_out}.values()
+        ),
+        "deployment",
+        "kind",
+        "name",
+    )
 
 
 def _judge_costs(totals: FleetTotals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:

@@ -12,7 +12,7 @@ from lake.spec.metric_names import metric_name
 from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
-from monitor.detect.regression import NewClass, SegmentChange
+from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 from monitor.notify.limit_text import limit_lines, limit_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
@@ -23,6 +23,8 @@ WORST = 5
 _FAILED: Mapping[FailedPart, str] = {
     FailedPart.RETRIEVAL: "Retrieval failed",
     FailedPart.RANKING: "Ranking failed",
+    FailedPart.TOOL: "A needed tool failed",
+    FailedPart.WRONG_TOOL: "A needed tool was not called",
     FailedPart.GENERATION: "Generation failed",
     FailedPart.REFUSAL: "The application refused",
     FailedPart.UNANSWERABLE: "It answered what has no answer",
@@ -37,6 +39,12 @@ _WHILE_LEARNING = (
     "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
     "This warning never becomes a page and ends after seven days. What falls further is found as usual.",
 )
+_JUDGES: Mapping[AlertVerdict | None, str] = {
+    AlertVerdict.SYSTEM: ": its judge is unchanged",
+    AlertVerdict.JUDGE: ": the judge changed, not the application",
+    AlertVerdict.BOTH: ": the judge changed, and the application too",
+}
+"""What is known of the judge of a metric that has one; nothing as long as that is undecided."""
 _NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
@@ -58,7 +66,8 @@ def _affected_line(affected: AffectedCounts | None) -> list[str]:
         return []
     number = affected.conversations
     within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
-    return [f"Affected: {_who(affected)}{within} since then, when this was found."]
+    groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
+    return [f"Affected: {_who(affected)}{within} since then, when this was found.", *groups]
 
 
 def _summary(change: AlertChange) -> str:
@@ -78,13 +87,13 @@ def _summary(change: AlertChange) -> str:
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
     what = f"{change.key.deployment}{_worse_version(change)}: {metric_name(change.key.metric)}"
-    judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
+    judge = _JUDGES.get(change.verdict, "") if change.details.can_drift else ""
     part = _part_that_fell(change)
     if part is None:
         moved = f"from {_number(change.reference_mean)} to {_number(change.current_mean)}{_by(change)}"
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
-    failed = "" if judge else _failed_most(change.details.failed_parts)
+    failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
     return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
 
 
@@ -143,8 +152,7 @@ def _firing(change: AlertChange) -> list[str]:
     lines = [
         f"What: the mean of {metric_name(key.metric)} ({better} is better) {_from_to(change)}.",
         f"Since: {onset(change).removeprefix('since ')}; found with the answers until {time(change.changed_at)}.",
-        f"Where: deployment {key.deployment}, all of its {which} answers; metric {key.metric}, version "
-        f"{key.metric_version}.",
+        f"Where: deployment {key.deployment}, all of its {which} answers; {_metric(key)}.",
     ]
     if details.older_version is not None:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
@@ -182,11 +190,17 @@ def _firing(change: AlertChange) -> list[str]:
     return lines
 
 
+def _metric(key: StreamKey) -> str:
+    """Name a metric in words, with its identifier and version for who looks it up."""
+    name = metric_name(key.metric)
+    return f"metric {name}{'' if name == key.metric else f' ({key.metric})'}, version {key.metric_version}"
+
+
 def _new_traffic(change: AlertChange, new: NewClass) -> list[str]:
     return [
         f"What: a new class of traffic has worse {metric_name(change.key.metric)}: {_new_class(change, new)}.",
         f"Since: {time(change.since)}; found with the answers until {time(change.changed_at)}.",
-        f"Where: deployment {change.key.deployment}; metric {change.key.metric}, version {change.key.metric_version}.",
+        f"Where: deployment {change.key.deployment}; {_metric(change.key)}.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes a page.",
     ]
@@ -206,13 +220,17 @@ def failed_part_lines(failed: Mapping[FailedPart, int]) -> list[str]:
     if not failed:
         return []
     (part, count), *others = sorted(failed.items(), key=lambda one: -one[1])
-    more = ", ".join(f"{number} {other}" for other, number in others)
+    more = ", ".join(f"{number} {_spaced(other)}" for other, number in others)
     total = sum(failed.values())
     one = "answer" if total == 1 else "answers"
     return [
-        f"Part that failed: {part}, in {count} of {total} {one} since then that do not agree with ground truth: "
-        f"{FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
+        f"Part that failed: {_spaced(part)}, in {count} of {total} {one} since then that do not agree with ground "
+        f"truth: {FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
     ]
+
+
+def _spaced(part: FailedPart) -> str:
+    return part.replace("_", " ")
 
 
 def _segments(details: AlertDetails) -> list[str]:

@@ -10,8 +10,10 @@ import httpcore
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.delivery import Attempt, post_signed
+from monitor.notify.digest.table import DigestTable
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, Incidents, lines, page_of_incidents, title
+from monitor.notify.formats.digest_mail import digest_mail
 from monitor.notify.formats.mail import alert_mail, text_mail
 from monitor.notify.incident_text import IncidentNote
 from monitor.notify.mail import MailServer
@@ -36,8 +38,10 @@ class Channel(Protocol):
         `message_id` is the same whenever the message is sent again.
         """
 
-    def send_summary(self, incidents: Incidents, message_id: str, now: datetime) -> Attempt:
-        """Send the incidents that go on."""
+    def send_summary(
+        self, incidents: Incidents, message_id: str, now: datetime, digest: DigestTable | None = None
+    ) -> Attempt:
+        """Send the incidents that go on, and the table of a digest where it is one."""
 
 
 class WebhookChannel:
@@ -58,9 +62,11 @@ class WebhookChannel:
         body = FORMATS[self.settings.format](changes, self.settings.name, self._external_url, incident)
         return post_signed(self._pool, self.settings, message_id, body, now)
 
-    def send_summary(self, incidents: Incidents, message_id: str, now: datetime) -> Attempt:
-        """Post the incidents that go on."""
-        body = SUMMARY_FORMATS[self.settings.format](incidents, self.settings.name, self._external_url)
+    def send_summary(
+        self, incidents: Incidents, message_id: str, now: datetime, digest: DigestTable | None = None
+    ) -> Attempt:
+        """Post the incidents that go on, and a digest."""
+        body = SUMMARY_FORMATS[self.settings.format](incidents, self.settings.name, self._external_url, digest)
         return post_signed(self._pool, self.settings, message_id, body, now)
 
 
@@ -81,7 +87,13 @@ class MailChannel:
         """Mail changes of one deployment; mails of one incident are one thread."""
         return self._server.send(alert_mail(changes, self._external_url, incident), self.settings.to, message_id, now)
 
-    def send_summary(self, incidents: Incidents, message_id: str, now: datetime) -> Attempt:
-        """Mail the incidents that go on."""
-        mail = text_mail(title(incidents), lines(incidents), page_of_incidents(self._external_url), self._external_url)
+    def send_summary(
+        self, incidents: Incidents, message_id: str, now: datetime, digest: DigestTable | None = None
+    ) -> Attempt:
+        """Mail the incidents that go on, and a digest."""
+        url = self._external_url
+        if digest is None:
+            mail = text_mail(title(incidents), lines(incidents), page_of_incidents(url), url)
+        else:
+            mail = digest_mail(digest, lines(incidents), url, url)
         return self._server.send(mail, self.settings.to, message_id, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
+from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.state import IncidentState
 from monitor.notify.link import link_to_incident
@@ -61,7 +62,8 @@ def note_of(incident_id: str, state: IncidentState, external_url: str) -> Incide
 def incident_line(note: IncidentNote) -> str:
     """Say in one line which metrics an incident has, and where its page is."""
     metrics = ", ".join(
-        metric.metric if metric.status == AlertEvent.FIRING else f"{metric.metric} (over)" for metric in note.metrics
+        metric_name(one.metric) if one.status == AlertEvent.FIRING else f"{metric_name(one.metric)} (over)"
+        for one in note.metrics
     )
     return one_line(f"Incident: {metrics}" + (f"; {note.link}" if note.link else ""))
 

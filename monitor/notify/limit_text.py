@@ -73,7 +73,7 @@ def limit_summary(change: AlertChange) -> str:
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
-        return f"{kind} of {name}: alert is over, {change.reason}"
+        return f"{metric_name(kind)} of {name}: alert is over, {change.reason}"
     if change.change == AlertEvent.FIRING and details.tool is not None:
         return f"{_failed_tool(name, details, details.tool)}; {_limit(details)}{_callers(details)}"
     in_a_row = details.in_a_row or 0
@@ -91,7 +91,7 @@ def limit_summary(change: AlertChange) -> str:
         if words.was and details.lasted_seconds:
             lasted = duration(timedelta(seconds=details.lasted_seconds))
             return f"{name} is back: {words.of} {words.was} for {lasted}; {share}"
-        return f"{kind} of {name}: alert is over, only {share}"
+        return f"{metric_name(kind)} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
 
@@ -133,7 +133,7 @@ def limit_lines(change: AlertChange) -> list[str]:
     name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
     if change.change == AlertEvent.RESOLVED:
         return [
-            f"Over: the alert on {kind} of deployment {name} that began {time(change.fired_at)}.",
+            f"Over: the alert on {metric_name(kind)} of deployment {name} that began {time(change.fired_at)}.",
             f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
         ]
     lines = [
@@ -194,7 +194,7 @@ def _how_sure(details: LimitDetails) -> str:
 def _replay(change: AlertChange, details: LimitDetails) -> str:
     name = change.key.deployment
     if change.change == AlertEvent.RESOLVED:
-        return f"replay of {name}: alert is over, {change.reason}"
+        return f"{metric_name(LimitKind.REPLAY)} of {name}: alert is over, {change.reason}"
     mostly = f", mostly by {details.mostly}" if details.mostly else ""
     return (
         f"accepted cases that were asked again of {name} are answered worse than before; {details.bad} of "
@@ -207,8 +207,8 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"judge of {name}: alert is over, {change.reason}"
     moved = "; ".join(
-        f"that of {one.metric} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than at first "
-        f"(95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
+        f"that of {metric_name(one.metric)} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than "
+        f"at first (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
         for one in details.judges
     )
     return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"

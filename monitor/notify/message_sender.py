@@ -14,6 +14,7 @@ from monitor.alerting.incidents.shared_cause import with_failing_callers
 from monitor.notify.channels import Channel
 from monitor.notify.daily_summary import DailySummary
 from monitor.notify.delivery import Attempt, DeliveryOutcome
+from monitor.notify.digest.log import DigestPlan
 from monitor.notify.holding import hold_back
 from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, messages
 from monitor.notify.receiver import Receiver
@@ -46,9 +47,10 @@ class MessageSender(Receiver):
         alerts: AlertStore,
         external_url: str = "",
         group: timedelta = timedelta(0),
+        digests: DigestPlan | None = None,
         users_words: UsersWordsReader | None = None,
     ) -> None:
-        """`group` is how long changes of one incident are gathered for one message.
+        """`group` is how long changes of one incident are gathered for one message; without `digests` there are none.
 
         `users_words` reads texts for a receiver that may have some.
         """
@@ -58,7 +60,7 @@ class MessageSender(Receiver):
         self._group = group
         self._users_words = users_words if channel.settings.texts else None
         self._retries = Retries()
-        self._summary = DailySummary(channel, alerts, external_url)
+        self._summary = DailySummary(channel, alerts, external_url, digests)
 
     def run_due(self, view: NotificationView, now: datetime) -> datetime | None:
         """Do as every receiver, but nothing while silences or callers are not known."""
@@ -114,7 +116,7 @@ class MessageSender(Receiver):
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
             return Settled(AlertEvent.DELIVERED, reason, now)
-        self._fail(attempt.reason)
+        self._fail(attempt.reason, now)
         if attempt.outcome is DeliveryOutcome.GONE:
             self.gone = True
             return self._given_up(message, attempt.reason, now)
@@ -160,7 +162,7 @@ class MessageSender(Receiver):
         try:
             self._alerts.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
         except Exception as error:  # one table that takes no row holds up no other alert
-            self._fail(f"what was sent cannot be recorded: {error}")
+            self._fail(f"what was sent cannot be recorded: {error}", now)
             due = now + LONGEST_PAUSE
             self._retries.keep(message.message_id, settled, due)
             logger.warning(
@@ -180,4 +182,6 @@ class MessageSender(Receiver):
             self.problem = self._summary.problem
             self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
             self.gone = attempt.outcome is DeliveryOutcome.GONE
-            self.failed_attempts += attempt.outcome is not DeliveryOutcome.DELIVERED
+            if attempt.outcome is not DeliveryOutcome.DELIVERED:
+                self.failed_attempts += 1
+                self.last_error = routed.now, attempt.reason

@@ -9,15 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.channels import MailChannel, WebhookChannel
+from monitor.notify.digest.log import DigestPlan
 from monitor.notify.mail import MailServer
 from monitor.notify.message_sender import MessageSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
-from monitor.notify.receiver import Receiver
+from monitor.notify.receiver import Receiver, ReceiverState
 from monitor.notify.routing import is_of_all
 from monitor.notify.settings import MailSettings, WebhookSettings
 from monitor.notify.users_words import UsersWordsReader
@@ -43,6 +45,7 @@ class Notifier:
         view: NotificationView = _NOTHING,
         internal_hosts: Collection[str] = (),
         group: timedelta = timedelta(0),
+        digests: DigestPlan | None = None,
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
@@ -50,8 +53,9 @@ class Notifier:
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
-        Changes of one incident are gathered for `group`. Without `monotonic`, the seconds of a clock that is never set,
-        `clock` is taken for such a one. `users_words` reads texts for receivers that may have some.
+        Changes of one incident are gathered for `group`; without `digests` none is sent. Without `monotonic`, the
+        seconds of a clock that is never set, `clock` is taken for such a one. `users_words` reads texts for receivers
+        that may have some.
         """
         mailed = mail.receivers if mail else ()
         names = Counter(one.name for one in (*webhooks, *mailed))
@@ -63,22 +67,25 @@ class Notifier:
         """What receivers are notified by; the monitor replaces it at each refresh."""
         self._clock = clock
         self._monotonic = monotonic or (lambda: clock().timestamp())
+        send = partial(
+            MessageSender,
+            alerts=alerts,
+            external_url=external_url,
+            group=group,
+            digests=digests,
+            users_words=users_words,
+        )
         self._receivers: list[Receiver] = []
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else MessageSender(
-                    WebhookChannel(webhook, pool, external_url), alerts, external_url, group, users_words
-                )
+                else send(WebhookChannel(webhook, pool, external_url))
             )
         if mail is not None:
             server = MailServer(mail, internal_hosts)
-            self._receivers += [
-                MessageSender(MailChannel(one, server, external_url), alerts, external_url, group, users_words)
-                for one in mail.receivers
-            ]
+            self._receivers += [send(MailChannel(one, server, external_url)) for one in mail.receivers]
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
         self._logged: set[str] = set()
@@ -103,6 +110,10 @@ class Notifier:
     def problem(self) -> str | None:
         """What the last attempts at receivers met, where they failed."""
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
+
+    def states(self, now: datetime) -> tuple[ReceiverState, ...]:
+        """Return how each receiver is."""
+        return tuple(receiver.state(self.view, now) for receiver in self._receivers)
 
     def without_receiver(self, deployments: Iterable[str]) -> frozenset[str]:
         """Return the deployments that no receiver is for; none where there are no receivers at all."""

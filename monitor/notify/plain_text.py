@@ -1,7 +1,8 @@
-"""Times, durations and names as messages write them."""
+"""Times, durations, amounts, shares and names as messages write them."""
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime, timedelta
 
@@ -26,3 +27,20 @@ def duration(length: timedelta) -> str:
     if length >= timedelta(hours=2):
         return f"{length / timedelta(hours=1):.0f} hours"
     return f"{length / timedelta(minutes=1):.0f} minutes"
+
+
+def money(amount: float) -> str:
+    """An amount with two decimals, small ones with two digits that say something: 12.34, 0.0031."""
+    if amount == 0 or not abs(amount) < 0.1:
+        return f"{amount:,.2f}"
+    return f"{amount:.{1 - math.floor(math.log10(abs(amount)))}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share in per cent; 100 only where it is all, and 0 only where it is none."""
+    if share is None:
+        return "–"
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    digits = 0 if share in (0, 1) or 0.1 <= share < 0.995 else 1
+    return f"{min(share, 0.999 if share < 1 else 1) * 100:.{digits}f} %"

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.store import AlertStore
 from monitor.notify.routing import Routed, Routing
 from monitor.notify.settings import ReceiverSettings
@@ -28,7 +30,28 @@ from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE
 
+_SENT = (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED)
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ReceiverState:
+    """How a receiver is: when it was last sent something, what waits for it, and what failed last.
+
+    `failed_attempts` and what failed are of the time since the process began; `last_sent` is by the rows of `alerts`,
+    so not of digests without an incident. `waiting` are changes of alerts.
+    """
+
+    name: str
+    kind: str
+    deployments: tuple[str, ...]
+    is_failing: bool
+    is_gone: bool
+    waiting: int
+    last_sent: datetime | None
+    last_error: datetime | None
+    error: str | None
+    failed_attempts: int
 
 
 class Receiver(ABC):
@@ -49,6 +72,8 @@ class Receiver(ABC):
         """Whether something waits for the receiver, as it did not take the last message."""
         self.failed_attempts = 0
         """Attempts since the start that did not deliver, or could not be recorded."""
+        self.last_error: tuple[datetime, str] | None = None
+        """When an attempt last failed since the start, and why."""
         self.problem: str | None = None
         """Why the last attempt did not deliver, or was not recorded, while anything is pending."""
         self._alerts = alerts
@@ -69,6 +94,25 @@ class Receiver(ABC):
         """Wait no longer and no shorter than was planned, although the clock shows another time now."""
         self._paused_until = self._paused_until and self._paused_until + by
 
+    def state(self, view: NotificationView, now: datetime) -> ReceiverState:
+        """Say how the receiver is."""
+        changes = self._alerts.changes()
+        mine = (one for one in changes if one.details.receiver == self.settings.name and one.change in _SENT)
+        waiting = self.routing.route(changes, view, now).pending(self._alerts)
+        at, error = self.last_error or (None, None)
+        return ReceiverState(
+            name=self.settings.name,
+            kind=self.kind,
+            deployments=self.settings.deployments,
+            is_failing=self.is_failing,
+            is_gone=self.gone,
+            waiting=len(waiting),
+            last_sent=max((one.changed_at for one in mine), default=None),
+            last_error=at,
+            error=error,
+            failed_attempts=self.failed_attempts,
+        )
+
     @abstractmethod
     def _send_due(self, routed: Routed) -> datetime | None:
         """Take what is the receiver's through the stages after the first; returns when to do so again."""
@@ -77,13 +121,14 @@ class Receiver(ABC):
         """Return when the receiver may be asked again; None where it may be asked now."""
         return self._paused_until if self._paused_until is not None and now < self._paused_until else None
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, now: datetime) -> None:
         self.failed_attempts += 1
+        self.last_error = now, reason
         self.problem = f"{self.kind} {self.settings.name}: {reason}"
 
     def _pause(self, reason: str, now: datetime) -> datetime:
         """Count a failure, and leave the receiver alone for a while; returns until when."""
-        self._fail(reason)
+        self._fail(reason, now)
         self._paused_until = now + self.pause
         text, kind, name = "%s %s is tried again in %s: %s", self.kind.capitalize(), self.settings.name
         logger.warning(text, kind, name, duration(self.pause), reason, extra={OUTAGE: f"webhook {name}"})

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
-import pyarrow as pa
 
-from lake.queries.answer_words import AnswerWords, words_of_worst
 from lake.queries.comments import newest_comments
-from lake.queries.metric_scores import metric_scores
+from lake.queries.worst_answers.answer_words import words_of
+from lake.queries.worst_answers.compared_answers import ScoredFall, read_compared
 from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import UNASSIGNED
 from lake.spec.service_vocabulary import AuditAction
@@ -26,8 +25,6 @@ _MOST_COMMENTS = 3
 _CHARACTERS = 200
 """Of a comment."""
 _DAYS, _BEFORE_LIMIT = timedelta(days=7), timedelta(hours=1)
-_ENOUGH = 5_000
-"""Scores that are read before the onset, and since: the latest days until there are so many."""
 logger = logging.getLogger(__name__)
 
 
@@ -83,35 +80,34 @@ class UsersWordsReader:
         name = _table_of(firing[0].key.deployment)
         began = min(one.fired_at - _BEFORE_LIMIT if one.is_limit else one.since or one.fired_at for one in firing)
         comments = newest_comments(self._lake, name, max(began, now - _DAYS), now, _MOST_COMMENTS)
-        scored = (one for one in firing if not one.is_limit and one.key.metric != DISLIKES)
-        words = next((found for one in scored if (found := self._words(one, now)) is not None), None)
+        fall = next((fall for one in firing if (fall := _fall_of(one)) is not None), None)
+        words = words_of(read_compared(self._lake, fall, now)) if fall else None
         return UsersWords(
             tuple(_short(one.text) for one in comments),
             tuple(one.word for one in words.questions) if words else (),
             tuple(one.word for one in words.documents) if words else (),
         )
 
-    def _words(self, change: AlertChange, now: datetime) -> AnswerWords | None:
-        key, details, onset = change.key, change.details, change.since
-        if onset is None or change.reference_mean is None:
-            return None
-        before, earliest = details.older_version or key.deployment, details.since_earliest or onset
-
-        def scores(name: str, since: datetime, until: datetime) -> pa.Table:
-            return metric_scores(self._lake, _table_of(name), key.metric, key.metric_version, since, until, _ENOUGH)
-
-        return words_of_worst(
-            self._lake,
-            _table_of(key.deployment),
-            scores(key.deployment, max(onset, now - _DAYS), now),
-            (_table_of(before), scores(before, earliest - _DAYS, earliest)),
-            change.reference_mean,
-            lower_is_better=bool(details.lower_is_better),
-        )
-
 
 def _table_of(name: str) -> str | None:
     return None if name == UNASSIGNED else name
+
+
+def _fall_of(change: AlertChange) -> ScoredFall | None:
+    """Return the fall that an alert tells of; None of a limit, of people's ratings, and where it is not known."""
+    key, details, onset = change.key, change.details, change.since
+    if change.is_limit or key.metric == DISLIKES or onset is None or change.reference_mean is None:
+        return None
+    return ScoredFall(
+        name=_table_of(key.deployment),
+        older=_table_of(details.older_version or key.deployment),
+        metric=key.metric,
+        version=key.metric_version,
+        earliest=details.since_earliest or onset,
+        onset=onset,
+        reference=change.reference_mean,
+        lower_is_better=bool(details.lower_is_better),
+    )
 
 
 def _short(text: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.shared_cause import Callers, FailsSince, fails_always
+from monitor.notify.digest.table import DigestPeriod, DigestRow
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class NotificationView:
     """Whether the requests of a deployment fail since a time."""
     open_incidents: Sequence[Incident] = ()
     """Those that a summary of the day may be of."""
+    digest_rows: Callable[[DigestPeriod], Sequence[DigestRow]] | None = None
+    """Gives what each deployment had in a period; None while that is not known."""
     once_quiet_incidents: Sequence[Incident] = ()
     """Those that are quiet or were, also those that are over: an Alertmanager is to hold their repeats back, or to end
     that."""

@@ -39,6 +39,8 @@ from monitor.pages.machine_answers import MachineAnswers, Readiness
 from monitor.pages.openapi import OpenApi, described, described_probe
 from monitor.pages.overview.as_json import Overview
 from monitor.pages.overview.handlers import OverviewPage
+from monitor.pages.overview.health_page import HealthData, HealthPage
+from monitor.pages.overview.judge_costs import JudgeCostsData
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import SignIn
 from monitor.pages.times import Times
@@ -128,7 +130,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
     shared = (monitor, renderer, authentication, LakeReads())
     overview, deployment, answers = OverviewPage(*shared), DeploymentPage(*shared), AnswerPages(*shared)
     incidents, cases, compare = IncidentPages(*shared), GroundTruthPage(*shared), ComparePage(*shared)
-    searches = SavedSearchPages(*shared)
+    searches, health = SavedSearchPages(*shared), HealthPage(*shared)
     return [
         APIRoute("/", overview.show),
         APIRoute(
@@ -137,6 +139,18 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             **described(Overview, "All deployments over a period, and how dialwatch itself is"),
         ),
         APIRoute("/metrics-guide", overview.metrics_guide),
+        APIRoute("/health", health.show),
+        APIRoute(
+            "/health.json",
+            health.show_json,
+            **described(HealthData, "How dialwatch itself is: its parts, and the receivers of alerts"),
+        ),
+        APIRoute("/judge-costs", health.show_costs),
+        APIRoute(
+            "/judge-costs.json",
+            health.show_costs_json,
+            **described(JudgeCostsData, "What judges cost today and this month, by judge and deployment", 503),
+        ),
         APIRoute("/deployment", deployment.show),
         APIRoute(
             "/deployment.json",
@@ -180,6 +194,7 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             ),
         ),
         APIRoute("/incident/acknowledge", incidents.acknowledge, methods=["POST"]),
+        APIRoute("/incident/acknowledge/withdraw", incidents.withdraw_acknowledgement, methods=["POST"]),
         APIRoute("/incident/silence", incidents.silence, methods=["POST"]),
         APIRoute("/incident/silence/end", incidents.end_silence, methods=["POST"]),
         APIRoute("/incident/release", incidents.release, methods=["POST"]),
@@ -189,16 +204,13 @@ def _page_routes(monitor: Monitor, renderer: Renderer, authentication: Authentic
             "/ground-truth.json",
             cases.show_json,
             **described(
-                QueueData,
-                "Cases of ground truth of a deployment",
-                404,
-                503,
-                parameters=CaseQuery,
-                required=("deployment",),
+                QueueData, "Cases of ground truth of a deployment, or of all", 404, 422, 503, parameters=CaseQuery
             ),
         ),
         APIRoute("/ground-truth/decide", cases.decide, methods=["POST"]),
         APIRoute("/ground-truth/edit", cases.edit, methods=["POST"]),
+        APIRoute("/ground-truth/accept-surest", cases.accept_surest, methods=["POST"]),
+        APIRoute("/ground-truth/undo-together", cases.undo_together, methods=["POST"]),
         APIRoute("/ground-truth/undo", cases.undo, methods=["POST"]),
         APIRoute("/ground-truth/make", cases.make, methods=["POST"]),
         APIRoute("/compare", compare.show),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -10,6 +9,7 @@ from markupsafe import Markup
 
 from lake.spec.metric_names import metric_name, metric_names
 from monitor.detect.regression import Reading, Shift
+from monitor.notify.plain_text import money, percent
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
@@ -28,26 +28,9 @@ def short(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def money(amount: float) -> str:
-    """An amount with two decimals, small ones with two digits that say something: 12.34, 0.0031."""
-    if amount == 0 or not abs(amount) < 0.1:
-        return f"{amount:,.2f}"
-    return f"{amount:.{1 - math.floor(math.log10(abs(amount)))}f}"
-
-
 def score(value: float | None) -> str:
     """A score with two decimals; an en dash where there is none."""
     return "–" if value is None else f"{value:.2f}"
-
-
-def percent(share: float | None) -> str:
-    """A share in per cent; 100 only where it is all, and 0 only where it is none."""
-    if share is None:
-        return "–"
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    digits = 0 if share in (0, 1) or 0.1 <= share < 0.995 else 1
-    return f"{min(share, 0.999 if share < 1 else 1) * 100:.{digits}f} %"
 
 
 def breakable(name: str) -> Markup:

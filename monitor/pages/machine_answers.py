@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +18,10 @@ from monitor.pages.visibility import health_for, problem_for
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 from runtime.accept_header import known_formats
+
+_NONE = re.compile(r"q=0(\.0*)?")
+_GZIP_LEVEL = 1
+"""Names repeat, so that the least level makes a twentieth of it already."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,11 @@ class MachineAnswers:
     def metrics(self, request: Request) -> Response:
         """Answer with the metrics, in the format that is asked for."""
         encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
-        return Response(encode(self._registry), headers={"Content-Type": content_type})
+        headers, body = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}, encode(self._registry)
+        if _takes_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+            body = gzip.compress(body, _GZIP_LEVEL)
+        return Response(body, headers=headers)
 
     def healthz(self, request: Request) -> Response:
         """Answer with the health, and 503 where a part does not work."""
@@ -71,3 +81,8 @@ class MachineAnswers:
         problem = self._monitor.lacks() if self._monitor.snapshot is not None else "the lake has not been read yet"
         shown = problem_for(None if self._is_private else reader_of(request), problem)
         return json_answer(Readiness(problem is None, shown), 200 if problem is None else 503)
+
+
+def _takes_gzip(request: Request) -> bool:
+    given = ",".join(request.headers.getlist("accept-encoding")).lower().replace(" ", "").split(",")
+    return any(one.partition(";")[0] == "gzip" and not _NONE.fullmatch(one.partition(";")[2]) for one in given)

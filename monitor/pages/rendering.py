@@ -34,8 +34,8 @@ POLICY = (
 )
 STATIC = Path(__file__).parent / "static"
 """Folder of what the pages load."""
-_POLICY_WITH_FORM = POLICY.replace("form-action 'none'", "form-action 'self'")
-_FORM = "<form"
+_FORM, _SCRIPT = "<form", "<script"
+"""What a client wrote is escaped, so that these stand in a page with a form or the script of ours alone."""
 
 
 def reader_of(request: Request) -> Reader:
@@ -69,8 +69,9 @@ class Renderer:
         text = self._templates.get_template(template).render(
             reader=reader, form_token=form_token, may_sign_out=may_sign_out, **values
         )
-        # What a client wrote is escaped, so that this stands in a page with a form of ours alone.
-        policy = _POLICY_WITH_FORM if _FORM in text else POLICY
+        policy = POLICY.replace("form-action 'none'", "form-action 'self'") if _FORM in text else POLICY
+        if _SCRIPT in text:
+            policy += "; script-src 'self'"
         # After a sign-out nobody must find the page in the browser's cache.
         kept = {"Cache-Control": "no-store"} if reader.who is not None else {}
         return HTMLResponse(text, status, {"Content-Security-Policy": policy} | kept | dict(headers or {}))
@@ -84,7 +85,7 @@ class Renderer:
 
 def style_sheet() -> str:
     """Return the style of the pages, for one that stands by itself in a file."""
-    return (STATIC / "dialwatch.css").read_text("utf-8")
+    return "\n".join((STATIC / name).read_text("utf-8") for name in ("dialwatch.css", "print.css"))
 
 
 def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:

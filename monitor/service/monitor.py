@@ -23,10 +23,13 @@ from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.recovery import with_recovery
 from monitor.detect.causes import DailyChanges
 from monitor.detect.regression import Reading, StreamKey
+from monitor.detect.stats.judge_costs import budgets_left
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
 from monitor.notify import NotificationView, Notifier
+from monitor.notify.receiver import ReceiverState
 from monitor.notify.users_words import UsersWordsReader
+from monitor.service.digest import digest_plan, digest_rows
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -77,7 +80,7 @@ class Monitor:
         self._published_at: float | None = None
         self._own_parts = own_parts
         self._heartbeats = HeartbeatReader(lake, clock, self._monotonic)
-        self._judge_budgets = judge_budgets or {}
+        self.judge_budgets = judge_budgets or {}
         self._lake = lake
         self._tables = OpenTables(lake, self._monotonic)
         self._classes = ApplicationClasses(self._tables)
@@ -91,6 +94,7 @@ class Monitor:
             view=NotificationView(silences=None, callers=None),
             internal_hosts=settings.internal_hosts,
             group=timedelta(seconds=settings.group_seconds),
+            digests=digest_plan(settings, lake),
             clock=clock,
             monotonic=self._monotonic,
             users_words=UsersWordsReader(lake, self.audit),
@@ -169,19 +173,30 @@ class Monitor:
         """Why the last attempts at webhooks failed; None where they did not."""
         return self._notifier.problem
 
+    def receivers(self) -> tuple[ReceiverState, ...]:
+        """Say how each receiver of alerts is."""
+        return self._notifier.states(self._clock())
+
     def acknowledge(self, incident: Incident, who: str | None, comment: str) -> None:
         """Record that somebody took note of an incident; the snapshot says so at once.
 
         Raises what the lake raises where the row cannot be written.
         """
         self._ingest.incidents.acknowledge(incident, who, comment, self._clock())
+        self._show_incidents_of(incident.deployment)
+
+    def withdraw_acknowledgement(self, incident: Incident, who: str | None) -> None:
+        """Record that somebody took an acknowledgement back; as `acknowledge`."""
+        self._ingest.incidents.withdraw_acknowledgement(incident, who, self._clock())
+        self._show_incidents_of(incident.deployment)
+
+    def _show_incidents_of(self, deployment: str) -> None:
         snapshot = self._snapshot
-        state = snapshot.deployments.get(incident.deployment) if snapshot else None
+        state = snapshot.deployments.get(deployment) if snapshot else None
         if snapshot and state:
-            found = self._ingest.incidents.incidents(self._alerts.changes()).get(incident.deployment, ())
+            found = self._ingest.incidents.incidents(self._alerts.changes()).get(deployment, ())
             known = with_recovery(found, self._readings)
-            states = {**snapshot.deployments, incident.deployment: replace(state, incidents=known)}
-            self._snapshot = replace(snapshot, deployments=states)
+            self._snapshot = snapshot.with_state(deployment, replace(state, incidents=known))
         self._hand_down_incidents()
 
     def _age(self) -> float | None:
@@ -294,17 +309,15 @@ class Monitor:
             if self._monotonic() >= until:
                 return
 
-    def _open_incidents(self) -> list[Incident]:
-        states = self._snapshot.deployments.values() if self._snapshot else ()
-        return [one for state in states for one in state.incidents if one.ended_at is None]
-
     def _hand_down_incidents(self) -> None:
         """Give receivers a view with the incidents as they are now; pages do so too, when somebody acknowledges one."""
+        snapshot, families = self._snapshot, self.settings.families
         with self._handing_down:
             self._notifier.view = replace(
                 self._notifier.view,
-                open_incidents=self._open_incidents(),
+                open_incidents=snapshot.open_incidents if snapshot else (),
                 once_quiet_incidents=self._once_quiet_incidents(),
+                digest_rows=partial(digest_rows, snapshot.deployments, families) if snapshot else None,
             )
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
@@ -349,6 +362,7 @@ class Monitor:
         changes = self._alerts.changes()
         classes = self._classes.known
         deployments = self._published.renewed(streams, judges, limits, changes, incidents, classes, due, now)
+        costs = [state.judge_costs for state in self._ingest.deployments.values()]
         snapshot = Snapshot(
             taken_at=now,
             deployments=deployments,
@@ -359,7 +373,7 @@ class Monitor:
             without_receiver=self._notifier.without_receiver(deployments.keys() - {UNASSIGNED}),
             unsent=len(self._notifier.unsent(self._alerts.active())),
             refresh_seconds=self._monotonic() - began,
-            judge_budgets_left=self._judge_budgets_left(now),
+            judge_budgets_left=budgets_left(self.judge_budgets, costs, now.date()),
             totals=self._fleet_totals(),
             silences=self._ingest.silences.at(now),
             silenced=self._ingest.silences.since(now - timedelta(days=KEPT_DAYS)),
@@ -369,13 +383,6 @@ class Monitor:
             classes=classes,
         )
         self._snapshot, self._published_at = snapshot, began
-
-    def _judge_budgets_left(self, now: datetime) -> Mapping[str, float]:
-        costs = [state.judge_costs for state in self._ingest.deployments.values()]
-        return {
-            judge: budget - sum(one.on(judge, now.date()) for one in costs)
-            for judge, budget in self._judge_budgets.items()
-        }
 
     def _fleet_totals(self) -> FleetTotals:
         for name, specs in SUMMED_TABLES.items():

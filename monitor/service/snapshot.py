@@ -161,6 +161,15 @@ class Snapshot:
     unjoined: Mapping[str, UnjoinedCounts] = field(default_factory=dict)
     classes: Mapping[str, DecidedClass] = field(default_factory=dict)
 
+    @property
+    def open_incidents(self) -> list[Incident]:
+        """The incidents of all deployments that are open."""
+        return [one for state in self.deployments.values() for one in state.incidents if one.ended_at is None]
+
+    def with_state(self, deployment: str, state: DeploymentState) -> Snapshot:
+        """Return the snapshot with another state of a deployment."""
+        return replace(self, deployments={**self.deployments, deployment: state})
+
 
 def watched_streams(
     deployments: Mapping[str, DeploymentState],

@@ -13,6 +13,7 @@ from monitor.pages.answers.query import AnswerQuery
 
 NOW = datetime.now(UTC)
 LABELS = {"deployment": "apps/a b&c=d", "metric": "faithfulness_claims", "incident": "3f2a91c07b54"}
+LABELS |= {"tool": "orders/get & more"}
 
 
 def panels() -> list[dict[str, Any]]:
@@ -43,7 +44,7 @@ def test_panels_have_their_own_place() -> None:
 def test_rows_and_what_they_are_about() -> None:
     """What fires comes first, dialwatch itself last."""
     rows = [panel["title"] for panel in json.loads(PATH.read_text())["panels"] if panel["type"] == "row"]
-    assert rows == ["Alerts", "Quality", "People", "Traffic", "Limits", "Pipeline"]
+    assert rows == ["Alerts", "Quality", "People", "Traffic", "Agents", "Limits", "Pipeline"]
 
 
 def links_by_query(panel: dict[str, Any]) -> dict[str, list[str]]:
@@ -90,6 +91,7 @@ def test_series_of_a_deployment_lead_to_its_pages() -> None:
                 else:
                     asked = AnswerQuery.read(query, NOW)
                     assert (asked.deployment, asked.since.day, asked.until.day) == (LABELS["deployment"], 19, 20)
+                    assert asked.tool == (LABELS["tool"] if "{{tool}}" in legend else "")
                     assert (asked.metric, asked.order) == ((LABELS["metric"], "asc") if of_metric else ("", "desc"))
     assert found == {"/base/deployment", "/base/answers", "/base/incident"}
 

@@ -79,6 +79,8 @@ def fill(lake: Lake) -> None:
         key |= {"date": asked.date(), "requested_at": asked, "chat_id": f"chat-{number}"}
         called = {"kind": "chat_completion", "status": 200 if number % 50 else 400, "is_entry": True}
         called |= {"finish_reason": "stop"}
+        used = {"id": "1", "name": "orders_get", "arguments": "{}", "result": None, "is_error": number % 4 == 0}
+        called |= {"tool_calls": [used, used | {"name": "search", "is_error": None}]}
         amounts = {"prompt_tokens": 100, "completion_tokens": 20, "deployment_price": 0.001}
         logs.append({**key, **called, **amounts, "ingested_at": asked})
         mean = 0.9 if number < 280 else 0.3

@@ -1,7 +1,7 @@
 import re
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -75,7 +75,7 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
             "deployment 'rag': metric 'non_llm_context_recall' needs reference_contexts",
         ),
         ({"deployments": {"rag": {"metric": []}}}, "deployments.rag.metric\n.*not permitted"),
-        ({"deployments": {"rag": {}}}, "deployment 'rag' says nothing; give metrics, judge or sampling"),
+        ({"deployments": {"rag": {}}}, "deployment 'rag' says nothing; give metrics, judge, sampling or topics"),
         ({"metric": []}, "metric\n.*not permitted"),
         ({"every": 0}, "greater than 0"),
         ({"every": "5 days"}, "every"),
@@ -123,6 +123,25 @@ def test_a_deployment_has_metrics_of_its_own_in_the_place_of_the_others() -> Non
     )
     names = {name: [m.name for m in settings.chosen_metrics(name)] for name in ("support-rag", "quiet", "other")}
     assert names == {"support-rag": ["quality", "id_recall@5"], "quiet": [], "other": list(DEFAULT)}
+
+
+def test_a_deployment_has_topics_of_its_own() -> None:
+    """They reach its metrics of topics, also within a combination; others have none. A topic has a word."""
+    judge = {"base_url": "http://judge", "model": "m", "allow_unpriced": True}
+    given = {"judges": {"strict": judge}, "combinations": {"own": {"topic_adherence_f1": 1, "context_present": 1}}}
+    given |= {"metrics": ["topic_adherence_recall", "own"], "deployments": {"shop": {"topics": ["orders", "returns"]}}}
+    settings = EvaluatorSettings.model_validate(given)
+    found = {
+        name: [getattr(recall, "topics", None), *(getattr(part, "topics", None) for part, _ in own.parts)]
+        for name in ("shop", "other")
+        for recall, own in [cast("list[Any]", settings.chosen_metrics(name))]
+    }
+    assert found == {"shop": [("orders", "returns"), ("orders", "returns"), None], "other": [(), (), None]}
+    assert [
+        getattr(one, "topics", None) for one in settings.with_topics([settings.metric("topic_adherence_f1")], "shop")
+    ] == [("orders", "returns")]
+    with pytest.raises(ValidationError, match="topics"):
+        EvaluatorSettings.model_validate({"deployments": {"shop": {"topics": [" "]}}})
 
 
 @pytest.mark.parametrize("name", [*sorted(map(str, JUDGE_KINDS)), "strict+kind"])

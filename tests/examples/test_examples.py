@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from collector import Collector, CollectorSettings
+from collector.commit.position import Partition, Piece
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
 from tests.evaluator.judges.scripted_server import says, serving
@@ -64,3 +66,21 @@ def test_a_metric_and_an_aspect_of_ones_own(
     assert "aspect_politeness" in printed[4]
     assert sorted(line.split()[1] for line in printed[5:8]) == ["0.0", "1.0", "NaN"]
     assert len(server.requests) == 2
+
+
+def test_the_log_of_the_agent_has_its_calls_and_their_errors(tmp_path: Path) -> None:
+    """Also where the state of the agent is left out: its last model call knows the turn, the tool's line the error."""
+    lines = (EXAMPLES / "agent_app/sample.log").read_bytes().splitlines()
+    for name, sample in (("whole", lines), ("no state", [line.replace(b"tool_execution", b"other") for line in lines])):
+        lake = Lake(str(tmp_path / name))
+        collector = Collector(lake, CollectorSettings())
+        for number, line in enumerate(sample):
+            collector.add(Piece(Partition("file", "/logs/a.log", "a"), line, number + 1, number))
+        collector.flush()
+        rows = lake.table(PARSED_LOGS, "order-agent").read().sort_by("requested_at").to_pylist()
+        calls = [[(one["name"], one["is_error"]) for one in row["tool_calls"]] for row in rows]
+        found, days = "orders_get_order", ("delivery_get_days", False)
+        assert calls == [[(found, False), days], [(found, True), days]]
+        assert not any(row["repairs"] for row in rows)
+        (tool, *_) = lake.table(PARSED_LOGS, "toolsets/public/orders").read().sort_by("requested_at").to_pylist()[1:]
+        assert tool["error"] == "tool error: Error: the order service timed out"

@@ -35,6 +35,7 @@ from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_v
 from collector.parsing.line.call import Call
 from lake.spec.answer_kinds import answer_kind, finish_kind, is_visible
 from lake.spec.thoughts import may_have_thoughts, split_thoughts
+from lake.spec.tool_calls import ToolCall, turn_of_state
 from lake.spec.vocabulary import NO_ID, ContextsOrigin, FinishReason, has_known_contexts
 
 _OK: Final = 200
@@ -297,7 +298,8 @@ class Completion(msgspec.Struct, frozen=True):
     """What a response with status 200 holds.
 
     `contexts` are rows of `parsed_logs.contexts` in rank order, None where they are not known. `cited_only` says that
-    they are those that the answer refers to. Tokens are None where they are not counted.
+    they are those that the answer refers to. Tokens are None where they are not counted. `tool_calls` are those that
+    the application's state names, None where it names none.
     """
 
     answer: str | None
@@ -307,6 +309,7 @@ class Completion(msgspec.Struct, frozen=True):
     error: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    tool_calls: list[ToolCall] | None = None
 
 
 def read_completion(body: bytes) -> Completion:
@@ -314,6 +317,8 @@ def read_completion(body: bytes) -> Completion:
     text = body.decode("utf-8", "replace")
     answer = read_answer(text, text, status=_OK)
     contexts, origin = read_contexts(answer.custom_content, ())
+    content = answer.custom_content
+    turn = turn_of_state(content.get("state")) if isinstance(content, dict) else None
     usage = (read_object(answer.assembled) or {}).get("usage")
     tokens = usage if isinstance(usage, dict) else {}
     return Completion(
@@ -324,6 +329,7 @@ def read_completion(body: bytes) -> Completion:
         error=answer.error,
         prompt_tokens=_count(tokens.get("prompt_tokens")),
         completion_tokens=_count(tokens.get("completion_tokens")),
+        tool_calls=None if turn is None else turn.calls,
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rapidfuzz.distance import Prefix
 
-from evaluator.metrics.cells import context_texts, ids, text, texts
+from evaluator.metrics.cells import UnreadableCellError, context_texts, ids, text, texts, tool_calls
 from evaluator.metrics.decorator import FunctionMetric, made_metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
@@ -29,6 +29,7 @@ from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.options import checked_cut, option
 from evaluator.metrics.scores import Score, Scores, score_rows
 from lake.spec.case_vocabulary import FailedPart
+from lake.spec.tool_calls import ToolCall, canonical
 from lake.spec.vocabulary import UnscoredReason
 from runtime.words import has_unspaced
 
@@ -47,22 +48,22 @@ _FOLLOWING = re.compile(r"[\s-]{0,2}([^\W\d_][^\s\d.,;:!?()\[\]]*)")
 _LEAST_COMMON, _MOST_ENDING = 3, 2
 """Letters in which forms of a word, such as page and pages, agree at least and differ at most."""
 _COUNT = token_counter("any_script")
-_ID_COLUMNS = ("context_ids", "reference_context_ids")
+_OTHER_COLUMNS = ("context_ids", "reference_context_ids", "tool_calls", "reference_tool_calls")
 
 
 @dataclass(frozen=True)
 class CaseMetric(FunctionMetric):
     """A metric of an answer and its case, whose function gets how facts are found, and cells.
 
-    The cells are those of `needs`, and of `context_ids` and `reference_context_ids` where the frame has them.
+    The cells are those of `needs`, and of `_OTHER_COLUMNS` where the frame has them.
     """
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row."""
         find, function = finders_of(frame).of(CITATION), self.bound
-        extra = [frame[name] if name in frame.columns else [None] * len(frame) for name in _ID_COLUMNS]
-        chunk_ids = iter(zip(*extra, strict=True))
-        return score_rows(self, frame, lambda *cells: function(find, *cells, *next(chunk_ids)))
+        extra = [frame[name] if name in frame.columns else [None] * len(frame) for name in _OTHER_COLUMNS]
+        others = iter(zip(*extra, strict=True))
+        return score_rows(self, frame, lambda *cells: function(find, *cells, *next(others)))
 
 
 def agrees(answer: str, reference: str) -> bool:
@@ -123,6 +124,34 @@ def _words_around(number: Number, text: str) -> tuple[str, str]:
     return before[-1].lower() if before else "", after[0].lower() if after else ""
 
 
+def failed_call(calls: Sequence[ToolCall] | None, needed: Sequence[ToolCall] | None) -> FailedPart | None:
+    """Return what became of the calls that a case has: one failed, one was not made; None where neither is known.
+
+    A call was made where its tool was called, with its arguments or others: arguments often hold dates. It failed where
+    all calls with its arguments did, or else all of its tool.
+    """
+    if calls is None or not needed:
+        return None
+    parts = {_part_of_call(one, [call for call in calls if call["name"] == one["name"]]) for one in needed}
+    return next((part for part in (FailedPart.TOOL, FailedPart.WRONG_TOOL) if part in parts), None)
+
+
+def _calls(cell: object) -> list[ToolCall] | None:
+    """Return the calls of a cell; one that cannot be read says nothing, as they tell of the part alone."""
+    try:
+        return tool_calls(cell, "tool_calls")
+    except UnreadableCellError:
+        return None
+
+
+def _part_of_call(needed: ToolCall, made: Sequence[ToolCall]) -> FailedPart | None:
+    if not made:
+        return FailedPart.WRONG_TOOL
+    arguments = canonical(needed["arguments"])
+    same = [call for call in made if canonical(call["arguments"]) == arguments] or made
+    return FailedPart.TOOL if all(call["is_error"] for call in same) else None
+
+
 def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:
     details: Mapping[str, Any] = {"failed_part": part.value, **({"facts_ranks": list(ranks)} if ranks else {})}
     return Score(0.0, None, details)
@@ -134,7 +163,8 @@ def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:
         asks="Does the answer agree with its case, and if not, which part of the application failed?",
         formula="1 if the answer has half of the tokens and half of the numbers of a reference answer, has no other "
         "number in the place of one, and does not refuse, or refuses where every reference does; else 0. The failed "
-        "part is the first of: unanswerable (every reference refuses), reference (a retrieved chunk with an id of the "
+        "part is the first of: unanswerable (every reference refuses), tool (one that the case calls failed), "
+        "wrong_tool (one that the case calls was not called), reference (a retrieved chunk with an id of the "
         f"case lost the fact), retrieval (a fact is in no context), ranking (in none of the first {FIRST_CHUNKS}), "
         "refusal, generation",
         source="dialwatch",
@@ -158,6 +188,8 @@ def case_passed(
     contexts_cell: object,
     ids_cell: object,
     own_ids_cell: object,
+    calls_cell: object,
+    needed_cell: object,
     *,
     k: int | None = option(
         None, f"facts must stand in the first k contexts; None for {FIRST_CHUNKS}", check=checked_cut
@@ -174,7 +206,9 @@ def case_passed(
     This is coarse: an answer in other words may fail, and one with a wrong name may pass.
 
     The details have `failed_part` (`lake.FailedPart`) where it is 0.0. With the columns `context_ids` and
-    `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`.
+    `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`; with
+    `tool_calls` and `reference_tool_calls` a call of the case that failed makes it `tool`, and one that was not made
+    `wrong_tool`.
 
     No reference is null with `no_ground_truth`, no facts null with `no_facts` unless every reference refuses, contexts
     that are not known are null with `no_contexts`.
@@ -197,8 +231,11 @@ def case_passed(
         return Score(None, UnscoredReason.NO_CONTEXTS)
     if not refuses and any(agrees(answer, one) for one in saying):
         return Score(1.0)
+    part = failed_call(_calls(calls_cell), _calls(needed_cell))
     found = find(facts, contexts)
     ranks = found.ranks
+    if part is not None:
+        return _failed(part, ranks)
     if ABSENT in ranks:
         own = set(ids(own_ids_cell, "reference_context_ids") or []) - {""}
         retrieved = zip(ids(ids_cell, "context_ids") or [], found.counts, strict=False)

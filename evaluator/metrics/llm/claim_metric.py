@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from evaluator.metrics.cells import context_texts, text, texts
+from evaluator.metrics.cells import context_texts, images, text, texts
 from evaluator.metrics.decorator import Decorator, made_metric
 from evaluator.metrics.description import NOT_READ, Description, OddCases
 from evaluator.metrics.form.refusal import only_refuses
@@ -56,24 +56,34 @@ class ClaimMetric(JudgedMetric[RowTexts]):
     def prompts(self) -> tuple[str, ...]:
         """Both prompts where there is a reference answer, and how texts are cut into the sentences that they number."""
         both = prompts(reasons=self.gives_reasons)
-        return (*(both if "reference" in self.reads else both[:1]), CUT)
+        return (*(both if "reference" in self.reads else both[:1]), CUT, *(("images",) if self.sees_images else ()))
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the judge is shown images."""
+        return self.judged_by is not None and self.judged_by.settings.images
 
     def read_row(self, *cells: object) -> RowTexts | Score:
         """Cut the texts of a row."""
-        question, contexts = text(cells[0], "question"), texts(cells[1], "contexts") or []
+        question, contexts = text(cells[0], "question"), texts(cells[1], "contexts")
         answer = text(cells[2], "answer")
         references = (texts(cells[3], "reference_answers") or []) if "reference" in self.reads else []
+        shown = images(cells[-1], "images") if self.sees_images else []
         reference = next((one for one in references if one.strip()), "")
         if "reference" in self.reads and not reference:
             return Score(None, UnscoredReason.NO_GROUND_TRUTH)
-        if "contexts" in self.reads and not context_texts(contexts):
+        if None in shown:
+            return Score(None, UnscoredReason.NO_IMAGE)
+        # Beside chunks that are not known an image proves nothing.
+        if "contexts" in self.reads and not context_texts(contexts) and (contexts is None or not shown):
             return Score(None, UnscoredReason.NO_CONTEXTS)
         reason = unanswered_reason(answer)
         if "answer" in self.reads and reason:
             return Score(None, reason)
         if question is None or not question.strip():
             return Score(None, UnscoredReason.NO_QUESTION)
-        return RowTexts.of(question, contexts, "" if reason else answer or "", reference)
+        seen = [one for one in shown if one is not None]
+        return RowTexts.of(question, contexts or [], "" if reason else answer or "", reference, seen)
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
         """Ask about rows, together."""
@@ -130,7 +140,9 @@ def claim_metric(
     def decorated(function: Callable[..., Any]) -> Any:
         question = str(function.__doc__).partition("\n")[0]
         about = Description(asks=question, odd_cases=odd_cases, **described)
-        return made_metric(kind, about, needs=columns, listed=listed, reads=reads, claims_of=claims_of)(function)
+        return made_metric(
+            kind, about, needs=columns, listed=listed, reads=reads, claims_of=claims_of, optional=("images",)
+        )(function)
 
     return decorated
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evaluator.judges.exchange import JudgeError, Spend
+from evaluator.judges.exchange import JudgeError, JudgeReply, Spend
 from evaluator.judges.prompts import Prompt
 from evaluator.metrics.decorator import Asking, Decorator, made_metric
 from evaluator.metrics.description import Description
@@ -33,10 +33,14 @@ class PromptMetric(JudgedMetric[Row]):
         begun = Asking.of(self.of_cells(*cells))
         return (cells, begun) if isinstance(begun, Asking) else begun
 
+    def reply_of(self, reply: JudgeReply) -> Any:
+        """Return what the function gets of a reply."""
+        return reply.parsed
+
     def score_all(self, judge: BoundJudge, tasks: Sequence[Row]) -> Iterator[Score]:
         """Ask about rows, together."""
         for (_, row), answers in zip(tasks, judge.ask_rows([row.asked for _, row in tasks]), strict=True):
-            replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
+            replies = [None if isinstance(answer, JudgeError) else self.reply_of(answer) for answer in answers]
             error = next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
             judged, details = row.answered(replies)
             yield judged_score(judged, details, error, sum((answer.spend for answer in answers), Spend()))

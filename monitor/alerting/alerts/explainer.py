@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from lake.queries.affected import affected
+from lake.queries.affected import StandsOut, affected, standing_out, without_names
+from lake.queries.worst_answers.compared_answers import ScoredFall, read_compared
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.schemas import UNASSIGNED
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, around_onset
@@ -72,10 +74,30 @@ class Explainer:
         if since is None or transition.at < now - _OLDEST or _is_recorded(transition, known):
             return None
         if (name, since) not in self._counted and len(self._counted) < MOST_AT_ONCE:
-            deployment = None if name == UNASSIGNED else name
-            found = affected(self._lake, deployment, max(since, now - _LONGEST), now)
-            self._counted[name, since] = AffectedCounts(found.requests, found.conversations, found.people)
+            found = affected(self._lake, _table_of(name), max(since, now - _LONGEST), now)
+            groups = self._standing_out(transition, now) if found.requests else ()
+            self._counted[name, since] = AffectedCounts(found.requests, found.conversations, found.people, groups)
         return self._counted.get((name, since))
+
+    def _standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
+        key, reading = transition.key, transition.reading
+        if key.metric == DISLIKES or reading.since is None or reading.reference_mean is None:
+            return ()
+        fall = ScoredFall(
+            name=_table_of(key.deployment),
+            older=_table_of(reading.older_version or key.deployment),
+            metric=key.metric,
+            version=key.metric_version,
+            earliest=reading.since_earliest or reading.since,
+            onset=reading.since,
+            reference=reading.reference_mean,
+            lower_is_better=reading.lower_is_better,
+        )
+        return without_names(standing_out(read_compared(self._lake, fall, now)), with_texts=False)
+
+
+def _table_of(name: str) -> str | None:
+    return None if name == UNASSIGNED else name
 
 
 def _is_recorded(transition: Transition, known: Sequence[AlertChange]) -> bool:

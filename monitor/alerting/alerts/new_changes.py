@@ -20,6 +20,11 @@ _FELL_WHILE_LEARNING = "it fell while its reference was learned: what came later
 _TOLD_LONG_ENOUGH = "its fall while the reference was learned was told for seven days, and is a part of the reference"
 _WAS_OUTAGE = "nearly all answers were bad for a short time, and are as good as before: no change of quality"
 _TIERS = {Tier.WARN: "a warning", Tier.PAGE: "a page"}
+_CHANGED: Mapping[AlertVerdict, str] = {
+    AlertVerdict.SYSTEM: "the application, its documents or the questions, not the judge",
+    AlertVerdict.JUDGE: "the judge, not the application",
+    AlertVerdict.BOTH: "the judge, and the application, its documents or the questions",
+}
 _LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
     AlertVerdict.UNDECIDED: (AlertVerdict.SYSTEM, AlertVerdict.JUDGE, AlertVerdict.BOTH),
     AlertVerdict.JUDGE: (AlertVerdict.SYSTEM, AlertVerdict.BOTH),
@@ -186,7 +191,7 @@ def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now
         # After the change that it adds to, and before the end of the next batch.
         changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
         verdict=judgement.verdict,
-        reason=f"the verdict was {alert.verdict or AlertVerdict.UNDECIDED} and is now {judgement.verdict}",
+        reason=f"the judge's anchors say what changed: {_CHANGED[judgement.verdict]}",
         details=msgspec.structs.replace(alert.details, recorded_at=now, **_shift_of(judgement)),
     )
     return decided(change)

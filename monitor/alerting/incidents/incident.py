@@ -63,7 +63,7 @@ class Incident:
     changes: tuple[IncidentChange, ...]
     """All that became of it, in the order in which it was found."""
     acknowledged: Acknowledgement | None = None
-    """The last one; None where receivers were to be told something since."""
+    """The last one; None where it was taken back, or receivers were to be told something since."""
     recovering_since: datetime | None = None
     """Since when all that still fires recovers, by the times of the answers; None while it does not."""
 
@@ -125,7 +125,7 @@ def _change(cause: AlertChange, event: IncidentEvent, state: IncidentState) -> I
 
 def _acknowledgement(log: Sequence[IncidentChange]) -> Acknowledgement | None:
     for row in reversed(log):
-        if row.change in NEWS:
+        if row.change in NEWS or row.change == IncidentEvent.ACKNOWLEDGEMENT_WITHDRAWN:
             return None
         if row.change == IncidentEvent.ACKNOWLEDGED:
             return Acknowledgement(row.who, row.changed_at, row.comment or "")

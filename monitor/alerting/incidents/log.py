@@ -22,6 +22,7 @@ from monitor.alerting.incidents.incident import Incident, incidents_of
 
 _COUNTER = "incidents"
 _ATTEMPTS = 10
+_OF_PEOPLE = (IncidentEvent.ACKNOWLEDGED, IncidentEvent.ACKNOWLEDGEMENT_WITHDRAWN)
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,20 @@ class IncidentLog:
 
     def acknowledge(self, incident: Incident, who: str | None, comment: str, now: datetime) -> IncidentChange:
         """Write that somebody took note of an incident, and return the row."""
+        return self._note(incident, IncidentEvent.ACKNOWLEDGED, who, comment, now)
+
+    def withdraw_acknowledgement(self, incident: Incident, who: str | None, now: datetime) -> IncidentChange:
+        """Write that somebody took an acknowledgement back, and return the row."""
+        return self._note(incident, IncidentEvent.ACKNOWLEDGEMENT_WITHDRAWN, who, None, now)
+
+    def _note(
+        self, incident: Incident, change: IncidentEvent, who: str | None, comment: str | None, now: datetime
+    ) -> IncidentChange:
         row = IncidentChange(
-            change_id=digest(incident.incident_id, IncidentEvent.ACKNOWLEDGED, who or "", now.isoformat()),
+            change_id=digest(incident.incident_id, change, who or "", now.isoformat()),
             incident_id=incident.incident_id,
             deployment=incident.deployment,
-            change=IncidentEvent.ACKNOWLEDGED,
+            change=change,
             changed_at=now,
             tier=incident.tier,
             verdict=incident.verdict,
@@ -127,7 +137,7 @@ class IncidentLog:
     def _add(self, deployment: str, changes: Iterable[IncidentChange]) -> None:
         for change in changes:
             self._written.setdefault(deployment, set()).add(change.change_id)
-            if change.change == IncidentEvent.ACKNOWLEDGED:
+            if change.change in _OF_PEOPLE:
                 self._acknowledged.setdefault(deployment, {})[change.change_id] = change
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
+from lake.queries.affected import StandsOut
 from monitor.detect.causes.features import SPECS, Feature, FeatureKind
 
 MOST_TOLD = 3
@@ -15,15 +16,16 @@ _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=
 _WHOLE = 0.95
 
 
-class AffectedCounts(msgspec.Struct, frozen=True):
+class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who asked between an onset and when its alert was recorded, counted: nobody is named.
 
-    People and conversations are those that the log tells apart.
+    People and conversations are those that the log tells apart. Documents in `stands_out` have an empty name.
     """
 
     requests: int
     conversations: int
     people: int
+    stands_out: tuple[StandsOut, ...] = ()
 
 
 class LoggedAddress(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -42,6 +42,11 @@ class JudgeCosts:
             _latest_days(self.days, _amounts_a_day(rows)),
             _over_time(self.by_time, rows),
         )
+
+
+def budgets_left(budgets: Mapping[str, float], costs: Collection[JudgeCosts], day: date) -> dict[str, float]:
+    """Return what is left of the judges' budgets of one of the latest two days."""
+    return {judge: budget - sum(one.on(judge, day) for one in costs) for judge, budget in budgets.items()}
 
 
 def of_each_judge(amounts: Mapping[str, int]) -> dict[str, int]:

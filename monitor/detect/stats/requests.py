@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake.queries.answer_rows import IS_PRODUCTION
+from lake.queries.answer_rows import CALLED_TOOLS, IS_PRODUCTION
 from lake.queries.ratings import IS_NO_LABEL
 from lake.spec.vocabulary import NO_ERROR, TOOL_ERROR, Origin, Signal
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.sums import PER_UNIT, add_counts, exact_sum, floats, rough_amounts, value_counts
-from monitor.detect.stats.tools import CALLED, ToolStats, called_tools, with_calls
+from monitor.detect.stats.tools import ToolStats, called_tools, with_calls
 
 LOG_COLUMNS = (
     "requested_at",
@@ -30,7 +30,7 @@ LOG_COLUMNS = (
     "answer_kind",
     "tool_calls",
 )
-LOG_EXPRESSIONS = {name: pc.field(name) for name in LOG_COLUMNS} | {"tool_calls": CALLED}
+LOG_EXPRESSIONS = {name: pc.field(name) for name in LOG_COLUMNS} | {"tool_calls": CALLED_TOOLS}
 """LOG_COLUMNS as they are read: without what tools were asked and what they gave."""
 
 NO_WHOLE_ANSWER = "no whole answer"

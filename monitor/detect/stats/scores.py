@@ -108,6 +108,14 @@ class Histogram:
         """Number of scores that are at most each bound, all of them last."""
         return list(accumulate(self.counts))
 
+    def __add__(self, other: Histogram) -> Histogram:
+        """Return both together; of the worst answers of a bucket the lower one is kept."""
+        return Histogram(
+            tuple(one + two for one, two in zip(self.counts, other.counts, strict=True)),
+            self.amount + other.amount,
+            tuple(_worse(one, two) for one, two in zip(self.worst, other.worst, strict=True)),
+        )
+
     def with_scores(self, rows: pa.Table) -> Histogram:
         """Add rows that have a value."""
         values = floats(rows["value"])
@@ -126,6 +134,12 @@ class Histogram:
             self.amount + exact_sum(values),
             tuple(worst),
         )
+
+
+def _worse(one: ExemplarAnswer | None, two: ExemplarAnswer | None) -> ExemplarAnswer | None:
+    if one is None or two is None:
+        return one or two
+    return one if one.value <= two.value else two
 
 
 @dataclass(frozen=True)

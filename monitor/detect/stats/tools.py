@@ -13,10 +13,8 @@ from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import AnswerKind
 from monitor.detect.stats.period_sums import PeriodSums
 
-CALLED = pc.field("tool_calls").cast(pa.list_(pa.struct([("name", pa.string()), ("is_error", pa.bool_())])))
-"""`parsed_logs.tool_calls` without arguments and results, which may be long."""
 UNNAMED, OTHERS = "unnamed", "other"
-_LONGEST_NAME, _MOST_TOOLS = 100, 200
+LONGEST_NAME, _MOST_TOOLS = 100, 200
 """Characters of a name, and tools of a deployment that are counted by themselves: a model may make up names."""
 _CALL = pa.schema([("requested_at", TIMESTAMP), ("name", pa.string()), ("is_error", pa.bool_())])
 
@@ -35,7 +33,7 @@ def called_tools(rows: pa.Table) -> pa.Table:
         return _CALL.empty_table()
     lists = turns["tool_calls"].chunk(0)
     calls, of = pc.list_flatten(lists), pc.list_parent_indices(lists)
-    names = pc.utf8_slice_codeunits(pc.fill_null(pc.struct_field(calls, "name"), UNNAMED), 0, _LONGEST_NAME)
+    names = pc.utf8_slice_codeunits(pc.fill_null(pc.struct_field(calls, "name"), UNNAMED), 0, LONGEST_NAME)
     at = turns["requested_at"].take(of)
     return pa.table([at, names, pc.struct_field(calls, "is_error")], schema=_CALL)
 

@@ -1,11 +1,14 @@
-"""Bodies of the daily summary, in the formats of webhooks."""
+"""Bodies of the daily summary, which may be a digest too, in the formats of webhooks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import summary
+from monitor.notify.digest.table import DigestTable
+from monitor.notify.digest.words import headline, row_line, total_line
 from monitor.notify.formats.slack import slack_text_body
 from monitor.notify.formats.standard import summary_body
 from monitor.notify.formats.teams import teams_text_body
@@ -13,10 +16,22 @@ from monitor.notify.incident_text import IncidentNote
 from monitor.notify.plain_text import one_line, time
 
 MOST = 20
-"""Incidents in the words of a message."""
+"""Incidents, and deployments, in the words of a message."""
+_LINES = 5
+"""Of deployments in one text."""
 Incidents = Sequence[tuple[AlertChange, IncidentNote]]
-SummaryFormat = Callable[[Incidents, str, str], bytes]
-"""Gives the body from the incidents, each with an alert that fires, the receiver's name and our pages' address."""
+
+
+class SummaryFormat(Protocol):
+    """Gives the body of a summary."""
+
+    def __call__(
+        self, incidents: Incidents, receiver: str, external_url: str, digest: DigestTable | None = None, /
+    ) -> bytes:
+        """Return it for the incidents, each with an alert that fires, the receiver's name and our pages' address.
+
+        Where it is a digest, it begins with the table.
+        """
 
 
 def title(incidents: Incidents) -> str:
@@ -41,12 +56,33 @@ def lines(incidents: Incidents) -> list[str]:
     return [*shown, *([f"{more} more are on the page of incidents."] if more else [])]
 
 
-def _slack(incidents: Incidents, _receiver: str, external_url: str) -> bytes:
-    return slack_text_body(title(incidents), lines(incidents), page_of_incidents(external_url))
+def digest_lines(table: DigestTable) -> list[str]:
+    """Say what all deployments had, and each of the first of them in a line."""
+    shown = [row_line(row, table.currency) for row in table.rows[:MOST]]
+    more = len(table.rows) - len(shown)
+    return [total_line(table), *shown, *([f"{more} more deployments are on the overview."] if more else [])]
 
 
-def _teams(incidents: Incidents, _receiver: str, external_url: str) -> bytes:
-    return teams_text_body(title(incidents), lines(incidents), page_of_incidents(external_url))
+def _slack(incidents: Incidents, _receiver: str, external_url: str, digest: DigestTable | None = None) -> bytes:
+    if digest is None:
+        return slack_text_body(title(incidents), lines(incidents), page_of_incidents(external_url))
+    texts = [*_blocks(digest_lines(digest)), *_going_on(incidents)]
+    return slack_text_body(headline(digest), texts, external_url, ":bar_chart: ")
+
+
+def _teams(incidents: Incidents, _receiver: str, external_url: str, digest: DigestTable | None = None) -> bytes:
+    if digest is None:
+        return teams_text_body(title(incidents), lines(incidents), page_of_incidents(external_url))
+    return teams_text_body(headline(digest), [*digest_lines(digest), *_going_on(incidents)], external_url, "default")
+
+
+def _going_on(incidents: Incidents) -> list[str]:
+    return [f"{title(incidents)}:", *lines(incidents)] if incidents else []
+
+
+def _blocks(every: Sequence[str]) -> list[str]:
+    """Return the lines as few texts: a message of Slack has 50 blocks."""
+    return ["\n".join(every[first : first + _LINES]) for first in range(0, len(every), _LINES)]
 
 
 def page_of_incidents(external_url: str) -> str:

@@ -23,7 +23,7 @@ _PAGE = (
     'font:15px/1.5 -apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif">'
     '<div style="max-width:960px;margin:0 auto">{content}</div></body></html>'
 )
-_TITLE = '<h1 style="margin:0 0 12px;padding-left:10px;border-left:4px solid {colour};font-size:18px">{words}</h1>'
+_TITLE = '<h1 style="margin:16px 0 12px;padding-left:10px;border-left:4px solid {colour};font-size:18px">{words}</h1>'
 _PARAGRAPH = '<p style="margin:0 0 8px;overflow-wrap:anywhere">{words}</p>'
 _BUTTON = (
     '<p style="margin:16px 0"><a href="{address}" style="display:inline-block;padding:8px 16px;border-radius:4px;'
@@ -74,8 +74,7 @@ def text_mail(
     """Return a mail with a headline, lines, and a link, empty for none; `external_url` is where our pages are."""
     shown = [cut(clean(line), _LINE) for line in lines[:_LINES]]
     words = clean(headline)
-    content = [_TITLE.format(colour=colour, words=html.escape(words))]
-    content += [_PARAGRAPH.format(words=_with_links(line, external_url)) for line in shown]
+    content = [heading(words, colour), *(paragraph(line, external_url) for line in shown)]
     return Mail(
         subject=subject(f"{prefix}: {words}" if prefix else words),
         text="\n".join([words, "", *shown, *(["", link] if link else []), ""]),
@@ -97,6 +96,16 @@ def clean(text: str) -> str:
 def html_page(content: Sequence[str]) -> str:
     """Return a page with the parts in `content`, which are HTML."""
     return _PAGE.format(content="\n".join(content))
+
+
+def heading(words: str, colour: str) -> str:
+    """Return the HTML of a headline with a mark of a colour."""
+    return _TITLE.format(colour=colour, words=html.escape(words))
+
+
+def paragraph(line: str, external_url: str = "") -> str:
+    """Return the HTML of a line, in which addresses of our pages are links."""
+    return _PARAGRAPH.format(words=_with_links(line, external_url))
 
 
 def button(link: str) -> str:

@@ -32,9 +32,9 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
     return _blocks(prefix, title(changes), texts, link_to(changes[0].key.deployment, external_url))
 
 
-def slack_text_body(title: str, texts: Sequence[str], link: str) -> bytes:
-    """Return the JSON of a message of bad news with a header, a block for each text, and a link, empty for none."""
-    return msgspec.json.encode(_blocks(":red_circle: ", title, texts[: _BLOCKS - 2], link))
+def slack_text_body(title: str, texts: Sequence[str], link: str, prefix: str = ":red_circle: ") -> bytes:
+    """Return the JSON of a message: a header with a prefix, a block for each text, and a link, empty for none."""
+    return msgspec.json.encode(_blocks(prefix, title, texts[: _BLOCKS - 2], link))
 
 
 def _blocks(prefix: str, title: str, texts: Sequence[str], link: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange
 from monitor.notify.alert_text import WORST, description, summary, worst_links
+from monitor.notify.digest.table import DigestTable
 from monitor.notify.incident_text import IncidentNote, tier_of
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
@@ -107,6 +108,8 @@ class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
     """The incident that the changes belong to; null in a test message and in a summary."""
     summary: tuple[IncidentNote, ...] | None = None
     """Of a summary: the incidents that go on, in the order of `alerts`; else null."""
+    digest: DigestTable | msgspec.UnsetType = msgspec.UNSET
+    """Of a summary that is a digest: what the receiver's deployments had; else absent."""
 
 
 def webhook_body(
@@ -136,13 +139,21 @@ def webhook_body(
     return msgspec.json.encode(body)
 
 
-def summary_body(incidents: Sequence[tuple[AlertChange, IncidentNote]], receiver: str, external_url: str) -> bytes:
-    """Return the JSON of a summary: of each incident that goes on an alert that fires, as it was sent before."""
+def summary_body(
+    incidents: Sequence[tuple[AlertChange, IncidentNote]],
+    receiver: str,
+    external_url: str,
+    digest: DigestTable | None = None,
+) -> bytes:
+    """Return the JSON of a summary: of each incident that goes on an alert that fires, as it was sent before.
+
+    One of a digest has its table, and perhaps no incident; its status is `resolved` then.
+    """
     alerts = [alert_of(change, external_url) for change, _ in incidents]
-    group = {"alertname": SUMMARY_NAME} | _installation_of(incidents[0][0])
+    group = {"alertname": SUMMARY_NAME} | _installation_of_summary(incidents, digest)
     body = WebhookBody(
         group_key=_group_key(group),
-        status=AlertEvent.FIRING,
+        status=AlertEvent.FIRING if incidents else AlertEvent.RESOLVED,
         receiver=receiver,
         group_labels=group,
         common_labels=_common([alert.labels for alert in alerts]),
@@ -151,6 +162,7 @@ def summary_body(incidents: Sequence[tuple[AlertChange, IncidentNote]], receiver
         alerts=alerts,
         data=[_data(change, external_url) for change, _ in incidents],
         summary=tuple(note for _, note in incidents),
+        digest=msgspec.UNSET if digest is None else digest,
     )
     return msgspec.json.encode(body)
 
@@ -190,12 +202,21 @@ def _installation_of(change: AlertChange) -> dict[str, str]:
     return {} if installation is None else {INSTALLATION: one_line(installation)}
 
 
+def _installation_of_summary(
+    incidents: Sequence[tuple[AlertChange, IncidentNote]], digest: DigestTable | None
+) -> dict[str, str]:
+    if incidents:
+        return _installation_of(incidents[0][0])
+    return {INSTALLATION: one_line(digest.installation)} if digest and digest.installation else {}
+
+
 def _group_key(group: Mapping[str, str]) -> str:
     return "{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}"
 
 
 def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:
-    return {name: value for name, value in every[0].items() if all(one.get(name) == value for one in every)}
+    first = every[0] if every else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in every)}
 
 
 def _name(change: AlertChange) -> str:

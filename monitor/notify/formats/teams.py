@@ -33,9 +33,9 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
     return _card(colour, title(changes), lines, link_to(changes[0].key.deployment, external_url))
 
 
-def teams_text_body(title: str, lines: Sequence[str], link: str) -> bytes:
-    """Return the JSON of a message of bad news with a headline, lines, and a link, empty for none."""
-    return msgspec.json.encode(_card("attention", title, lines, link))
+def teams_text_body(title: str, lines: Sequence[str], link: str, colour: str = "attention") -> bytes:
+    """Return the JSON of a message: a headline with a colour, lines, and a link, empty for none."""
+    return msgspec.json.encode(_card(colour, title, lines, link))
 
 
 def _card(colour: str, title: str, lines: Sequence[str], link: str) -> dict[str, Any]:

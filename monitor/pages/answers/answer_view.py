@@ -17,6 +17,7 @@ from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from monitor.pages.answers import findings
 from monitor.pages.answers.findings import Claims, ComparedCase, Facts, ScoredAnswer, Unsupported
+from monitor.pages.answers.outcomes import Outcomes, outcomes_in
 from monitor.pages.answers.without_texts import answer_without_texts
 from monitor.pages.texts import MOST_CHARACTERS, TextMark, marked
 
@@ -35,6 +36,7 @@ class AnswerView:
     unsupported: Unsupported | None
     facts: Facts | None
     claims: Sequence[Claims]
+    outcomes: Sequence[Outcomes]
 
     def chunk(self, rank: int) -> AnswerContext | None:
         """Return a context by its rank from 1."""
@@ -68,6 +70,7 @@ def view_of(
         unsupported=unsupported,
         facts=facts,
         claims=findings.claims_in(details),
+        outcomes=outcomes_in(details),
     )
 
 

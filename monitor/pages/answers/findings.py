@@ -102,12 +102,12 @@ class ComparedCase:
 def case_id_of(answer: ScoredAnswer) -> str | None:
     """Return the id of the case whose facts were looked for."""
     score = scored_facts(answer)
-    return _text((score.details or {}).get("case_id")) if score else None
+    return text_of((score.details or {}).get("case_id")) if score else None
 
 
 def scored_facts(answer: ScoredAnswer) -> AnswerScore | None:
     """Return the score that says where the facts stand; None where there is none."""
-    return next((one for one in _latest(answer) if _has_facts(one)), None)
+    return next((one for one in latest(answer) if _has_facts(one)), None)
 
 
 def unsupported_in(answer: ScoredAnswer) -> Unsupported | None:
@@ -115,11 +115,11 @@ def unsupported_in(answer: ScoredAnswer) -> Unsupported | None:
 
     Citation marks are left out.
     """
-    text = _text(answer.row["answer"]) or ""
-    for score in _latest(answer):
+    text = text_of(answer.row["answer"]) or ""
+    for score in latest(answer):
         details = score.details or {}
-        places = tuple(filter(None, map(_span, _list(details.get("unsupported")))))
-        more = _count(details.get("more_unsupported")) or 0
+        places = tuple(filter(None, map(_span, list_of(details.get("unsupported")))))
+        more = count_of(details.get("more_unsupported")) or 0
         claimed = _without_citations(places, text)
         if claimed or (places and more):
             return Unsupported(score, claimed, more)
@@ -149,30 +149,31 @@ def facts_in(answer: ScoredAnswer, case: ComparedCase | None) -> Facts | None:
     if score is None:
         return None
     details = score.details or {}
-    ranks, places = _list(details.get("facts_ranks")), _list(details.get("facts_places"))
+    ranks, places = list_of(details.get("facts_ranks")), list_of(details.get("facts_places"))
     is_known = case is not None and len(case.facts) == len(ranks)
     facts = []
     for index, rank in enumerate(ranks):
-        from_0 = _count(rank)
+        from_0 = count_of(rank)
         text = case.facts[index] if case is not None and is_known else None
         place = _span(places[index]) if from_0 is not None and index < len(places) else None
         facts.append(Fact(text, None if from_0 is None else from_0 + 1, place))
-    return Facts(score, _text(details.get("case_id")), tuple(facts))
+    return Facts(score, text_of(details.get("case_id")), tuple(facts))
 
 
 def claims_in(answer: ScoredAnswer) -> list[Claims]:
     """Return the claims that judges found; those that several metrics share once."""
     found: list[Claims] = []
-    for score in _latest(answer):
-        for judge, details in _by_judge(score):
+    for score in latest(answer):
+        for judge, details in by_judge(score):
             for name, of_reference in (("facts", False), ("reference_facts", True)):
-                claims = tuple(_claims(_list(details.get(name)), of_reference=of_reference))
+                claims = tuple(_claims(list_of(details.get(name)), of_reference=of_reference))
                 if claims and not any((one.judge, one.claims) == (judge, claims) for one in found):
                     found.append(Claims(score, judge, of_reference, claims))
     return found
 
 
-def _by_judge(score: AnswerScore) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+def by_judge(score: AnswerScore) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    """Yield the details of a score, and of one by several judges those of each."""
     details = score.details or {}
     yield score.judge, details
     judges = details.get("judges")
@@ -183,10 +184,10 @@ def _by_judge(score: AnswerScore) -> Iterator[tuple[str | None, Mapping[str, Any
 
 def _claims(given: Sequence[Any], *, of_reference: bool) -> Iterator[JudgedClaim]:
     for one in given:
-        text = _text(one.get("fact")) if isinstance(one, Mapping) else None
+        text = text_of(one.get("fact")) if isinstance(one, Mapping) else None
         if text is None:
             continue
-        ranks = tuple(rank + 1 for each in _list(one.get("contexts")) if (rank := _count(each)) is not None)
+        ranks = tuple(rank + 1 for each in list_of(one.get("contexts")) if (rank := count_of(each)) is not None)
         if of_reference:
             stated = one.get("stated")
             verdict = "stated by the answer" if stated is True else "not stated by the answer"
@@ -194,37 +195,41 @@ def _claims(given: Sequence[Any], *, of_reference: bool) -> Iterator[JudgedClaim
                 text, verdict if isinstance(stated, bool) else _NO_VERDICT, stated is False, ranks, _reason(one)
             )
         else:
-            verdict = _VERDICTS.get(_text(one.get("verdict")) or "", _NO_VERDICT)
+            verdict = _VERDICTS.get(text_of(one.get("verdict")) or "", _NO_VERDICT)
             yield JudgedClaim(text, verdict, verdict in (_VERDICTS["C"], _VERDICTS["N"]), ranks, _reason(one))
 
 
 def _reason(claim: Mapping[str, Any]) -> str | None:
-    return _text(claim.get("reason"))
+    return text_of(claim.get("reason"))
 
 
-def _latest(answer: ScoredAnswer) -> Iterator[AnswerScore]:
+def latest(answer: ScoredAnswer) -> Iterator[AnswerScore]:
+    """Yield the scores that no later one of their metric follows."""
     return (score for score in answer.scores if score.is_latest)
 
 
 def _has_facts(score: AnswerScore) -> bool:
     details = score.details or {}
-    return bool(_list(details.get("facts_ranks"))) and "facts_places" in details
+    return bool(list_of(details.get("facts_ranks"))) and "facts_places" in details
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
+    """Return a value that is a text."""
     return value if isinstance(value, str) else None
 
 
-def _list(value: object) -> Sequence[Any]:
+def list_of(value: object) -> Sequence[Any]:
+    """Return a value that is a list; else an empty one."""
     return value if isinstance(value, list) else ()
 
 
-def _count(value: object) -> int | None:
+def count_of(value: object) -> int | None:
+    """Return a value that is a rank, a place or a number of something."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE else None
 
 
 def _span(value: object) -> Span | None:
     if not (isinstance(value, list) and len(value) == 2):
         return None
-    start, end = map(_count, value)
+    start, end = map(count_of, value)
     return (start, end) if start is not None and end is not None and start < end else None

@@ -88,6 +88,8 @@ class AnswerQuery:
     label: AnswerLabel | None = None
     status: AnswerStatus | None = None
     failure: FailureKind | None = None
+    tool: str = ""
+    """Name of a tool that the turn of the answer called; with the failure `tool_error` that call failed."""
     id: str = ""
     """Part of a response id or of an event id."""
     words: str = ""
@@ -147,6 +149,7 @@ class AnswerQuery:
             label=_one_of(fields, "label", AnswerLabel),
             status=_one_of(fields, "status", AnswerStatus),
             failure=_one_of(fields, "failure", FailureKind),
+            tool=_text(fields, "tool", "The name of a tool has"),
             id=fields.get("id", "").strip(),
             words=_text(fields, "words", "The words to search have"),
             comment=_text(fields, "comment", "The words to search in comments have"),
@@ -174,6 +177,7 @@ class AnswerQuery:
             label=self.label,
             status=self.status,
             failure=self.failure,
+            tool=self.tool,
             id_part=self.id,
             words=self.words,
             comment=self.comment,
@@ -219,6 +223,7 @@ class AnswerQuery:
             "label": self.label or "",
             "status": self.status or "",
             "failure": self.failure or "",
+            "tool": self.tool,
             "id": self.id,
             "words": self.words,
             "comment": self.comment,

@@ -30,6 +30,14 @@ _SMALLEST = 1e-9
 
 
 @dataclass(frozen=True)
+class ComparedFact:
+    """A fact of the case to the question; `is_found` says whether a context of the answer holds it, None if unknown."""
+
+    text: str
+    is_found: bool | None
+
+
+@dataclass(frozen=True)
 class ComparedAnswer:
     """One side of a pair. `date` and `event_id` are None for a replay; texts are None for who may not read them."""
 
@@ -41,6 +49,8 @@ class ComparedAnswer:
     deployment: str | None = None
     case_id: str | None = None
     contexts: Sequence[str] | None = None
+    facts: Sequence[ComparedFact] = ()
+    """Those of the accepted or proposed case to the question."""
 
 
 @dataclass(frozen=True)
@@ -150,5 +160,7 @@ def _typical(some: Sequence[ComparedAnswer]) -> tuple[ComparedAnswer, float]:
 
 
 def _without_texts(pair: AnswerPair) -> AnswerPair:
-    before, after = (replace(one, question=None, answer=None, contexts=None) for one in (pair.before, pair.after))
+    before, after = (
+        replace(one, question=None, answer=None, contexts=None, facts=()) for one in (pair.before, pair.after)
+    )
     return replace(pair, before=before, after=after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -15,11 +15,21 @@ from lake.queries.case_versions import read_cases
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.preferences import EARLIER, LATER, TIE, Preferences, preferences_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from monitor.detect.stats.scores import MetricStats
 from monitor.pages.answers.addresses import deployment_of
-from monitor.pages.compare.pairs import AnswerPair, ComparedAnswer, PairedComparison, Preferred, pairs_of, question_key
+from monitor.pages.answers.fact_places import places_of
+from monitor.pages.compare.pairs import (
+    AnswerPair,
+    ComparedAnswer,
+    ComparedFact,
+    PairedComparison,
+    Preferred,
+    pairs_of,
+    question_key,
+)
 from monitor.pages.compare.query import CompareQuery
 
 _ENOUGH = 2_000
@@ -60,7 +70,11 @@ def compare_periods(
         )
     ]
     found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
-    return found and replace(found, pairs=_with_contexts(lake, found.pairs))
+    if found is None:
+        return None
+    facts = {question_key(case["question"]): case["facts"] or () for case in _cases(lake, query.deployment)}
+    pairs = _with_contexts(lake, found.pairs)
+    return replace(found, pairs=_with_facts(pairs, lambda side: facts.get(question_key(side.question), ())))
 
 
 def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
@@ -111,7 +125,30 @@ def compare_runs(
     found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
     # What a judge prefers was asked beside the run that this one was compared with.
     judged = [row for row in rows[1] if row["compared_with"] == before and preferences_in(row)]
-    return found and _with_preferences(found, judged)
+    if found is None:
+        return None
+    facts = {case["case_id"]: case["facts"] or () for case in _cases(lake, query.deployment)}
+    pairs = _with_facts(found.pairs, lambda side: facts.get(side.case_id or "", ()))
+    return _with_preferences(replace(found, pairs=pairs), judged)
+
+
+def _cases(lake: Lake, name: str) -> list[dict[str, Any]]:
+    """Return the cases that answers are compared with; of equal questions the accepted and surest is the last."""
+    cases = read_cases(lake.table(GROUND_TRUTH, deployment_of(name)), USABLE_STATUS)
+    return sorted(cases, key=lambda case: (case["status"] == CaseStatus.ACCEPTED, case["confidence"] or 0.0))
+
+
+def _with_facts(
+    pairs: Sequence[AnswerPair], facts_of: Callable[[ComparedAnswer], Sequence[str]]
+) -> tuple[AnswerPair, ...]:
+    def of(side: ComparedAnswer) -> ComparedAnswer:
+        facts = facts_of(side)
+        if side.contexts is None:
+            return replace(side, facts=[ComparedFact(fact, None) for fact in facts])
+        places = zip(facts, places_of(facts, side.contexts), strict=True)
+        return replace(side, facts=[ComparedFact(fact, place is not None) for fact, place in places])
+
+    return tuple(replace(pair, before=of(pair.before), after=of(pair.after)) for pair in pairs)
 
 
 def _with_preferences(found: PairedComparison, rows: Sequence[Mapping[str, Any]]) -> PairedComparison:
@@ -139,7 +176,7 @@ def _answers_of(
         case_id = row["case_id"]
         values = [score["value"] for score in row["scores"] or () if score["metric"] == metric]
         if values and values[0] is not None:
-            contexts = [context["text"] or "" for context in row["contexts"] or () if context]
+            contexts = row["contexts"] and [context["text"] or "" for context in row["contexts"] if context]
             answer = ComparedAnswer(
                 values[0], questions.get(case_id), row["answer"], None, case_id=case_id, contexts=contexts
             )

@@ -20,6 +20,7 @@ from monitor.pages.charts import Drawing, MarkKind
 from monitor.pages.deployment.failures import FailureCount
 from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
+from monitor.pages.deployment.tools import ToolCount
 from monitor.pages.deployment.view import DeploymentView, Totals
 
 
@@ -183,6 +184,7 @@ class DeploymentData:
     application_class: ClassData | None
     metrics: Sequence[MetricData]
     failures: Sequence[FailureCount]
+    tools: Sequence[ToolCount]
     failed_percent: Sequence[PointData]
     judges: JudgesData
     limits: Mapping[str, LimitReading]
@@ -207,6 +209,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         application_class=None if view.decided is None else _class(view.decided),
         metrics=[_metric(one) for one in view.metrics],
         failures=view.failures.kinds,
+        tools=view.tools,
         failed_percent=_points(view.failures.drawing),
         judges=_judges(view.judges),
         limits={kind.value: reading for kind, reading in state.limits.items()},

@@ -20,6 +20,7 @@ from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.failures import FailuresView, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of
 from monitor.pages.deployment.metrics import MetricView, metrics_of
+from monitor.pages.deployment.tools import ToolCount, tools_of
 from monitor.pages.news import WorseDeployment, worse_deployments
 from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
@@ -79,6 +80,7 @@ class DeploymentView:
     decided: DecidedClass | None
     metrics: tuple[MetricView, ...]
     failures: FailuresView
+    tools: tuple[ToolCount, ...]
     judges: Judges
     unjoined: UnjoinedCounts | None
     bursts: tuple[Burst, ...]
@@ -141,6 +143,7 @@ def view_of(query: DeploymentQuery, snapshot: Snapshot, may_name_clients: bool =
         decided=snapshot.classes.get(query.name),
         metrics=metrics_of(query.name, snapshot, period),
         failures=failures_of(query.name, snapshot, period),
+        tools=tools_of(query.name, state, period),
         judges=judges_of(state, period),
         unjoined=snapshot.unjoined.get(query.name),
         bursts=tuple(

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from lake.queries.answer_details import read_answer
 from lake.queries.answer_lookup import own_id
 from lake.queries.answer_rows import case_question, context_ids, context_texts
-from lake.queries.case_versions import CaseChangedError, case_history, change_case, write_cases
+from lake.queries.case_versions import CaseChangedError, case_history, change_case, change_cases, write_cases
 from lake.queries.cases import citations_of, statements_of
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
@@ -20,7 +20,8 @@ from lake.spec.service_vocabulary import AuditAction
 from lake.spec.tool_calls import call_line, call_of_line, expected_calls
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
-from monitor.pages.ground_truth.fact_places import places_of
+from monitor.pages.answers.fact_places import places_of
+from monitor.pages.ground_truth.queue import surest
 from monitor.service.monitor import Monitor
 
 NOBODY = "somebody on the pages"
@@ -31,6 +32,7 @@ BY_PERSON = "person/1"
 
 _UNPROCESSABLE, _NOT_FOUND, _CONFLICT = 422, 404, 409
 _SHOWN = 80
+_TOGETHER = "together "
 _UNDONE = ("question", "conversation_hash", "documents", "facts", "citations", "answer", "context", "context_ids",
            "tool_calls", "extractor", "status")  # fmt: skip
 
@@ -48,6 +50,44 @@ class CaseActions:
             raise HTTPException(_UNPROCESSABLE, "A case is accepted or rejected: choose one")
         note = _note(fields)
         self._change(reader, name, fields, {"status": CaseStatus(status)} | ({"note": note} if note else {}))
+
+    def accept_surest(self, reader: Reader, name: str, fields: Mapping[str, str]) -> str:
+        """Accept the proposed cases from a confidence on, in one commit, and return the id that takes them back.
+
+        Cases that another one contradicts are left out. Raises HTTPException, with 409 where their number is no longer
+        the one that was confirmed.
+        """
+        least, deployment, now = least_confidence(fields.get("least", "")), deployment_of(name), self._monitor.now()
+        if least is None or deployment is None:
+            raise HTTPException(_UNPROCESSABLE, "A confidence is a number from 0 to 1")
+        together = hashlib.sha256(f"{name} {reader.who} {now.isoformat()}".encode()).hexdigest()[:12]
+        note = f"accepted together with all of confidence {least:g} or more ({_TOGETHER}{together})"
+
+        def change(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+            found = surest(list(cases.values()), least)
+            if str(len(found)) != fields.get("count"):
+                raise HTTPException(_CONFLICT, f"Nothing was changed: there are {len(found)} such cases. Look again")
+            return {one["case_id"]: {"status": CaseStatus.ACCEPTED, "note": note} for one in found}
+
+        made = change_cases(self._monitor.lake, deployment, change, reader.who or NOBODY, now)
+        detail = f"accepted {len(made)} cases of confidence {least:g} or more, {_TOGETHER}{together}"
+        self._monitor.audit.note(reader.who, AuditAction.CHANGE_CASE, name, detail=detail)
+        return together
+
+    def undo_together(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
+        """Make those proposed again that were accepted together, but those that have changed since."""
+        mark, deployment = f"({_TOGETHER}{fields.get('together', '')})", deployment_of(name)
+        columns = {"status": CaseStatus.PROPOSED, "note": f"taken back {mark}"}
+
+        def change(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+            newest = [one for one in cases.values() if one["status"] == CaseStatus.ACCEPTED]
+            return {one["case_id"]: columns for one in newest if (one["note"] or "").endswith(mark)}
+
+        if deployment is None or not fields.get("together"):
+            raise _no_case()
+        made = change_cases(self._monitor.lake, deployment, change, reader.who or NOBODY, self._monitor.now())
+        detail = f"made {len(made)} cases proposed again, {_TOGETHER}{fields['together']}"
+        self._monitor.audit.note(reader.who, AuditAction.CHANGE_CASE, name, detail=detail)
 
     def edit(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
         """Change question, answer, facts and calls of tools (one a line each).
@@ -144,6 +184,15 @@ class CaseActions:
             raise _no_case()
         detail = f"case {made['case_id']} version {made['version']}: {made['status']}"
         self._monitor.audit.note(reader.who, AuditAction.CHANGE_CASE, name, detail=detail)
+
+
+def least_confidence(text: str) -> float | None:
+    """Read a confidence from 0 to 1; None where it is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
 
 
 def _changed_calls(case: Mapping[str, Any], text: str | None) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -19,20 +21,25 @@ from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, Visible
 from monitor.pages.forms import checked_form
-from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, fact_line
-from monitor.pages.ground_truth.queue import CaseSignal, CaseVersion, Queue, QueuedCase, read_queue
+from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, fact_line, least_confidence
+from monitor.pages.ground_truth.queue import (
+    ASKED_WITHIN,
+    COUNTED_IN,
+    CaseSignal,
+    CaseVersion,
+    Queue,
+    QueuedCase,
+    read_queue,
+    read_queues,
+)
 from monitor.pages.json_answers import json_answer
 from monitor.pages.lake_reads import LakeReads
 from monitor.pages.page import Page
-from monitor.pages.rendering import POLICY, Renderer
+from monitor.pages.rendering import Renderer
 from monitor.service.monitor import Monitor
 
 _NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _SEE_OTHER = 404, 403, 422, 303
 _ALL = "all"
-_WITH_SCRIPT = {
-    "Content-Security-Policy": POLICY.replace("form-action 'none'", "form-action 'self'; script-src 'self'")
-}
-"""The page has one script, for the keys; everything works without it."""
 Act = Callable[[Reader, str, Mapping[str, str]], None]
 
 
@@ -42,11 +49,14 @@ class CaseQuery:
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
-    deployment: str
+    deployment: str = ""
+    """Deployment whose cases are listed; without it those of all."""
     status: str = CaseStatus.PROPOSED
     """Status of the cases that are listed, or `all`."""
     case: str = ""
     """Id of the case that is shown in full; without it the first of the list."""
+    least: str = ""
+    """Confidence from which on all proposed cases are to be accepted; the page asks once more."""
 
     @property
     def chosen_status(self) -> CaseStatus | None:
@@ -61,7 +71,12 @@ class CaseQuery:
 
     def with_case(self, case_id: str) -> str:
         """Return the address of another case of the list."""
-        return f"/ground-truth?{urlencode({'deployment': self.deployment, 'status': self.status, 'case': case_id})}"
+        return case_address(self.deployment, self.status, case_id)
+
+
+def case_address(deployment: str, status: str, case_id: str = "") -> str:
+    """Return the address of a case in the list of a status."""
+    return f"/ground-truth?{urlencode({'deployment': deployment, 'status': status, 'case': case_id})}"
 
 
 @dataclass(frozen=True)
@@ -81,11 +96,13 @@ class CaseData:
     source_response_id: str | None
     history: Sequence[CaseVersion]
     signals: Sequence[CaseSignal]
+    asked: int
+    metrics: Sequence[str]
 
 
 @dataclass(frozen=True)
 class QueueData:
-    """Cases of a deployment, how many there are of each status, and the chosen one."""
+    """Cases of a deployment, or of all where it is empty, how many there are of each status, and the chosen one."""
 
     deployment: str
     counts: Mapping[str, int]
@@ -108,25 +125,27 @@ class GroundTruthPage(Page):
         return self._renderer.page(
             request,
             "ground_truth.html",
-            headers=_WITH_SCRIPT,
             names=list(seen.states),
             query=query,
             queue=queue,
-            view=queue.chosen if queue else None,
+            view=queue.chosen,
             may_read_texts=bool(name) and seen.may_read_texts(name),
             may_act=bool(name) and seen.reader.may_act(name),
             done=request.query_params.get("done", ""),
+            together=request.query_params.get("together", ""),
+            least=query.least,
+            asked_days=ASKED_WITHIN.days,
+            counted_in=COUNTED_IN,
             most_characters=MOST_CHARACTERS,
             ALL=_ALL,
             fact_line=fact_line,
+            case_address=case_address,
             call_line=call_line,
         )
 
     def show_json(self, request: Request) -> Response:
         """Answer with the queue as JSON."""
         _, query, queue = self._read(request)
-        if queue is None:
-            raise HTTPException(_UNPROCESSABLE, "Cases are those of a deployment: it is missing")
         return json_answer(QueueData(query.deployment, queue.counts, queue.total, queue.cases, _data_of(queue)))
 
     async def decide(self, request: Request) -> Response:
@@ -140,6 +159,19 @@ class GroundTruthPage(Page):
     async def undo(self, request: Request) -> Response:
         """Take the newest version of a case back."""
         return await self._act(request, self._actions.undo)
+
+    async def accept_surest(self, request: Request) -> Response:
+        """Accept all proposed cases from a confidence on."""
+        return await self._act_together(request, lambda *given: f"&together={self._actions.accept_surest(*given)}")
+
+    async def undo_together(self, request: Request) -> Response:
+        """Make those proposed again that were accepted together."""
+
+        def undo(*given: Any) -> str:
+            self._actions.undo_together(*given)
+            return "&done="
+
+        return await self._act_together(request, undo)
 
     async def make(self, request: Request) -> Response:
         """Make a case of an answer."""
@@ -162,28 +194,46 @@ class GroundTruthPage(Page):
         done = f"&{urlencode({'done': fields.get('case', '')})}"
         return RedirectResponse(query.with_case(fields.get("then") or fields.get("case", "")) + done, _SEE_OTHER)
 
+    async def _act_together(self, request: Request, act: Callable[[Reader, str, Mapping[str, str]], str]) -> Response:
+        fields = await checked_form(request, self._authentication)
+        seen, name = Visible.to(request, self._monitor.snapshot), fields.get("deployment", "")
+        if name not in seen.states:
+            raise HTTPException(_NOT_FOUND, "There is no such deployment")
+        self._check_rights(seen, name)
+        said = await run_in_threadpool(act, seen.reader, name, fields)
+        return RedirectResponse(case_address(name, CaseStatus.PROPOSED) + said, _SEE_OTHER)
+
     def _check_rights(self, seen: Visible, name: str) -> None:
         if not seen.reader.may_act(name) or not seen.may_read_texts(name):
             raise HTTPException(_FORBIDDEN, "Cases are changed by who may act on this deployment and read its texts")
 
-    def _read(self, request: Request) -> tuple[Visible, CaseQuery, Queue | None]:
+    def _read(self, request: Request) -> tuple[Visible, CaseQuery, Queue]:
         seen, given = Visible.to(request, self._monitor.snapshot), request.query_params
-        query = CaseQuery(
-            given.get("deployment", ""), given.get("status") or CaseStatus.PROPOSED, given.get("case", "")
-        )
-        name = query.deployment
+        listed = given.get("status") or CaseStatus.PROPOSED
+        query = CaseQuery(given.get("deployment", ""), listed, given.get("case", ""), given.get("least", ""))
+        name, lake, now = query.deployment, self._monitor.lake, self._monitor.now()
         if not name:
-            return seen, query, None
+            return seen, query, self._reads.run(seen.reader, lambda: self._read_all(seen, query))
         if name not in seen.states:
             raise HTTPException(_NOT_FOUND, "There is no such deployment")
-        with_texts, status = seen.may_read_texts(name), query.chosen_status
+        with_texts, status, least = seen.may_read_texts(name), query.chosen_status, least_confidence(query.least)
         queue = self._reads.run(
-            seen.reader, lambda: read_queue(self._monitor.lake, name, status, query.case, with_texts=with_texts)
+            seen.reader,
+            lambda: read_queue(lake, name, status, query.case, now, with_texts=with_texts, least=least),
         )
         if with_texts and queue.cases:
             detail = f"{len(queue.cases)} cases of ground truth"
             self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
         return seen, query, queue
+
+    def _read_all(self, seen: Visible, query: CaseQuery) -> Queue:
+        """Read the queue of all deployments that the reader may see."""
+        now = self._monitor.now()
+        queue = read_queues(self._monitor.lake, list(seen.states), query.chosen_status, now, seen.may_read_texts)
+        for name, count in Counter(one.deployment for one in queue.cases if one.question is not None).items():
+            detail = f"{count} cases of ground truth"
+            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
+        return queue
 
 
 def _data_of(queue: Queue) -> CaseData | None:
@@ -205,4 +255,6 @@ def _data_of(queue: Queue) -> CaseData | None:
         source_response_id=row["source_response_id"],
         history=view.history,
         signals=view.signals,
+        asked=view.asked,
+        metrics=view.metrics,
     )

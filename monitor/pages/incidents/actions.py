@@ -58,6 +58,19 @@ class Actions:
         if self._done(acknowledge):
             self._note(reader, AuditAction.ACKNOWLEDGE, found, "")
 
+    def withdraw_acknowledgement(self, reader: Reader, found: FoundIncident) -> None:
+        """Take the acknowledgement of an incident back; nothing where it has none, as where that is asked for twice."""
+
+        def withdraw() -> bool:
+            newest = incident_of(self._monitor.snapshot, found.incident.incident_id) or found
+            if newest.incident.acknowledged is None:
+                return False
+            self._monitor.withdraw_acknowledgement(newest.incident, reader.who)
+            return True
+
+        if self._done(withdraw):
+            self._note(reader, AuditAction.ACKNOWLEDGE, found, "taken back")
+
     def silence(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
         """Add a silence and return its id; where there is such a one already, that one's."""
         if fields.get("hours") not in HOURS:

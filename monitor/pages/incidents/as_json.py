@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from lake.queries.affected import Affected
-from lake.queries.answer_words import AnswerWords
+from lake.queries.affected import Affected, StandsOut
 from lake.queries.comments import Comment
+from lake.queries.tool_errors import ToolError
+from lake.queries.worst_answers.answer_words import AnswerWords
 from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
 from monitor.detect.regression import Release
@@ -93,6 +94,9 @@ class EvidenceData:
     worst: Sequence[Pair]
     words: AnswerWords | None
     """Words that tell the worst answers from good ones; null for who may not read texts."""
+    stands_out: Sequence[StandsOut]
+    """Project, language or document that the worst answers have more often than good ones; a document has a name for
+    who may read texts."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,8 @@ class IncidentData(IncidentRow):
     evidence: EvidenceData | None
     affected: Affected | None
     comments: Sequence[Comment]
+    tool_error: ToolError | None
+    """The last error of the tool that fails, if an alert names one; null for who may not read texts."""
     silences: Sequence[SilencedTime]
     still_rings: Sequence[str] | None
     """Metrics and limits whose alerts fire and are held back by no silence; null where the lake cannot be read."""
@@ -146,6 +152,7 @@ def incident_data(
         evidence=_evidence(read.evidence) if read and read.evidence else None,
         affected=read.affected if read else None,
         comments=read.comments if read else (),
+        tool_error=read.tool_error if read else None,
         silences=[
             SilencedTime(one.silence.deployment, one.silence.metric, one.since, one.silence.until, one.silence.comment)
             for one in silenced
@@ -211,4 +218,4 @@ def _chart(chart: MetricChart) -> ChartOfMetric:
 
 def _evidence(found: OnsetEvidence) -> EvidenceData:
     histogram = found.histogram.histogram if found.histogram else None
-    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words)
+    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs, found.words, found.stands_out)

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process, utils
 
-from lake.queries.answer_words import AnswerWords, as_good_as, first_rows, words_of_worst
+from lake.queries.affected import StandsOut, standing_out, without_names
 from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.queries.worst_answers.answer_words import AnswerWords, words_of
+from lake.queries.worst_answers.compared_answers import as_good_as, compared, first_rows
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
@@ -89,6 +91,8 @@ class OnsetEvidence:
     words: AnswerWords | None = None
     """Words that tell the worst answers from good ones; None for who may not read texts, and where the mean of before
     is not known."""
+    stands_out: tuple[StandsOut, ...] = ()
+    """Groups that the worst answers have more often than good ones."""
 
 
 def read_evidence(
@@ -116,10 +120,10 @@ def read_evidence(
     worst = _once_each(lake, found.name, first_rows(after, LOOKED_AT, lowest=not is_reversed))
     reference = alert.fired.reference_mean
     good = as_good_as(before, reference, CANDIDATES, lower_is_better=is_reversed)
-    words = None
-    if with_texts and reference is not None:
-        earlier = deployment_of(name_before), before
-        words = words_of_worst(lake, deployment_of(found.name), after, earlier, reference, lower_is_better=is_reversed)
+    both = None
+    if reference is not None:
+        since, earlier = (deployment_of(found.name), after), (deployment_of(name_before), before)
+        both = compared(lake, since, earlier, reference, lower_is_better=is_reversed)
     return OnsetEvidence(
         metric=alert.metric,
         before=_sample(before),
@@ -131,7 +135,8 @@ def read_evidence(
         with_texts=with_texts,
         candidates=good.num_rows,
         older_version=older_version,
-        words=words,
+        words=words_of(both) if both and with_texts else None,
+        stands_out=without_names(standing_out(both), with_texts=with_texts) if both else (),
     )
 
 

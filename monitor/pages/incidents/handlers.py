@@ -99,6 +99,7 @@ class IncidentPages(Page):
             ended_silence=self._actions.silence_of(found, given.get("ended", "")),
             new_release=self._actions.release_of(found, given.get("released", "")),
             was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
+            was_unacknowledged="unacknowledged" in given and found.incident.acknowledged is None,
             address_of=address_of,
             was_withdrawn=given.get("withdrawn", "").isdecimal(),
             silences=[
@@ -123,6 +124,15 @@ class IncidentPages(Page):
         def act(reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> str:
             self._actions.acknowledge(reader, found, fields)
             return "acknowledged=1"
+
+        return await self._act(request, act)
+
+    async def withdraw_acknowledgement(self, request: Request) -> Response:
+        """Take an acknowledgement back."""
+
+        def act(reader: Reader, found: FoundIncident, _: Mapping[str, str]) -> str:
+            self._actions.withdraw_acknowledgement(reader, found)
+            return "unacknowledged=1"
 
         return await self._act(request, act)
 
@@ -203,10 +213,11 @@ class IncidentPages(Page):
         shown = len(read.evidence.pairs) if read.evidence else 0
         words = read.evidence.words if read.evidence else None
         compared = words.worst + words.good if words and (words.questions or words.documents) else 0
-        if shown or read.comments or compared:
+        if shown or read.comments or compared or read.tool_error:
             detail = f"{shown} answers of incident {found.incident.incident_id}, and earlier ones"
             detail += f"; words of {compared} answers" if compared else ""
             detail += f"; comments: {len(read.comments)}" if read.comments else ""
+            detail += "; the last error of a tool" if read.tool_error else ""
             names = (
                 {pair.earlier.deployment for pair in read.evidence.pairs if pair.earlier} if read.evidence else set()
             )

@@ -11,6 +11,7 @@ from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
+from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import MetricStats
 from monitor.notify.alert_text import summary
 from monitor.notify.limit_text import mean_limit
@@ -38,7 +39,7 @@ class MetricChart:
 
 
 def chart_of(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
-    """Draw the metric of an alert, the mean beyond its limit, or the failed requests for the limit of errors."""
+    """Draw the metric of an alert, the mean beyond its limit, or what failed: requests, or calls of tools."""
     if alert.metric == LimitKind.AT_LEAST:
         return _chart_of_mean_limit(alert, found, key)
     if alert.fired.is_limit:
@@ -192,24 +193,44 @@ def _alert_marks(changes: Iterable[AlertChange]) -> Iterator[Mark]:
 
 
 def _chart_of_limit(alert: AlertView, found: FoundIncident, key: str) -> MetricChart:
-    if alert.metric not in (LimitKind.ERRORS, LimitKind.NO_DATA):
+    if alert.metric not in (LimitKind.ERRORS, LimitKind.NO_DATA, LimitKind.TOOL_ERRORS):
         return MetricChart(alert.metric, None, "A limit: its share is counted over the last minutes, and not drawn.")
-    requests = found.state.requests
+    requests, is_of_tools = found.state.requests, alert.metric == LimitKind.TOOL_ERRORS
     period = _period(alert, found, requests.by_time)
-    totals = [sums[0] if sums else 0.0 for sums in period.slots_of(requests.by_time)]
+    totals, failed = _of_tools(requests, period) if is_of_tools else _of_requests(requests, period)
+    of = "calls of tools" if is_of_tools else "requests"
     if alert.metric == LimitKind.NO_DATA:
-        points, quantity, unit = [Point(total) for total in totals], "requests", ""
+        points, quantity, unit = [Point(total) for total in totals], of, ""
     else:
-        failed = [0.0] * len(totals)
-        for sums in requests.failed_by_time.values():
-            failed = [a + (b[0] if b else 0.0) for a, b in zip(failed, period.slots_of(sums), strict=True)]
         points = [
             Point(100 * a / b, number=round(b)) if b else Point(None) for a, b in zip(failed, totals, strict=True)
         ]
-        quantity, unit = "share of failed requests", " %"
+        quantity, unit = f"share of failed {of}", " %"
     chart = TimeChart(
         key=key, name=alert.metric, begin=period.begin, slot=period.slot, points=points, quantity=quantity, unit=unit,
-        counted="requests" if unit else "", marks=tuple(_marks(alert, found)), is_bars=True,
+        counted=of if unit else "", marks=tuple(_marks(alert, found)), is_bars=True,
         is_whole=not unit, is_bad=alert.ended is None, decimals=0,
     )  # fmt: skip
     return MetricChart(alert.metric, draw(chart), period.remark)
+
+
+def _of_requests(requests: RequestStats, period: _Period) -> tuple[list[float], list[float]]:
+    """Return the requests of each slot, and those that failed."""
+    totals = [sums[0] if sums else 0.0 for sums in period.slots_of(requests.by_time)]
+    failed = [0.0] * len(totals)
+    for sums in requests.failed_by_time.values():
+        failed = [a + (b[0] if b else 0.0) for a, b in zip(failed, period.slots_of(sums), strict=True)]
+    return totals, failed
+
+
+def _of_tools(requests: RequestStats, period: _Period) -> tuple[list[float], list[float]]:
+    """Return the calls of tools of each slot of which it is known whether they failed, and those that did."""
+    slots = len(period.slots_of(requests.by_time))
+    totals, failed = [0.0] * slots, [0.0] * slots
+    for tool in requests.tools.values():
+        for slot, sums in enumerate(period.slots_of(tool.by_time)):
+            if sums:
+                errors, ok, _ = sums
+                totals[slot] += errors + ok
+                failed[slot] += errors
+    return totals, failed

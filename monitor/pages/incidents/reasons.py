@@ -15,6 +15,7 @@ from lake.tables.lake import Lake
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.answers.answer_view import read_cases
 from monitor.pages.answers.findings import ComparedCase, ScoredAnswer, claims_in, facts_in, unsupported_in
+from monitor.pages.answers.outcomes import OutcomeKind, outcomes_in
 
 _MOST_OF_KIND = 3
 _CHARACTERS = 200
@@ -27,6 +28,9 @@ class ReasonKind(StrEnum):
     MISSED_FACT = "missed_fact"
     UNSUPPORTED = "unsupported"
     CLAIM = "claim"
+    UNMET = "unmet"
+    TOPIC = "topic"
+    TURNS = "turns"
     NO_CONTEXT = "no_context"
 
     @property
@@ -39,7 +43,17 @@ _WORDS = {
     ReasonKind.MISSED_FACT: "Fact of the case that stands in no context",
     ReasonKind.UNSUPPORTED: "Words that stand in no context",
     ReasonKind.CLAIM: "Claim that the contexts do not support",
+    ReasonKind.UNMET: "Wanted, and not got",
+    ReasonKind.TOPIC: "Topic that is not its own, or that it refused",
+    ReasonKind.TURNS: "Turns of the conversation that forgot or repeated",
     ReasonKind.NO_CONTEXT: "No document was found for the question",
+}
+
+
+_OUTCOMES = {
+    ReasonKind.UNMET: (OutcomeKind.GOAL, OutcomeKind.INTENT),
+    ReasonKind.TOPIC: (OutcomeKind.TOPIC,),
+    ReasonKind.TURNS: (OutcomeKind.TURNS,),
 }
 
 
@@ -89,6 +103,10 @@ def _reasons(answer: ScoredAnswer, case: ComparedCase | None) -> Iterator[Reason
     claims = [claim.text for one in claims_in(answer) for claim in one.claims if claim.is_bad and not one.of_reference]
     if claims:
         yield _reason(ReasonKind.CLAIM, claims)
+    bad = [line for one in outcomes_in(answer) for line in one.lines if line.is_bad]
+    for kind, shown in _OUTCOMES.items():
+        if texts := [line.text for line in bad if line.kind in shown]:
+            yield _reason(kind, texts)
 
 
 def _reason(kind: ReasonKind, texts: Sequence[str], more: int = 0) -> Reason:

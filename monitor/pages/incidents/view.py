@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments
+from lake.queries.tool_errors import ToolError, last_tool_error
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
@@ -44,6 +45,8 @@ class Read:
     silences: Sequence[HeldBack]
     accepted: Mapping[int, Release]
     """Levels of its metrics that were accepted since it began, by the ids of the marks."""
+    tool_error: ToolError | None = None
+    """The last error of the tool that its alert names; None for who may not read texts."""
 
     def still_rings(self, found: FoundIncident) -> tuple[str, ...]:
         """Return the metrics and limits whose alerts fire and are held back by no silence."""
@@ -95,6 +98,11 @@ class IncidentView:
         return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M}"
 
     @property
+    def tool(self) -> str | None:
+        """The tool that fails, by the chosen alert."""
+        return tool_of(self.chosen)
+
+    @property
     def can_learn(self) -> bool:
         """Whether one of its metrics has a reference, which a release would make it learn anew."""
         return any(not one.fired.is_limit for one in self.alerts)
@@ -125,7 +133,22 @@ def read_for(
         deliveries=read_deliveries(lake, name, found.incident),
         silences=silences_of(monitor, found),
         accepted=_accepted(lake, found),
+        tool_error=_tool_error(monitor, found) if with_texts else None,
     )
+
+
+def _tool_error(monitor: Monitor, found: FoundIncident) -> ToolError | None:
+    alert = next((one for one in alerts_of(found, timedelta()) if tool_of(one) is not None), None)
+    if alert is None:
+        return None
+    since, until = _period(alert, found)
+    return last_tool_error(monitor.lake, deployment_of(found.name), tool_of(alert) or "", since, until)
+
+
+def tool_of(alert: AlertView) -> str | None:
+    """Return the tool that an alert names; None where it is of no tool."""
+    exceeded = alert.fired.details.exceeded
+    return exceeded.tool.name if exceeded is not None and exceeded.tool is not None else None
 
 
 def _accepted(lake: Lake, found: FoundIncident) -> Mapping[int, Release]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lake.spec.service_vocabulary import ServicePart, ServiceState
-from monitor.pages.filters import duration, money
+from monitor.notify.plain_text import money
+from monitor.pages.filters import duration
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.health.health import Health
 from monitor.service.health.heartbeat_reader import PartState

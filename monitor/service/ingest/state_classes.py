@@ -60,7 +60,7 @@ from monitor.service.ingest.codec import Classes
 from monitor.service.ingest.kept_state import KeptState
 from monitor.service.snapshot import DeploymentState
 
-MEANING = 1
+MEANING = 2
 """To be raised where a field keeps its name and its type, and means something else. All else the format tells."""
 
 _CLASSES = (

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser import DESKTOP, PHONE
+from tests.browser import DESKTOP, PHONE, WIDE
 from tests.servers import needed, wait_for
 
 AXE = Path(__file__).parent / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 _DEMO_SECONDS = 300
-HEIGHTS = {PHONE: 844, DESKTOP: 900}
+HEIGHTS = {PHONE: 844, DESKTOP: 900, WIDE: 1080}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,7 +69,7 @@ class OpenPage:
 
     def __init__(self, browser: Browser, address: str) -> None:
         self._browser = browser
-        self._address = address
+        self.address = address
         self._pages: list[Page] = []
 
     def __call__(self, path: str, width: int = DESKTOP, *, dark: bool = False) -> Page:
@@ -79,7 +79,7 @@ class OpenPage:
             reduced_motion="reduce",
         )
         self._pages.append(page)
-        page.goto(self._address + path)
+        page.goto(self.address + path)
         return page
 
     def close(self) -> None:

@@ -1,9 +1,11 @@
-"""All services in one process."""
+"""All services in one process, and signals that end it while they begin and when they are up."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,10 @@ pytestmark = pytest.mark.integration
 CHILD = """
 import os, signal, sys, threading, time
 import evaluator.service.passes
-from dialwatch.services import running
+from dialwatch.commands import services
 from dialwatch.cli import main
 
-wait = running.wait_for_signal
+wait = services.wait_for_signal
 
 def slow(*_):
     time.sleep(1)
@@ -33,7 +35,7 @@ def wait_and_be_stopped():
     wait()
 
 evaluator.service.passes.propose_cases = slow
-running.wait_for_signal = wait_and_be_stopped
+services.wait_for_signal = wait_and_be_stopped
 sys.argv = ["dialwatch", "up", "-c", sys.argv[1]]
 main()
 """
@@ -59,3 +61,71 @@ monitor: {{listen: "127.0.0.1:{free_port()}"}}
     collect = [sys.executable, "-m", "dialwatch", "collect", "files", str(log), "--lake", str(root)]
     subprocess.run(collect, check=True, capture_output=True)
     assert Lake(str(root)).table(PARSED_LOGS, "rag-app").read(["answer"]).num_rows == 1
+
+
+# The monitor, behind which the collector would begin, does not come to its end: it waits, or is in a call that no
+# signal interrupts, as a request to a store that is away.
+STARTING = """
+import hashlib, sys, time
+from dialwatch.cli import main
+import monitor.service.monitor as service
+
+def hang(*_):
+    print("begins", flush=True)
+    {hangs}
+
+service.Monitor._begin = hang
+sys.argv = ["dialwatch", sys.argv[1], "-c", sys.argv[2]]
+main()
+"""
+
+
+@pytest.mark.parametrize("hangs", ["time.sleep(300)", "hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_process_whose_services_begin(tmp_path: Path, number: signal.Signals, hangs: str) -> None:
+    """Soon, and as one whose services are up: with exit code 0 and without a traceback."""
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text(
+        f"""
+lake: {{root: {tmp_path}/lake}}
+collector: {{files: {{paths: ["{tmp_path}/*.log"]}}}}
+monitor: {{listen: "127.0.0.1:{free_port()}"}}
+"""
+    )
+    command = [sys.executable, "-c", STARTING.replace("{hangs}", hangs), "up", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begins\n"
+            sent = time.monotonic()
+            process.send_signal(number)
+            _, log = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0, log
+    assert time.monotonic() - sent < 30
+    assert "Traceback" not in log
+    assert "Aborted" not in log
+
+
+def test_a_signal_ends_a_process_that_has_not_read_its_settings(tmp_path: Path) -> None:
+    """What a service imports takes seconds on a slow machine."""
+    child = """
+import os, signal, sys
+from dialwatch.cli import main
+from dialwatch.commands import evaluate, services
+
+evaluate.settings_of = services.settings_of = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)
+sys.argv = ["dialwatch", *sys.argv[1:]]
+main()
+"""
+    for command in (
+        ["up"],
+        ["monitor"],
+        ["evaluate"],
+        ["collect", "http"],
+        ["collect", "kafka"],
+        ["collect", "files", "--follow", "x"],
+    ):
+        ended = subprocess.run([sys.executable, "-c", child, *command], capture_output=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stderr) == (0, b""), command

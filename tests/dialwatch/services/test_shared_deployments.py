@@ -11,6 +11,7 @@ import pytest
 
 from dialwatch.config import Settings
 from dialwatch.services import running
+from dialwatch.services.ending import wait_for_signal
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
 from tests.evaluator.conftest import Traffic
@@ -27,7 +28,7 @@ def evaluate(root: str, address: str) -> None:
     evaluator = {"every": "1h", "context_grace": 0, "metrics": ["context_present"], "metrics_listen": address}
     settings = Settings.model_validate({"lake": {"root": root}, "evaluator": evaluator})
     with running.only_evaluator(settings):
-        running.wait_for_signal()
+        wait_for_signal()
 
 
 def members(address: str) -> float:

@@ -218,10 +218,10 @@ def serving() -> Iterator[Stage]:
         assert not thread.is_alive(), "the server does not end"
 
 
-def serve(port: int, seconds: float) -> None:
+def serve(port: int, seconds: float, act: Act = as_it_can) -> None:
     """Serve in this process for ever, each answer so many seconds late."""
     with socket.create_server(("127.0.0.1", port)) as listening:
-        _server(ScriptedServer(always=later(seconds))).run([listening])
+        _server(ScriptedServer(always=later(seconds, act))).run([listening])
 
 
 def calls_of(url: str, most: float | None = None) -> int:

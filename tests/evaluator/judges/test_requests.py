@@ -15,9 +15,8 @@ from evaluator.judges.blocking_client import BoundJudge
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, completion_from_json, read_completion
 from evaluator.judges.dry_run import DryRunClient, RequestCount, least, seconds_for
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
-from evaluator.judges.judge import token_bound
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, PromptClaim
-from evaluator.judges.request_formats import asked_again, request
+from evaluator.judges.request_formats import asked_again, request, token_bound
 from evaluator.judges.schema import MisfitError
 from evaluator.judges.shared_replies import ReplyClaim
 from tests.evaluator.judges.conftest import SCHEMA, Bench
@@ -37,6 +36,7 @@ def test_the_documented_defaults_of_a_judge() -> None:
         "deployment": None, "api_version": "2024-10-21", "api_key": None, "temperature": 0.0, "max_tokens": 4096,
         "limit_parameter": "max_tokens", "timeout": 60.0, "prompt_price": None, "cached_prompt_price": None,
         "completion_price": None, "allow_unpriced": False, "allow_own_model": False, "reasons": False,
+        "images": False, "logprobs": False,
         "budget_per_hour": None, "budget_per_day": None, "concurrency": 16, "requests_per_minute": None,
         "tokens_per_minute": None,
     }  # fmt: skip

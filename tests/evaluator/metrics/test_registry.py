@@ -229,6 +229,7 @@ def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows() -> None:
 def test_metrics_that_compare_with_ground_truth_are_known() -> None:
     """The service scores these only where it has a case: those that read a column that no log holds."""
     logged = {"question", "answer", "contexts", "context_ids", "duration_ms", "price", "deployment_price", "tool_calls"}
+    logged |= {"conversation"}
     free = {name for name, metric in REGISTRY.items() if not needs_ground_truth(metric)}
     assert free == {name for name, metric in REGISTRY.items() if logged.issuperset(metric.needs)}
     assert free >= {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from lake.tables.lake import Lake
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import Act, Request, ScriptedServer, Send, fails, says
 from tests.evaluator.metrics.llm.judging import prompt
-from tests.evaluator.replays.test_run import CASES, NAME, Scripted, fill, misses, right
+from tests.evaluator.replays.test_run import CASES, NAME, NOW, Scripted, fill, misses, right
 
 Chooses = Callable[[str, str, str], str]
 """What a judge chooses of a question and two answers."""
@@ -165,6 +166,18 @@ def test_the_judge_sees_the_reference_answer(bench: Bench, server: ScriptedServe
         run(lake, misses, client)
         run(lake, right, client)
     assert all("<reference 1 " in prompt(request) for request in server.requests)
+
+
+def test_a_case_that_asks_something_else_now_is_not_judged(bench: Bench, server: ScriptedServer, lake: Lake) -> None:
+    """Its earlier answer was to another question."""
+    fill(lake)
+    server.always = choosing(the_fact)
+    with bench.client() as client:
+        run(lake, right, client)
+        fill(lake, 1, version=2, question="How many kinds of coffee has store 0?", updated_at=NOW + timedelta(days=1))
+        made = run(lake, misses, client)
+    assert made.preferences == Preferences(0, CASES - 1, 0, 0, 2 / 2 ** (CASES - 1))
+    assert not any("coffee" in prompt(request) for request in server.requests)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Runs that ask accepted cases again: what is asked, written, compared, and called a regression."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -315,6 +316,25 @@ def test_the_baseline_outlives_the_retention(lake: Lake) -> None:
     assert drop_before(table, datetime.now(UTC).date() + timedelta(days=1)).files == 0
     run(lake, misses)
     assert run(lake, misses).verdict == ReplayVerdict.REGRESSION
+
+
+def test_a_needed_tool_is_the_part_that_failed(lake: Lake) -> None:
+    """It failed, or was not called; where the answer tells nothing of its calls it is another part."""
+    needed = {"name": "get_store", "arguments": "{}"}
+    fill(lake, 3, tool_calls=[needed])
+    told = {
+        "store 0?": [{**needed, "id": "1", "result": "no", "is_error": True}],
+        "store 1?": [],
+        "store 2?": None,
+    }
+
+    def answers(question: str) -> Reply:
+        calls = next(calls for end, calls in told.items() if question.endswith(end))
+        return replace(misses(question), tool_calls=calls)
+
+    made = run(lake, answers)
+    parts = {row["case_id"]: score["failed_part"] for row in made.rows for score in row["scores"]}
+    assert parts == {"case-00": "tool", "case-01": "wrong_tool", "case-02": "retrieval"}
 
 
 def test_limits_hold(lake: Lake) -> None:

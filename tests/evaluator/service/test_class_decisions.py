@@ -197,10 +197,11 @@ def test_the_configuration_has_the_last_word(lake: Lake, traffic: Any, other_tra
         "plain: of 50 answers of 7 days 0 show what was retrieved and 0 called a tool. The configuration names what is "
         "scored: refusal"
     )
-    run(lake)
+    run(lake, NOW + timedelta(days=1))
     renewed = class_of(lake)
     assert renewed is not None
     assert (renewed.is_chosen, set(renewed.metrics), renewed.decided_at) == (False, PLAIN_METRICS, found.decided_at)
+    assert renewed.since == NOW + timedelta(days=1)
 
 
 def test_a_metric_without_meaning_that_was_asked_for_is_null_with_its_reason(lake: Lake, traffic: Any) -> None:
@@ -250,7 +251,7 @@ def test_an_agent_is_judged_where_a_judge_may_be_asked(lake: Lake) -> None:
         for kind in [ApplicationClass(kind)]
     ]
     agent, plain = (list(CLASS_METRICS[ApplicationClass(kind)]) for kind in ("calls_tools", "plain"))
-    assert names == [[*agent, "faithfulness_claims"], agent, plain]
+    assert names == [[*agent, "goal_accuracy", "faithfulness_claims"], agent, plain]
 
 
 def test_history_is_seen_by_its_last_days(lake: Lake, traffic: Any) -> None:

@@ -9,13 +9,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.delta_log.delta_log import live_files
-from lake.erasure.erasure import erase
-from lake.erasure.erasure_scope import Subject
 from lake.queries.answer_search import AnswerFilter, find_answers
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
@@ -75,6 +71,13 @@ def test_an_answer_that_the_log_does_not_hold_is_not_empty(lake: Lake) -> None:
 EXACT: dict[str, list[Any]] = {"user_id": ["u", "v"], "model": ["m"], "duration_ms": [500, 1000], "price": [0.0, 0.5]}
 
 
+def called(*tools: tuple[str | None, bool | None]) -> list[dict[str, Any]]:
+    return [{"name": name, "is_error": is_error, "result": "no", "arguments": "{}"} for name, is_error in tools]
+
+
+CALLS = [None, [], called(("get", True), ("put", False)), called(("get", False), ("put", True)), called((None, None))]
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
     """Rows of the three tables; lines may be twice, scores be made again, ratings come from several people."""
@@ -93,6 +96,7 @@ def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
             finish_reason=draw(st.sampled_from([None, "stop", "length", "content_filter", "tool_calls"])),
             question=draw(TEXTS),
             answer=draw(TEXTS),
+            tool_calls=draw(st.sampled_from(CALLS)),
             **{name: draw(st.sampled_from([None, *values])) for name, values in EXACT.items()},
         )
         logs += [row] * draw(st.integers(1, 2))
@@ -126,6 +130,7 @@ def filters(draw: st.DrawFn) -> AnswerFilter:
         label=draw(st.sampled_from([None, None, *AnswerLabel])),
         status=draw(st.sampled_from([None, *AnswerStatus])),
         failure=draw(st.sampled_from([None, None, *FailureKind])),
+        tool=draw(st.sampled_from(["", "", "", "get"])),
         id_part=draw(st.sampled_from(["", "", "e1", "x"])),
         words=draw(st.just("") | st.text("aBéÉ.*%", max_size=2)),
         user=draw(st.sampled_from(["", "", "u"])),
@@ -173,15 +178,17 @@ def failures_of(row: dict[str, Any], is_whole: bool) -> tuple[str, ...]:
     is_logged = row["finish_reason"] is not None or row["answer"] is not None
     is_empty = is_whole and row["finish_reason"] != "tool_calls" and not (row["answer"] or "").strip("\n")
     is_cut = row["finish_reason"] in ("length", "content_filter")
+    has_failed = any(one["is_error"] for one in row["tool_calls"] or ())
     refuses = row["refusal"] is not None and row["refusal"] > 0
     kinds = {"error": not is_whole, "empty": is_empty and is_logged, "refusal": refuses, "cut": is_cut}
+    kinds["tool_error"] = has_failed
     return tuple(kind for kind, is_so in kinds.items() if is_so)
 
 
 def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> pd.DataFrame:
     """All that match, in order, with their values, rating and status."""
     logs, scores, signals = rows
-    columns = [*log_row(""), "origin", "error", "finish_reason", *EXACT]
+    columns = [*log_row(""), "origin", "error", "finish_reason", "tool_calls", *EXACT]
     frame = pd.DataFrame(logs, columns=columns).drop_duplicates("event_id")
     frame = frame.astype(object).where(frame.notna(), None)
     frame = frame.merge(latest_values(scores), "left", left_on="event_id", right_index=True)
@@ -205,6 +212,16 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
         kept &= frame["state"] == wanted.status
     if wanted.failure:
         kept &= pd.Series([wanted.failure in some for some in frame["failures"]], frame.index, bool)
+    if wanted.tool:
+        is_failed = wanted.failure == FailureKind.TOOL_ERROR
+        kept &= pd.Series(
+            [
+                any(one["name"] == wanted.tool and (one["is_error"] or not is_failed) for one in calls or ())
+                for calls in frame["tool_calls"]
+            ],
+            frame.index,
+            bool,
+        )
     if wanted.slower_than is not None:
         kept &= frame["duration_ms"].astype(float) > 1000 * wanted.slower_than
     if wanted.cost_over is not None:
@@ -256,7 +273,16 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
     """One of each kind, of answers of two days that differ in all that is asked for."""
     late = START + 30 * HOUR
     logs = [
-        log_row("e1", answer="One.", finish_reason="stop", user_id="u", model="m", duration_ms=1500, price=0.2),
+        log_row(
+            "e1",
+            answer="One.",
+            tool_calls=CALLS[2],
+            finish_reason="stop",
+            user_id="u",
+            model="m",
+            duration_ms=1500,
+            price=0.2,
+        ),
         log_row(
             "e2",
             START + HOUR,
@@ -267,9 +293,10 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
             response_ids=["x2", "r-e2"],
             question="Éa?",
             finish_reason="length",
+            tool_calls=CALLS[3],
         ),
         log_row("e3", late, response_ids=None, status=500, answer=None),
-        log_row("e4", late + HOUR, answer="", finish_reason="stop", error=REPAIRED),
+        log_row("e4", late + HOUR, tool_calls=CALLS[4], answer="", finish_reason="stop", error=REPAIRED),
         log_row("e5", late, is_entry=False),
         log_row("e6", late + 2 * HOUR, origin="evaluation", answer="Sorry."),
         log_row("e7", late + 3 * HOUR, response_id="y7", response_ids=["y7"], question="B%?", error="cut"),
@@ -311,90 +338,12 @@ def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
         {"status": AnswerStatus.FAILED, "entries_only": False},
         {"failure": FailureKind.CUT},
         {"failure": FailureKind.REFUSAL, "entries_only": False},
+        {"failure": FailureKind.TOOL_ERROR},
+        {"tool": "get"},
+        {"tool": "get", "failure": FailureKind.TOOL_ERROR},
+        {"tool": "get", "failure": FailureKind.CUT},
+        {"tool": "ge"},
     ]
     for wanted in filters:
         whole = {"deployment": "rag", "since": START, "until": START + 96 * HOUR, "page_size": 10} | wanted
         assert_found_as_by_pandas(lake, (logs, scores, signals), AnswerFilter(**whole))
-
-
-def test_a_row_says_what_a_list_needs(lake: Lake) -> None:
-    """Texts are cut; the address is the date and event id within the deployment."""
-    said = {"question": "Why? " * 100, "answer": "Short.", "model": "gpt", "chat_id": "c"}
-    write(lake, [log_row("e", error="broken", duration_ms=5, price=0.5, **said)])
-    (row,) = find_answers(lake, AnswerFilter("rag", START, START + HOUR)).rows
-    assert (row.deployment, row.date, row.event_id, row.response_id) == ("rag", START.date(), "e", "r-e")
-    assert row.question == ("Why? " * 40)[:199] + "…"
-    assert (row.answer, row.error, row.http_status, row.status) == ("Short.", "broken", 200, AnswerStatus.FAILED)
-    assert (row.model, row.chat_id, row.duration_ms, row.price, row.requested_at) == ("gpt", "c", 5, 0.5, START)
-
-
-def test_answers_of_one_moment_have_an_order(lake: Lake) -> None:
-    """By their ids, so that no page repeats or leaves out one; the reverse order is just that."""
-    write(lake, [log_row(f"e{number}") for number in (2, 0, 3, 1)])
-    assert found(lake, ascending=True) == ["e0", "e1", "e2", "e3"]
-    assert found(lake) == found(lake, sort="f") == ["e3", "e2", "e1", "e0"]
-
-
-def test_a_rating_counts_whenever_it_came(lake: Lake) -> None:
-    """Weeks later, and where clocks differ on the day before."""
-    write(lake, [log_row("e"), log_row("f")], [], [rating_row("r-e", "like", START - HOUR)])
-    write(lake, [], [], [rating_row("r-f", "dislike", START + 1000 * HOUR)])
-    assert found(lake, rating=AnswerRating.LIKED) == ["e"]
-    assert found(lake, rating=AnswerRating.DISLIKED) == ["f"]
-
-
-def test_missing_tables_are_empty_ones(lake: Lake) -> None:
-    """Before anything was logged, scored or rated."""
-    assert found(lake) == []
-    write(lake, [log_row("e")])
-    assert found(lake) == found(lake, rating=AnswerRating.NONE, sort="f") == ["e"]
-    assert found(lake, metric="f", below=1.0) == []
-
-
-@pytest.fixture
-def of_an_older_version(lake: Lake) -> Lake:
-    """A table of a version that did not know origin, repairs and many others, with one new row beside it."""
-    names = ["event_id", "response_id", "response_ids", "date", "requested_at", "kind", "is_entry", "status", "error",
-             "question", "answer"]  # fmt: skip
-    rows = PARSED_LOGS.rows([log_row("old", error=REPAIRED)]).select(names)
-    uri = f"{lake.root}/rag/parsed_logs"
-    write_deltalake(uri, rows, partition_by=["date"])
-    return lake
-
-
-def test_tables_of_older_versions_are_read(of_an_older_version: Lake) -> None:
-    """Columns that they lack are null; a note of a repair is no error."""
-    assert found(of_an_older_version) == ["old"]
-    write(of_an_older_version, [log_row("new", START + HOUR)])
-    assert found(of_an_older_version, words="a.", status=AnswerStatus.OK) == ["new", "old"]
-
-
-def test_an_erased_answer_is_found_no_more(lake: Lake) -> None:
-    """Neither by its text nor by its score."""
-    write(lake, [log_row("e1", chat_id="c"), log_row("e2")], [score_row("e1", "f", 0.1), score_row("e2", "f", 0.2)])
-    assert found(lake, sort="f") == ["e2", "e1"]
-    erase(lake, Subject(chat="c"), START + HOUR)
-    assert found(lake, sort="f") == found(lake, words="a") == ["e2"]
-
-
-def test_only_files_of_the_period_are_opened(lake: Lake) -> None:
-    """A search reads no file of another day, nor one that ended before the period began.
-
-    A rating of the answer's own conversation, soon after it, needs none either.
-    """
-    said = {"chat_id": "c", "user_id": "u"}
-    for hour in (0, 1, 24, 48):
-        at = START + hour * HOUR
-        write(
-            lake,
-            [log_row(f"e{hour}", at, **said)],
-            [score_row(f"e{hour}", "f", 0.5, at)],
-            [rating_row(f"r-e{hour}", "like", at, **said)],
-        )
-    for spec in (PARSED_LOGS, SCORES):
-        table = lake.table(spec, "rag")
-        first, _, *later = live_files(table.snapshot())
-        for file in (first, *later):
-            Path(table.uri, file.path).write_bytes(b"not to be read")
-    period = {"since": START + HOUR / 2, "until": START + 2 * HOUR, "page_size": 1}
-    assert found(lake, **period) == found(lake, **period, sort="f", words="q", rating=AnswerRating.LIKED) == ["e1"]

@@ -12,8 +12,8 @@ import pytest
 
 from lake.queries.call_tables import AllCallTables
 from lake.queries.child_contexts import ChildContexts
+from lake.spec.called_tools import CalledTool
 from lake.spec.schemas import PARSED_LOGS
-from lake.spec.tool_calls import CalledTool
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 

@@ -13,22 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake.spec.called_tools import CalledTool, called_tool, with_errors
 from lake.spec.tool_calls import (
     LONGEST_RESULT,
     MOST_CALLS,
-    CalledTool,
     ToolCallsOrigin,
     after_person,
     bounded,
     call_line,
     call_of_line,
-    called_tool,
     canonical,
     messages_of_turn,
     read_turn,
     readable,
     turn_of_child,
-    with_errors,
 )
 
 
@@ -184,39 +182,6 @@ def test_the_turn_of_a_child_is_its_request_and_what_it_asks_for() -> None:
     assert turn_of_child(ToolCallsOrigin.REQUEST, None, asked) is None
     assert turn_of_child(ToolCallsOrigin.STATE, body, asked) is None
     assert turn_of_child(ToolCallsOrigin.NONE, body, []) is None
-
-
-def mcp(name: str, arguments: Any, error: str | None = None) -> CalledTool | None:
-    body = json.dumps({"method": "tools/call", "params": {"name": name, "arguments": arguments}})
-    return called_tool("mcp", "toolsets/public/orders", body, error)
-
-
-def test_a_row_of_a_tool_says_whether_its_call_failed() -> None:
-    """Of an MCP server by its name and arguments in any spelling, of a deployment by its name; of others nothing."""
-    rows = [
-        mcp("get", {"id": "1", "n": 2}, "tool error: away"),
-        mcp("get", {"id": "2"}, "tool error: no"),
-        mcp("order_get", {"id": "2"}),
-    ]
-    rows += [called_tool("chat_completion", "applications/public/dial-rag", None, None)]
-    called = [row for row in rows if row is not None]
-    calls = [call("orders_get", '{"n": 2, "id": "1"}'), call("order_get", '{"id":"2"}'), call("dial_rag"),
-             call("get", '{"id":"3"}'), call("rest"),
-             call("orders_get", '{"n":2,"id":"1"}', is_error=False)]  # fmt: skip
-    assert [one["is_error"] for one in with_errors(calls, called)] == [True, False, False, None, None, False]
-
-
-def test_equal_calls_have_the_rows_in_their_order() -> None:
-    """The first of two failed and the second did not; the last row counts for all that follow."""
-    called = [one for one in (mcp("get", {}, "tool error: away"), mcp("get", {})) if one is not None]
-    assert [one["is_error"] for one in with_errors([call("get")] * 3, called)] == [True, False, False]
-
-
-@pytest.mark.parametrize("body", [None, "", "no", "[]", "{}", '{"params":[]}', '{"params":{"name":5}}'])
-def test_an_mcp_row_without_the_call_of_a_tool_says_nothing(body: str | None) -> None:
-    """Such as a list of tools."""
-    assert called_tool("mcp", "orders", body, None) is None
-    assert called_tool("embedding", "ada", body, None) is None
 
 
 def test_arguments_are_compared_whatever_their_spelling() -> None:

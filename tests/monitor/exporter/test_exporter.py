@@ -27,10 +27,12 @@ from monitor.detect.stats.requests import RequestStats
 from monitor.exporter.registry import registry_of
 from monitor.service.monitor import Monitor
 from monitor.service.snapshot import DeploymentState, Snapshot
-from monitor.settings import MonitorSettings
+from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
 from tests.exposition import without_installation
 
+WITH_DETAILS = MonitorSettings(exporter=ExporterSettings(detail=MetricsDetail.ALL))
 NAMES = {
+    "dialwatch_all_scores_bucket",
     "dialwatch_build_info",
     "dialwatch_collector_lag_seconds",
     "dialwatch_collector_last_commit_timestamp_seconds",
@@ -75,7 +77,9 @@ LABELS = {
 
 
 def samples(monitor: Monitor) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    text = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
+    text = without_installation(
+        generate_latest(registry_of(lambda: monitor.snapshot, "production", settings=WITH_DETAILS)).decode()
+    )
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in parse_text(text)
@@ -335,8 +339,9 @@ def test_exemplars_name_the_worst_answer(monitor: Monitor, rows: Any):
         {"value": 0.13, "response_id": 'odd"\n'},
     )
     monitor.refresh()
-    text = generate_openmetrics(registry_of(lambda: monitor.snapshot, "production")).decode()
-    exemplars = [sample.exemplar for family in parse_openmetrics(text) for sample in family.samples if sample.exemplar]
+    text = generate_openmetrics(registry_of(lambda: monitor.snapshot, "production", settings=WITH_DETAILS)).decode()
+    of_scores = (one for one in parse_openmetrics(text) if one.name == "dialwatch_score")
+    exemplars = [sample.exemplar for family in of_scores for sample in family.samples if sample.exemplar]
     assert [(exemplar.labels, exemplar.value) for exemplar in exemplars] == [({"response_id": "worse"}, 0.12)]
 
 
@@ -374,7 +379,7 @@ def test_any_name_survives_the_exposition(name: str):
         failed_deliveries=0,
         refresh_seconds=0.0,
     )
-    registry = registry_of(lambda: snapshot, "production")
+    registry = registry_of(lambda: snapshot, "production", settings=WITH_DETAILS)
     for families in (
         parse_openmetrics(generate_openmetrics(registry).decode()),
         parse_text(generate_latest(registry).decode()),
@@ -388,7 +393,7 @@ def test_any_name_survives_the_exposition(name: str):
 def test_promtool_has_nothing_to_say(monitor: Monitor, program: Callable[[str], str]):
     """Prometheus's own linter is silent."""
     monitor.refresh()
-    text = generate_latest(registry_of(lambda: monitor.snapshot, "production"))
+    text = generate_latest(registry_of(lambda: monitor.snapshot, "production", settings=WITH_DETAILS))
     result = subprocess.run([program("promtool"), "check", "metrics"], input=text, capture_output=True, timeout=120)
     assert (result.stdout + result.stderr).decode() == ""
     assert result.returncode == 0

@@ -16,9 +16,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import Histogram, MetricStats, ScoreStats
+from monitor.detect.stats.tools import ToolStats
 from monitor.exporter.registry import registry_of
 from monitor.service.snapshot import DeploymentState, Snapshot
-from monitor.settings import MonitorSettings
+from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
 from tests.exposition import without_installation
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +29,11 @@ class Scrapes:
     """One exporter, scraped after each change of what is known."""
 
     def __init__(self, most_deployments: int, most_label_values: int) -> None:
-        settings = MonitorSettings(most_deployments=most_deployments, most_label_values=most_label_values)
+        settings = MonitorSettings(
+            most_deployments=most_deployments,
+            most_label_values=most_label_values,
+            exporter=ExporterSettings(detail=MetricsDetail.ALL),
+        )
         self._known: dict[str, DeploymentState] = {}
         self._registry: CollectorRegistry = registry_of(self._snapshot, "production", settings=settings)
 
@@ -75,6 +80,14 @@ def test_status_codes_without_end_are_few_series() -> None:
     found = Scrapes(10, 1).of({"a": DeploymentState(requests=RequestStats(responses=statuses))})
     shown = {labels[-1]: number for labels, number in found.items() if labels[0] == "dialwatch_responses_total"}
     assert shown == {"200": 50, "other": 999}
+
+
+def test_names_of_tools_without_end_are_few_series() -> None:
+    """A model may make up a name: those called most have series of their own, and the rest is one."""
+    tools = {f"t{number:03}": ToolStats(errors=1) for number in range(150)} | {"search": ToolStats(ok=9)}
+    found = Scrapes(10, 2).of({"a": DeploymentState(requests=RequestStats(tools=tools))})
+    shown = {key[2:]: number for key, number in found.items() if key[0] == "dialwatch_tool_calls_total" and number}
+    assert shown == {("ok", "search"): 9, ("error", "t000"): 1, ("error", "other"): 149}
 
 
 def test_the_busiest_deployments_are_shown_and_stay() -> None:

@@ -52,7 +52,7 @@ def test_a_real_prometheus_scrapes_without_a_complaint(
         names = {series["metric"]["deployment"] for series in totals}
         assert names == {"rag-search", strange_name, "gpt-4o", "_unassigned"}
     exemplars = until(
-        lambda: server.ask(f"query_exemplars?query=dialwatch_score_bucket&start={began}&end={time.time() + 60}")
+        lambda: server.ask(f"query_exemplars?query=dialwatch_all_scores_bucket&start={began}&end={time.time() + 60}")
     )
     labels = {tuple(exemplar["labels"]) for series in exemplars for exemplar in series["exemplars"]}
     assert labels == {("response_id",)}

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
+from lake.queries.affected import GroupKind, StandsOut
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
@@ -26,7 +27,8 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "What: the mean of words that stand in the documents (higher is better) fell from 0.80 in the reference to "
         "0.41 (95 % interval 0.30 to 0.52).",
         "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag, all of its scored answers; metric faithfulness_kprecision, version 1.",
+        "Where: deployment apps/rag, all of its scored answers; metric words that stand in the documents "
+        "(faithfulness_kprecision), version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
         "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
@@ -59,6 +61,17 @@ def test_who_is_affected_is_counted_and_not_named(
     assert "so far" not in summary(replace(change, change=AlertEvent.RESOLVED))
     nobody = structs.replace(firing.details, affected=AffectedCounts(0, 0, 0))
     assert summary(replace(firing, details=nobody)) == summary(firing)
+
+
+def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -> None:
+    groups = StandsOut(GroupKind.PROJECT, "hr", 1200, 1300, 1, 600), StandsOut(GroupKind.DOCUMENT, "", 7, 9, 0, 60)
+    affected = AffectedCounts(90, 0, 0, groups)
+    change = replace(firing, details=structs.replace(firing.details, affected=affected))
+    said = "Most affected: project hr (1,200 of 1,300 worst answers, 1 of 600 good ones); one document (7 of 9 worst "
+    assert f"{said}answers, 0 of 60 good ones)." in description(change, "").splitlines()
+    (data,) = json.loads(webhook_body([change], "team", ""))["data"]
+    assert [one["name"] for one in data["affected"]["stands_out"]] == ["hr", ""]
+    assert from_row(to_row(change)) == change
 
 
 def test_a_version_that_answers_worse_than_the_one_before_is_told_as_that(firing: AlertChange) -> None:
@@ -110,6 +123,13 @@ def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
     judge = replace(firing, verdict="judge", details=details)
     assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
     assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")
+    for verdict, words in (
+        ("both", ": the judge changed, and the application too"),
+        ("system", ": its judge is unchanged"),
+    ):
+        assert summary(replace(firing, verdict=verdict)).endswith(f"since 2026-11-20 09:30 UTC{words}")
+    without_judge = structs.replace(firing.details, can_drift=False)
+    assert "judge" not in summary(replace(firing, verdict="system", details=without_judge))
     assert cause(replace(judge, verdict="system")) == f"{NOT_THE_JUDGE}; {shifted}."
     assert cause(replace(judge, verdict="both")).startswith("the judge, and the application, ")
     assert cause(replace(judge, verdict="undecided")).startswith("undecided between the application and the judge: ")
@@ -195,12 +215,12 @@ def test_a_segment_that_fell_behind_a_better_mix_is_shown_as_a_fall(firing: Aler
 
 def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -> None:
     """A verdict that came later, or the next tier, is news of an alert that the person knows."""
-    later = replace(
-        firing, changed_at=firing.changed_at + timedelta(hours=3), reason="the verdict was undecided and is now judge"
-    )  # fmt: skip
+    reason = "the judge's anchors say what changed: the judge, not the application"
+    later = replace(firing, changed_at=firing.changed_at + timedelta(hours=3), reason=reason)
     later = replace(later, details=structs.replace(firing.details, fired_at=firing.changed_at))
     assert description(later, "").splitlines()[0] == (
-        "Update on an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
+        "Update on an alert that began 2026-11-20 12:00 UTC: the judge's anchors say what changed: the judge, not "
+        "the application."
     )
     assert not description(firing, "").startswith("News")
 

@@ -73,7 +73,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
     ]
     over = replace(fired, change="resolved", reason="the share fell to half its limit", changed_at=AT)
     assert description(over, "").splitlines() == [
-        "Over: the alert on errors of deployment rag-chat that began 2026-11-20 12:05 UTC.",
+        "Over: the alert on failed requests of deployment rag-chat that began 2026-11-20 12:05 UTC.",
         "Why: the share fell to half its limit; found with what came until 2026-11-20 12:05 UTC.",
         "Look at: the overview page of dialwatch",
     ]

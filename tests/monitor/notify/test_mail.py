@@ -21,7 +21,7 @@ from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.regression import StreamKey
 from monitor.notify import MailSettings, NotificationView, Notifier
 from monitor.notify.delivery import DeliveryOutcome
-from monitor.notify.formats.mail import Mail, alert_mail, text_mail
+from monitor.notify.formats.mail import Mail, alert_mail, subject, text_mail
 from monitor.notify.mail import MailServer
 from monitor.settings import MonitorSettings
 from tests.kafka.certificates import write_certificates
@@ -258,6 +258,10 @@ def test_no_name_is_a_header_or_markup(name: str) -> None:
     assert "<script" not in page
     assert page.count("<a href=") == page.count('<a href="https://watch.example/')
     assert "Where: deployment " in received.part("plain")
+
+
+def test_a_subject_is_one_line() -> None:
+    assert subject("a\r\nBcc: spy@example.com\u2028\ud83d") == "[dialwatch] a  Bcc: spy@example.com ?"
 
 
 def test_a_mail_has_bounds() -> None:

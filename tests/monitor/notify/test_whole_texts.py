@@ -74,7 +74,7 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("errors", "resolved", **share(share=0.1, in_a_row=9)),
-            "errors of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
+            "failed requests of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
         ),
         (
             kind("errors", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
@@ -113,7 +113,10 @@ def share(**more: Any) -> dict[str, Any]:
             "accepted cases that were asked again of rag are answered worse than before; 5 of 12 answers do not agree "
             "with their case",
         ),
-        (kind("replay", "resolved", requests=12, bad=0), "replay of rag: alert is over, the share fell"),
+        (
+            kind("replay", "resolved", requests=12, bad=0),
+            "accepted cases asked again of rag: alert is over, the share fell",
+        ),
         (
             kind("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
             "the judge of rag changed: that of m scores the same 9 answers by -0.30 otherwise than at first (95 % "
@@ -136,7 +139,7 @@ def without_details(name: str, change: Any = "firing") -> AlertChange:
 
 def test_a_limit_of_an_earlier_version_has_no_numbers() -> None:
     """What is not known is said so, and nothing fails."""
-    assert summary(without_details("errors")) == "errors of rag: alert is over, the share fell"
+    assert summary(without_details("errors")) == "failed requests of rag: alert is over, the share fell"
     assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
     assert summary(without_details("judge_drift")) == "judge of rag: alert is over, the share fell"
     assert "What to do: other deployments are heard." in description(without_details("no_data"), "")
@@ -237,6 +240,18 @@ def test_failed_parts_are_the_most_frequent_first() -> None:
         "Part that failed: retrieval, in 1 of 1 answer since then that do not agree with ground truth: retrieval did "
         "not find the fact."
     ]
+    assert failed_part_lines({FailedPart.WRONG_TOOL: 2, FailedPart.TOOL: 1}) == [
+        "Part that failed: wrong tool, in 2 of 3 answers since then that do not agree with ground truth: a tool that "
+        "the answer needs was not called; the others: 1 tool."
+    ]
+
+
+def test_a_needed_tool_that_failed_is_in_the_headline(firing: AlertChange) -> None:
+    """In words, as every part."""
+    failed = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.TOOL: 24}))
+    assert summary(failed).endswith(". A needed tool failed in 24 of 24")
+    wrong = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.WRONG_TOOL: 3}))
+    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3")
 
 
 def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:
@@ -246,7 +261,7 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
         "What: a new class of traffic has worse words that stand in the documents: new: language de, 20 % of traffic, "
         "0.30 higher (0.70; other traffic 0.40).",
         "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag; metric faithfulness_kprecision, version 1.",
+        "Where: deployment apps/rag; metric words that stand in the documents (faithfulness_kprecision), version 1.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes a page.",
     ]
@@ -330,11 +345,13 @@ def test_an_incident_names_what_is_over(firing: AlertChange) -> None:
     other = replace(firing, alert_id="b", key=replace(firing.key, metric="n"))
     over = replace(firing, change=AlertEvent.RESOLVED)
     note = note_of("id", state_of([firing, other, over]), URL)
-    assert incident_line(note) == ("Incident: faithfulness_kprecision (over), n; https://watch.example/incident?id=id")
+    assert incident_line(note) == (
+        "Incident: words that stand in the documents (over), n; https://watch.example/incident?id=id"
+    )
     assert (note.status, note.severity) == ("firing", "warning")
     bare = note_of("id", state_of([firing, other, over, replace(other, change=AlertEvent.RESOLVED)]), "")
     assert (bare.status, bare.link) == ("resolved", None)
-    assert incident_line(bare) == "Incident: faithfulness_kprecision (over), n (over)"
+    assert incident_line(bare) == "Incident: words that stand in the documents (over), n (over)"
 
 
 def test_the_alert_of_an_alertmanager_is_that_of_its_incident(firing: AlertChange) -> None:

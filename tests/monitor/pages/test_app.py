@@ -15,6 +15,7 @@ from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -26,6 +27,26 @@ Open = Callable[..., httpx.Response]
 def open_page(monitor: Monitor, get: Callable[..., httpx.Response]) -> Open:
     app = create_app(monitor)
     return lambda path, **headers: get(app, path, **headers)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [
+        ("gzip", True),
+        ("deflate, GZIP;q=0.5", True),
+        ("br", False),
+        ("", False),
+        ("gzip;q=0", False),
+        ("gzipped", False),
+    ],
+)
+def test_metrics_are_packed_for_who_takes_that(open_page: Open, monitor: Monitor, accepted: str, packed: bool):
+    """As Prometheus asks; for others they come as they are, and a cache keeps them apart."""
+    monitor.refresh()
+    answer = open_page("/metrics", **{"Accept-Encoding": accepted})
+    assert answer.headers.get("content-encoding") == ("gzip" if packed else None)
+    assert "Accept-Encoding" in answer.headers["vary"]
+    assert answer.text.startswith("# HELP dialwatch_build_info")
 
 
 def test_metrics_come_in_the_format_that_is_asked_for(open_page: Open, monitor: Monitor):
@@ -97,9 +118,10 @@ def test_names_cannot_write_html(open_page: Open, monitor: Monitor, rows: Any):
     rows.rejected(attack)
     monitor.refresh()
     page = open_page("/")
-    assert "<script" not in page.text
+    assert "<script" not in page.text.replace('<script src="/static/keys.js" defer></script>', "")
     assert "&lt;script&gt;" in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert page.headers["content-security-policy"].endswith("; script-src 'self'")
 
 
 def test_an_empty_lake_has_a_page_too(open_page: Open, monitor: Monitor):
@@ -179,13 +201,18 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
     assert "kept" not in page
 
 
-def test_another_mix_of_traffic_is_shown_and_no_regression(open_page: Open, monitor: Monitor, rows: Any):
+def test_another_mix_of_traffic_is_shown_and_no_regression(
+    open_page: Open, monitor: Monitor, rows: Any, get: Callable[..., httpx.Response]
+):
     """German goes from a third to nine tenths: no alarm, but the page and a gauge say what that does to the mean."""
     languages(rows, 120, lambda left: 0.9 if left <= 12 else 0.3, lambda left: 0.65)
     monitor.refresh()
     assert "No active regression" in open_page("/").text
     assert re.search(r"another mix of traffic: -0\.1", open_page("/deployment?name=rag").text)
-    assert re.search(r'dialwatch_score_mix_change\{.*deployment="rag",.*\} -0\.1', open_page("/metrics").text)
+    detailed = get(
+        create_app(monitor, MonitorSettings.model_validate({"exporter": {"detail": "all"}})), "/metrics"
+    ).text
+    assert re.search(r'dialwatch_score_mix_change\{.*deployment="rag",.*\} -0\.1', detailed)
 
 
 def test_the_pages_say_until_when_alerts_are_silenced(

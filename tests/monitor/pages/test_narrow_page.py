@@ -39,7 +39,15 @@ def framed(pages: ASGIApp) -> Starlette:
 
 @pytest.mark.usefixtures("three_deployments")
 @pytest.mark.parametrize(
-    "path", ["/", "/deployment?name=rag-search", "/deployment?name=rag-search&days=90", "/" + "long" * 50]
+    "path",
+    [
+        "/",
+        "/health",
+        "/judge-costs",
+        "/deployment?name=rag-search",
+        "/deployment?name=rag-search&days=90",
+        "/" + "long" * 50,
+    ],
 )
 def test_a_page_fits_a_phone(monitor: Monitor, serve: Callable[[Any], str], tmp_path: Path, path: str):
     """At 390 pixels nothing makes the page scroll sideways, long names included."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from monitor import Monitor, create_app
+from monitor import Monitor, MonitorSettings, create_app
 from tests.exposition import without_installation
 
 
@@ -28,7 +28,7 @@ def test_a_rise_of_what_should_be_low_is_shown_as_a_rise(monitor: Monitor, rows:
     rows.scores = lambda deployment, *given: scores(deployment, *(row | down for row in given))
     rows.hours("rag", 48, lambda left: 0.2 if left > 10 else 0.7, "repeats")
     monitor.refresh()
-    app = create_app(monitor)
+    app = create_app(monitor, MonitorSettings.model_validate({"exporter": {"detail": "all"}}))
     page, metrics = get(app, "/").text, without_installation(get(app, "/metrics").text)
     assert "rose from 0.2" in " ".join(page.split())
     assert 'dialwatch_regression_active{deployment="rag",metric="repeats"} 1.0' in metrics

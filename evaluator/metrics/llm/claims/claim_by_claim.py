@@ -72,7 +72,9 @@ def _for_claims_of(row: RowTexts, numbers: range) -> JudgeRequest:
 
 
 def _about(row: RowTexts, claim: str, *, reasons: bool) -> JudgeRequest:
-    return _FACT[reasons].request(*row.prefix, fenced("fact", claim), check=partial(_check_claim, row, claim))
+    return _FACT[reasons].request(
+        *row.prefix, fenced("fact", claim), check=partial(_check_claim, row, claim), images=row.images
+    )
 
 
 def _claims(row: RowTexts, replies: Replies) -> Iterator[tuple[int, str]]:

@@ -92,6 +92,7 @@ def _request(row: RowTexts, found: AnswerClaims, reasons: bool, sentences: range
         fenced("reference", *row.reference),
         values={"which": numbered("sentences", sentences), "facts": numbered("facts", numbers)},
         check=partial(_check, row, sentences, numbers),
+        images=row.images,
         halves=in_halves(partial(_request, row, found, reasons), sentences, numbers),
     )
 

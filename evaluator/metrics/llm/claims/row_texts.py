@@ -29,7 +29,8 @@ _HEADING = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|[^.!?]*:")
 class RowTexts:
     """A question, its contexts in rank order, and the sentences of the answer and of the reference answer.
 
-    `not_prose` are the numbers, from 1, of those of the answer that are code or a heading.
+    `not_prose` are the numbers, from 1, of those of the answer that are code or a heading. `images` are data URLs; each
+    is a context behind the texts, whose text says which image it is.
     """
 
     question: str
@@ -37,12 +38,16 @@ class RowTexts:
     answer: tuple[str, ...]
     reference: tuple[str, ...] = ()
     not_prose: frozenset[int] = frozenset()
+    images: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, question: str, contexts: Sequence[str], answer: str, reference: str = "") -> RowTexts:
+    def of(
+        cls, question: str, contexts: Sequence[str], answer: str, reference: str = "", images: Sequence[str] = ()
+    ) -> RowTexts:
         """Cut the texts into sentences."""
         cut = sentences_of(answer)
-        return cls(question, tuple(contexts), cut, sentences_of(reference), _not_prose(answer))
+        shown = tuple(f"(image {number} of those above)" for number in range(1, len(images) + 1))
+        return cls(question, (*contexts, *shown), cut, sentences_of(reference), _not_prose(answer), tuple(images))
 
     @cached_property
     def prefix(self) -> tuple[str, str]:
@@ -52,7 +57,7 @@ class RowTexts:
     @cached_property
     def answer_key(self) -> str:
         """A digest of question, contexts and answer."""
-        return _digest(self.question, self.contexts, self.answer)
+        return _digest(self.question, self.contexts, self.answer, *self.images)
 
     @cached_property
     def key(self) -> str:

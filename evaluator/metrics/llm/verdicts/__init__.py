@@ -29,7 +29,10 @@ from evaluator.metrics.llm.verdicts.contexts import (
     context_precision,
     context_relevance_sentences,
 )
+from evaluator.metrics.llm.verdicts.conversations import conversation_completeness, knowledge_retention, repetition
+from evaluator.metrics.llm.verdicts.grades import mean_grade, probability_of_yes, weighted_grade
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
+from evaluator.metrics.llm.verdicts.topics import topic_adherence_f1, topic_adherence_precision, topic_adherence_recall
 
 __all__ = [
     "UNDECIDED",
@@ -48,12 +51,21 @@ __all__ = [
     "context_precision",
     "context_relevance_sentences",
     "contradicted_share",
+    "conversation_completeness",
     "factual_f_beta",
     "factual_f_beta_of_verdicts",
+    "knowledge_retention",
     "macro_share",
+    "mean_grade",
     "noise_sensitivity",
     "odd_strictness",
+    "probability_of_yes",
+    "repetition",
     "right_share",
     "segment_inference",
     "supported_share",
+    "topic_adherence_f1",
+    "topic_adherence_precision",
+    "topic_adherence_recall",
+    "weighted_grade",
 ]

@@ -20,7 +20,8 @@ What a judge's verdicts come to, whoever gave them: `evaluator.metrics.llm.verdi
 False, `UNDECIDED`, or None where the judge gave none, and 1 and 0 are read as True and False. The result is a `Judged`
 with `value`, `reason`, `low` and `high`. Where missing verdicts matter, `value` is None with `judge_failed`, and `low`
 and `high` are its bounds whatever those verdicts are. Where there is nothing to judge, all three are None, and
-`reason` is `no_claims`, `no_contexts`, `no_entities`, `zero_vector` or `tie`. A reason beside a value is a remark.
+`reason` is `no_claims`, `no_contexts`, `no_entities`, `nothing_answered`, `nothing_allowed`, `no_intents`,
+`zero_vector` or `tie`. A reason beside a value is a remark.
 
 ```python
 from evaluator.metrics.llm.verdicts import supported_share

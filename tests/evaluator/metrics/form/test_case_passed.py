@@ -59,6 +59,46 @@ def test_the_first_part_of_the_chain_that_failed_is_named(
     assert part(scored(answer, contexts, references)) == failed
 
 
+def call(name: str, is_error: bool | None = None, arguments: str | None = '{"id": 1}') -> dict[str, Any]:
+    return {"name": name, "arguments": arguments, "is_error": is_error}
+
+
+@pytest.mark.parametrize(
+    ("calls", "needed", "failed"),
+    [
+        ([call("get", True)], [call("get")], FailedPart.TOOL),
+        ([call("get", True), call("get", False)], [call("get")], None),
+        ([call("get", True), call("get", False, '{"id": 2}')], [call("get")], FailedPart.TOOL),
+        ([call("get", True, '{"id": 3}'), call("get", False, '{"id": 2}')], [call("get")], None),
+        ([call("get", True, '{"id": 3}')], [call("get")], FailedPart.TOOL),
+        ([call("get", True, '{ "id":1}'), call("get", False, '{"id": 2}')], [call("get")], FailedPart.TOOL),
+        ([call("get", None)], [call("get")], None),
+        ([call("put", True)], [call("get")], FailedPart.WRONG_TOOL),
+        ([], [call("get")], FailedPart.WRONG_TOOL),
+        ([call("put", True)], [call("get"), call("put")], FailedPart.TOOL),
+        ([call("get", False)], [call("get"), call("put")], FailedPart.WRONG_TOOL),
+        ([call("put", True)], [], None),
+        ([call("put", True)], None, None),
+        (None, [call("get")], None),
+        ("odd", [call("get")], None),
+        ([call("get", True)], [{"name": 5}], None),
+    ],
+)
+@pytest.mark.parametrize("contexts", [GOOD, LOW, MISSED, []])
+def test_a_needed_tool_that_failed_or_was_not_called_is_named_first(
+    calls: Any, needed: Any, failed: FailedPart | None, contexts: list[str]
+) -> None:
+    """Where nothing is known of the calls the part is that of an answer without them; the value is the same."""
+    for answer in ("Delhi is the seat of government.", DECLINES):
+        plain = scored(answer, contexts)
+        found = scored(answer, contexts, tool_calls=calls, reference_tool_calls=needed)
+        assert (found["case_passed"], part(found)) == (plain["case_passed"], failed or part(plain))
+    right = "It has 28 states and 8 union territories."
+    assert scored(right, contexts, tool_calls=calls, reference_tool_calls=needed)["case_passed"] == 1.0
+    denied = scored("Tea.", contexts, [DECLINES], tool_calls=calls, reference_tool_calls=needed)
+    assert part(denied) == FailedPart.UNANSWERABLE
+
+
 @pytest.mark.parametrize(
     ("answer", "reference", "passes"),
     [

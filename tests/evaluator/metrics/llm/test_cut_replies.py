@@ -121,3 +121,20 @@ def test_halves_are_drawn_as_their_whole(bench: Bench, server: ScriptedServer) -
             judge = replace(client.judge("strict"), draw=draw)
             compute(pd.DataFrame([row(answer=sentences(20))]), ["faithfulness_claims"], judge=judge)
     assert len(server.requests) == 6
+
+
+def test_claims_that_are_checked_apart_are_asked_for_in_halves(bench: Bench, server: ScriptedServer) -> None:
+    """The call for the claims of four sentences is cut; those for two are not, and each claim is one more."""
+
+    async def act(request: Request, send: Send) -> None:
+        numbers = asked_numbers(request, "sentences")
+        if not numbers:
+            await says('{"chunks": [1], "verdict": "S"}')(request, send)
+            return
+        reply = json.dumps({"sentences": [{"sentence": n, "facts": [f"F{n}."]} for n in numbers]})
+        await (says(reply[:9], finish_reason="length") if len(numbers) > 2 else says(reply))(request, send)
+
+    server.always = act
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims_apart", row(answer=sentences(4)))
+    assert (score.value, score.spend.calls) == (1.0, 3 + 4)

@@ -12,7 +12,8 @@ import pytest
 
 from lake.queries.affected import Affected
 from lake.spec.alert_vocabulary import AlertEvent
-from lake.spec.schemas import PARSED_LOGS
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts import explainer as module
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
@@ -138,3 +139,33 @@ def test_who_asked_is_counted_once_an_onset_and_five_times_in_a_refresh(
     assert len(counted) == 5
     explainer.begin()
     assert explainer.affected(began(since=START - 7 * HOUR), [], now) == AffectedCounts(1, 1, 1)
+
+
+def test_what_stands_out_is_kept_with_the_counts_and_names_no_document(lake: Lake) -> None:
+    """By the scores of the alert's own metric; of shares of dislikes there are none."""
+    fired = began(reference_mean=0.8)
+    logs, scores = [], []
+    for count, value, project in ((30, 0.0, "hr"), (60, 1.0, "legal")):
+        for number in range(count):
+            at = START + timedelta(seconds=number)
+            place = {"event_id": f"{value} {number}", "requested_at": at, "date": at.date()}
+            seen = {"kind": "chat_completion", "status": 200, "is_entry": True, "project_id": project}
+            logs.append(place | seen | {"contexts": [{"text": "x", "title": f"{project}.pdf"}]})
+            segment = msgspec.json.encode({"language": "de" if project == "hr" else "en"}).decode()
+            scores.append(place | {"score_id": place["event_id"], "value": value, "scored_at": at, "segment": segment})
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(logs))
+    metric = {"metric": fired.key.metric, "metric_version": fired.key.metric_version}
+    lake.table(SCORES, "rag").append(SCORES.rows([one | metric for one in scores]))
+    counts = Explainer(lake).affected(fired, [], START + HOUR)
+    assert counts is not None
+    assert counts.requests == 90
+    assert [(one.kind, one.name, one.worst, one.good) for one in counts.stands_out] == [
+        ("project", "hr", 30, 0),
+        ("language", "de", 30, 0),
+        ("document", "", 30, 0),
+    ]
+    assert msgspec.json.decode(msgspec.json.encode(counts), type=AffectedCounts) == counts
+    of_dislikes = replace(fired, key=replace(fired.key, metric=DISLIKES))
+    found = Explainer(lake).affected(of_dislikes, [], START + HOUR)
+    assert found is not None
+    assert found.stands_out == ()

@@ -202,7 +202,11 @@ def test_a_later_verdict_is_one_that_says_more(known: Any, found: Any, verdict: 
         return
     assert change.change_id == digest(alert.change_id, found)
     assert change.changed_at == START + 11 * HOUR
-    assert change.reason == f"the verdict was {known or 'undecided'} and is now {found}"
+    assert change.reason.startswith("the judge's anchors say what changed: the ")
+    assert ("not the judge" in change.reason, "not the application" in change.reason) == (
+        found == "system",
+        found == "judge",
+    )
     details = change.details
     assert (details.recorded_at, details.fired_at) == (NOW + HOUR, alert.fired_at)
     assert (details.judge_shift, details.judge_shift_lower, details.judge_shift_upper) == (-0.4, -0.5, -0.3)

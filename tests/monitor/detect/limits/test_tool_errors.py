@@ -11,7 +11,7 @@ from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.schemas import PARSED_LOGS
 from monitor.detect.limits import FailedTool, Limits, LimitSettings
 from monitor.detect.limits.tool_minutes import ToolMinutes
-from monitor.detect.stats.requests import LOG_EXPRESSIONS
+from monitor.detect.stats.requests import LOG_COLUMNS, LOG_EXPRESSIONS, RequestStats
 from monitor.detect.stats.tools import called_tools
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -30,6 +30,10 @@ def turn(ago: int, *calls: dict[str, Any], **columns: Any) -> dict[str, Any]:
 
 def read(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.dataset.dataset(PARSED_LOGS.rows(rows)).to_table(columns=LOG_EXPRESSIONS)
+
+
+def stats_rows(*rows: dict[str, Any]) -> pa.Table:
+    return PARSED_LOGS.rows(rows).select(LOG_COLUMNS)
 
 
 def limits_of(rows: Sequence[dict[str, Any]], parts: int = 1, **settings: Any) -> Limits:
@@ -125,3 +129,28 @@ def test_tools_of_days_ago_are_forgotten() -> None:
     many = read([turn(5, *(call(f"t{n:03}", FAILED) for n in range(300)))])
     minutes.add(called_tools(many), NOW)
     assert len(minutes.by_tool) == 200
+
+
+def test_a_limit_that_an_error_stopped_counts_anew() -> None:
+    """What was counted by tool is forgotten with it: its rows come again."""
+    limits = limits_of([turn(5, call("get", FAILED))])
+    limits.forget_limits("agent", {LimitKind.TOOL_ERRORS})
+    limits.add_logs("agent", read([turn(5, call("get", FAILED))]), NOW, only={LimitKind.TOOL_ERRORS})
+    counts = limits.counts_of("agent")
+    assert counts is not None
+    assert counts.tools.failed("get", 0, 1 << 40) == FailedTool("get", 1, 1)
+
+
+def test_an_open_alert_is_read_where_no_call_is_known() -> None:
+    """As where the table cannot be read: nothing says that it is over."""
+    changes, readings = limits_of([turn(5)]).look({("agent", LimitKind.TOOL_ERRORS): (True, NOW - 9 * MINUTE)}, NOW)
+    assert changes == []
+    assert readings["agent"][LimitKind.TOOL_ERRORS].active
+
+
+def test_names_without_end_are_counted_together() -> None:
+    """A model may make up names: 200 tools of a deployment are counted by themselves, the first ones."""
+    stats = RequestStats().with_logs(stats_rows(turn(5, call("a", FAILED))))
+    stats = stats.with_logs(stats_rows(turn(5, *(call(f"t{n:03}", FINE) for n in range(300)))))
+    assert len(stats.tools) == 201
+    assert (stats.tools["a"].errors, stats.tools["t198"].ok, stats.tools["other"].ok) == (1, 1, 101)

@@ -62,6 +62,32 @@ def test_tools_attachments_and_thoughts_are_shown(one_answer: str, rows: ScoreCo
     assert "<i>cat" not in page
 
 
+def test_a_call_of_a_tool_has_the_time_of_its_line(one_answer: str, rows: ScoreColumns, client: TestClient) -> None:
+    """Of an MCP server by its name and arguments, and of a deployment by its name; of others none is said."""
+    call = {"id": "1", "arguments": '{"id": 1}', "result": "", "is_error": False}
+    calls = [call | {"name": name} for name in ("orders_get", "rag", "rest")]
+    trace = {"trace_id": "0" * 31 + "7", "requested_at": NOW, "date": TODAY}
+    row = trace | {"event_id": "e9", "span_id": "0" * 15 + "1", "is_entry": True, "kind": "chat_completion"}
+    rows.logs("rag", row | {"tool_calls": calls, "tool_calls_origin": "state"})
+    child = trace | {"parent_span_id": row["span_id"], "parent_deployment": "rag", "is_entry": False}
+    body = json.dumps({"params": {"name": "get", "arguments": {"id": 1}}})
+    get = {"event_id": "e10", "span_id": "0" * 15 + "2", "kind": "mcp", "request_body": body, "duration_ms": 1234}
+    rows.logs("gpt-4o", child | get)
+    rows.logs(
+        "rag", child | {"event_id": "e11", "span_id": "0" * 15 + "3", "kind": "chat_completion", "duration_ms": 56}
+    )
+    page = client.get(one_answer.replace("e1", "e9"))
+    found = text_of(page.text)
+    assert "orders_get: succeeded 1,234 ms" in found
+    assert "rag: succeeded 56 ms" in found
+    assert "rest: succeeded Arguments" in found
+    assert client.get(one_answer.replace("e1", "e9").replace("/answer", "/answer.json")).json()["tool_ms"] == [
+        1234,
+        56,
+        None,
+    ]
+
+
 def test_calls_that_are_left_out_are_counted(
     one_answer: str, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

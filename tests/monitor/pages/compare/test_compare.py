@@ -73,6 +73,35 @@ def test_two_periods_are_compared_question_by_question(client: TestClient) -> No
     assert whole["pairs"][0]["before"]["contexts"] == [f"{HOSTILE} leave"]
 
 
+def test_facts_of_the_case_are_shown_on_both_sides(client: TestClient, lake: Lake) -> None:
+    """Of an accepted case before others, and of rejected ones none; not known where no context was logged."""
+    usual = {"deployment": "rag", "version": 1, "question": "how much LEAVE", "documents": [], "updated_at": NOW}
+    cases = [
+        {"case_id": "a", "facts": ["leave.", f"{HOSTILE} 30 days"], "status": "accepted", "confidence": 0.5},
+        {"case_id": "b", "facts": ["of a proposal"], "status": "proposed", "confidence": 0.9},
+        {"case_id": "c", "facts": ["rejected"], "status": "rejected", "confidence": 1.0},
+        {"case_id": "d", "facts": ["no tea"], "status": "proposed", "confidence": None, "question": "Is there tea?"},
+    ]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([usual | one for one in cases]))
+    pairs = client.get("/compare.json", params=PERIODS).json()["found"]["pairs"]
+    facts = {
+        pair["before"]["question"]: [
+            [(one["text"], one["is_found"]) for one in pair[side]["facts"]] for side in ("before", "after")
+        ]
+        for pair in pairs
+    }
+    found = [("leave.", True), (f"{HOSTILE} 30 days", False)]
+    assert facts == {
+        "How much leave?": [found, [(text, None) for text, _ in found]],
+        "When is pay day?": [[], []],
+        "Is there tea?": [[("no tea", False)]] * 2,
+    }
+    page = client.get("/compare", params=PERIODS).text
+    assert "not found" in page
+    assert "not known" in page
+    assert HOSTILE not in page
+
+
 def test_the_page_shows_both_answers_with_the_words_that_differ(client: TestClient) -> None:
     page = client.get("/compare", params=PERIODS)
     assert page.status_code == 200
@@ -105,7 +134,8 @@ def test_a_lower_value_is_better_where_the_metric_says_so(
 
 def test_two_replays_are_compared_case_by_case(client: TestClient, lake: Lake) -> None:
     """The latest with its baseline, by whether cases pass; others can be chosen."""
-    cases = [{"case_id": name, "version": 1, "question": f"What of {name}?", "status": "accepted"} for name in "ab"]
+    usual = {"version": 1, "status": "accepted", "facts": ["alert", "tea"]}
+    cases = [usual | {"case_id": name, "question": f"What of {name}?"} for name in "ab"]
     lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
     runs = (("r1", 3, "baseline", None, (1.0, 1.0)), ("r2", 2, "no_regression", "r1", (1.0, 1.0)),
             ("r3", 1, "regression", "r1", (1.0, 0.0)))  # fmt: skip
@@ -128,6 +158,7 @@ def test_two_replays_are_compared_case_by_case(client: TestClient, lake: Lake) -
     first = found["found"]["pairs"][0]
     assert (first["difference"], first["after"]["case_id"], first["after"]["question"]) == (-1.0, "b", "What of b?")
     assert first["after"]["contexts"] == [HOSTILE]
+    assert first["after"]["facts"] == [{"text": "alert", "is_found": True}, {"text": "tea", "is_found": False}]
     same = client.get("/compare.json", params=params | {"after_run": "r2"}).json()["found"]
     assert (same["worse"], same["same"]) == (0, 2)
     page = client.get("/compare", params=params).text

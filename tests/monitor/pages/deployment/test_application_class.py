@@ -13,6 +13,7 @@ from lake.queries.application_classes import ApplicationClasses, DecidedClass
 from lake.spec.application_classes import CLASS_METRICS, ApplicationClass, SeenAnswers
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
+from monitor.service.ingest.due_deployments import DueDeployments
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.deployment.test_deployment import words
 
@@ -65,13 +66,24 @@ def test_the_page_says_what_the_application_does_and_why(
 
 
 def test_what_is_not_scored_any_more_ends_quietly(
-    lake: Lake, rows: ScoreColumns, clock: Clock, seen: Callable[[str], Any], monitor: Monitor
+    lake: Lake,
+    rows: ScoreColumns,
+    clock: Clock,
+    seen: Callable[[str], Any],
+    monitor: Monitor,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is not watched from then on, pages nobody, stands last, and is gone once the period has no score of it."""
     rows.hours("bot", 30, lambda left: 0.4, PRESENT)
     rows.hours("bot", 30, lambda left: 0.2, REPEATED, seed=2)
     assert [one["status"] for one in seen("/deployment.json?name=bot")["metrics"]] == ["watching", "watching"]
     ApplicationClasses(lake).keep(decided())
+    with monkeypatch.context() as quiet:
+        # Nothing came of the deployment itself.
+        quiet.setattr(DueDeployments, "of", lambda *_: set())
+        monitor.refresh()
+    assert monitor.snapshot is not None
+    assert set(monitor.snapshot.deployments["bot"].readings) == {REPEATED}
     before, now = seen("/deployment.json?name=bot"), seen("/overview.json")
     assert [(one["metric"], one["status"]) for one in before["metrics"]] == [(REPEATED, "watching"), (PRESENT, None)]
     assert "not watched no score since" in seen("/deployment?name=bot")
@@ -83,7 +95,6 @@ def test_what_is_not_scored_any_more_ends_quietly(
     rows.logs("bot", {"requested_at": at, "date": at.date()})
     assert [one["metric"] for one in seen("/deployment.json?name=bot")["metrics"]] == [REPEATED]
     assert len(seen("/deployment.json?name=bot&days=30")["metrics"]) == 2
-    assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["bot"].changes == ()
 
 
@@ -91,8 +102,12 @@ def test_what_is_scored_all_the_same_is_watched(lake: Lake, rows: ScoreColumns, 
     """Where other settings choose it, or another evaluator is behind; a metric of no class never ends so."""
     rows.hours("bot", 30, lambda left: 0.7, PRESENT)
     rows.hours("bot", 30, lambda left: 0.7, "readability", seed=2)
-    ApplicationClasses(lake).keep(decided(since=NOW - timedelta(hours=2)))
+    classes = ApplicationClasses(lake)
+    classes.keep(decided(since=NOW - timedelta(hours=2)))
     assert [one["status"] for one in seen("/deployment.json?name=bot")["metrics"]] == ["watching", "watching"]
+    classes.keep(decided(look=2))
+    found = seen("/deployment.json?name=bot")["metrics"]
+    assert [(one["metric"], one["status"]) for one in found] == [("readability", "watching"), (PRESENT, None)]
 
 
 def test_an_application_that_makes_media_is_watched_by_its_limits(

@@ -157,6 +157,35 @@ def test_failures_by_kind(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> Non
     assert "refusals – 1 25 % of 4 answers that the metric refusal scored" in page
 
 
+def test_tools_with_their_answers(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
+    """Those that failed most often first, of the period; each leads to the answers in which it failed."""
+
+    def called(name: str | None, is_error: bool | None) -> dict[str, Any]:
+        return {"id": "1", "name": name, "arguments": "{}", "result": "", "is_error": is_error}
+
+    turn = {"is_entry": True, "kind": "chat_completion", "answer_kind": "text"}
+    calls = [called("get?1", True), called("get?1", None), called("put", False), called("put", False)]
+    old = NOW - timedelta(days=20)
+    rows.logs("rag-search", *(turn | {"tool_calls": calls, "event_id": f"e{n}"} for n in range(3)))
+    rows.logs("rag-search", turn | {"tool_calls": [called(None, None)], "event_id": "e4"})
+    rows.logs("rag-search", turn | {"tool_calls": calls, "requested_at": old, "date": old.date()})
+    monitor.refresh()
+    found = ask("", "/deployment.json")["tools"]
+    assert [(one["tool"], one["calls"], one["errors"], one["unknown"], one["share"]) for one in found] == [
+        ("get?1", 6, 3, 3, 1.0), ("put", 6, 0, 0, 0.0), ("unnamed", 1, 0, 1, None)
+    ]  # fmt: skip
+    assert ask("&days=30", "/deployment.json")["tools"][0]["calls"] == 8
+    page = words(ask())
+    assert "get?1 in which it failed 6 100 % 3 of 3, of 3 not known" in page
+    assert "put that called it 6 0 % 0 of 6" in page
+    assert "unnamed – 1 not known" in page
+    for tool, number in ((found[0], 3), (found[1], 3)):
+        answers = TestClient(create_app(monitor)).get(tool["answers"].replace("/answers", "/answers.json")).json()
+        assert answers["total"] == number
+        assert answers["rows"][0]["failures"] == ["tool_error"]
+    assert found[2]["answers"] is None
+
+
 def test_judges_by_coverage_and_cost(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
     """What share of the period's answers a judge scored, and what it cost; other metrics are not in it."""
     old = NOW - timedelta(days=20)

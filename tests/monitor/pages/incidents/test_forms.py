@@ -19,6 +19,7 @@ from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Reader
 from monitor.alerting.controls.releases import mark_release, read_releases
 from monitor.alerting.controls.silences import Silence, add_silence, read_silences
+from monitor.alerting.incidents.log import read_incidents
 from monitor.detect.regression import Release
 from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of
@@ -35,7 +36,7 @@ GROUPS = {
 }
 ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
 METRIC = "faithfulness_kprecision"
-ACTS = ("acknowledge", "silence", "silence/end", "release", "release/withdraw")
+ACTS = ("acknowledge", "acknowledge/withdraw", "silence", "silence/end", "release", "release/withdraw")
 
 
 def of(*groups: str) -> dict[str, str]:
@@ -76,6 +77,32 @@ def test_an_acknowledgement_says_who(proxied: TestClient, monitor: Monitor, lake
         assert 'role="status"' in page
     assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
     assert noted(monitor, lake) == [("ann", "acknowledge", "rag-search")]
+
+
+def test_an_acknowledgement_can_be_taken_back(proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock) -> None:
+    """Once, if that is asked for twice; a monitor that starts says the same, and it can be acknowledged again."""
+    sent(proxied, monitor, "acknowledge", comment="mine")
+    for _ in range(2):
+        clock.advance(seconds=1)
+        answer = sent(proxied, monitor, "acknowledge/withdraw")
+        page = proxied.get(answer.headers["location"], headers=of("on-call")).text
+        assert "The acknowledgement is taken back" in page
+        assert "Nobody has acknowledged it" in page
+        assert "acknowledgement withdrawn" in page
+        assert "/incident/acknowledge/withdraw" not in page
+    assert noted(monitor, lake) == [("ann", "acknowledge", "rag-search")] * 2
+    (found,) = (one for one in read_incidents(lake) if one.deployment == "rag-search")
+    assert found.acknowledged is None
+    assert not found.is_quiet
+    clock.advance(seconds=1)
+    sent(proxied, monitor, "acknowledge", comment="mine again")
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
+    assert "mine again" in page
+    assert "/incident/acknowledge/withdraw" in page
+    assert (
+        "/incident/acknowledge/withdraw"
+        not in proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("readers")).text
+    )
 
 
 def test_forms_that_are_sent_at_once_acknowledge_once(

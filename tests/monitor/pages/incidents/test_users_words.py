@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -22,7 +23,7 @@ def client(monitor: Monitor, regression: None) -> TestClient:
     return TestClient(app, client=("10.0.0.7", 5000))
 
 
-def plant(rows: ScoreColumns, value: float, count: int, text: str, title: str) -> None:
+def plant(rows: ScoreColumns, value: float, count: int, text: str, title: str, **columns: str) -> None:
     """Answers of the last hour, each to a question of its own."""
     at = NOW - timedelta(hours=1)
     places = [
@@ -30,7 +31,7 @@ def plant(rows: ScoreColumns, value: float, count: int, text: str, title: str) -
         for n in range(count)
     ]
     chunks = {"contexts": [{"text": "x", "title": title, "url": None, "page": None, "id": None}]}
-    logged = (place | chunks | {"question": f"{text} {n}?"} for n, place in enumerate(places))
+    logged = (place | chunks | columns | {"question": f"{text} {n}?"} for n, place in enumerate(places))
     rows.logs("rag-search", *logged)
     rows.scores("rag-search", *(place | {"value": value, "score_id": place["event_id"]} for place in places))
 
@@ -65,6 +66,35 @@ def test_who_may_not_read_texts_sees_no_word(rows: ScoreColumns, client: TestCli
     data = client.get(path.replace("?", ".json?"), headers=of("watchers"))
     assert data.json()["evidence"]["words"] is None
     assert "lternzeit" not in data.text
+
+
+def test_a_project_a_language_and_a_document_that_stand_out_are_said(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor
+) -> None:
+    """Who may not read texts is told that it is one document, and not which."""
+    plant(rows, 0.05, 40, "Is Elternzeit paid", "leave<b>.pdf", project_id="hr")
+    plant(rows, 0.99, 90, "Is the canteen open", "handbook.pdf", project_id="legal")
+    path = f"/incident?id={incident_id(monitor)}"
+    for groups, document in (("readers", "document leave&lt;b&gt;.pdf"), ("watchers", "one document")):
+        page = client.get(path, headers=of(groups)).text
+        assert "Most affected: <bdi>project hr (40 of " in page
+        assert f"<bdi>{document} (40 of " in page
+        (project, found) = client.get(path.replace("?", ".json?"), headers=of(groups)).json()["evidence"]["stands_out"]
+        assert (project["kind"], project["name"], project["worst"], project["good"]) == ("project", "hr", 40, 0)
+        assert found["name"] == ("leave<b>.pdf" if groups == "readers" else "")
+
+
+def test_prometheus_has_what_stood_out_when_the_alert_was_found(
+    rows: ScoreColumns, monitor: Monitor, regression: None
+) -> None:
+    plant(rows, 0.05, 40, "Is Elternzeit paid", "leave.pdf", project_id="hr")
+    plant(rows, 0.99, 90, "Is the canteen open", "handbook.pdf", project_id="legal")
+    monitor.refresh()
+    found = TestClient(create_app(monitor)).get("/metrics").text
+    (project,) = re.findall(r'dialwatch_incident_worst_share\{.*kind="project",name="hr"\} (.*)', found)
+    assert float(project) == pytest.approx(40 / 140)
+    assert 'kind="document",name=""}' in found
+    assert "leave.pdf" not in found
 
 
 def test_where_the_same_is_asked_as_before_there_is_no_word(client: TestClient, monitor: Monitor) -> None:

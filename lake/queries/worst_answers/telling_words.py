@@ -44,9 +44,9 @@ def telling_words(
     comparisons stand on a page.
     """
     said, beside = (Counter(word for text in some for word in set(text)) for some in (texts, others))
-    if not said or not beside:
-        return ()
     vocabulary = sorted(said.keys() | beside.keys())
+    if not said or not beside or len(vocabulary) == 1:
+        return ()
     counts, other_counts = (np.array([one[word] for word in vocabulary], np.float64) for one in (said, beside))
     both = counts + other_counts
     prior = _PRIOR_SHARE * min(counts.sum(), other_counts.sum()) * both / both.sum()
@@ -64,5 +64,7 @@ def log_odds_z(counts: Floats, others: Floats, prior: Floats) -> Floats:
     does, and for how often the prior takes it.
     """
     first, second = counts + prior, others + prior
-    ratio = np.log(first / (first.sum() - first)) - np.log(second / (second.sum() - second))
-    return np.asarray(ratio / np.sqrt(1 / first + 1 / second))
+    rest, other_rest = first.sum() - first, second.sum() - second
+    ratio = np.log(first / rest) - np.log(second / other_rest)
+    # The paper leaves the terms of the rest out, which are small for words; they are not where there are few of them.
+    return np.asarray(ratio / np.sqrt(1 / first + 1 / rest + 1 / second + 1 / other_rest))

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake.queries.answer_words import AnswerWords, document_names, words_of_worst
 from lake.queries.metric_scores import metric_scores
+from lake.queries.worst_answers.answer_words import AnswerWords, words_of
+from lake.queries.worst_answers.compared_answers import compared, document_names
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
 
@@ -44,7 +45,7 @@ def scores(lake: Lake, since: datetime, until: datetime, name: str = "hr") -> pa
 
 def read(lake: Lake, older: str = "hr", *, lower_is_better: bool = False) -> AnswerWords:
     since, earlier = scores(lake, ONSET, ONSET + DAY), scores(lake, ONSET - DAY, ONSET, older)
-    return words_of_worst(lake, "hr", since, (older, earlier), REFERENCE, lower_is_better=lower_is_better)
+    return words_of(compared(lake, ("hr", since), (older, earlier), REFERENCE, lower_is_better=lower_is_better))
 
 
 def asked(*texts: str, **columns: Any) -> list[dict[str, Any]]:
@@ -112,8 +113,17 @@ def test_an_answer_no_worse_than_before_is_none_of_the_worst(tmp_lake: Lake) -> 
     assert read(tmp_lake) == AnswerWords(0, 90)
 
 
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_answers_that_are_a_little_worse_than_usual_are_neither(tmp_lake: Lake, *, lower_is_better: bool) -> None:
+    sign = -1 if lower_is_better else 1
+    for value, count in ((-0.7, 30), (-0.05, 20), (0.1, 60)):
+        write(tmp_lake, REFERENCE + sign * value, *asked(*[f"Text of {value}"] * count))
+    found = read(tmp_lake, lower_is_better=lower_is_better)
+    assert (found.worst, found.good) == (30, 60)
+
+
 def test_documents_are_named_by_title_or_end_of_address() -> None:
     contexts = [*chunks("Handbook", None, url="https://x.org/a/Leave%20policy.pdf?v=1#page=2"), None]
     row = {"contexts": contexts, "documents": ["files/b/rent.md", "inline:0123", None]}
-    assert document_names(row) == ["Handbook", "Leave policy.pdf", "rent.md"]
-    assert document_names({"contexts": None, "documents": None}) == []
+    assert document_names(row) == ("Handbook", "Leave policy.pdf", "rent.md")
+    assert document_names({"contexts": None, "documents": None}) == ()

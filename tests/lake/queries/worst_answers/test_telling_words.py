@@ -9,16 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from lake.queries.telling_words import TellingWord, log_odds_z, telling_words
+from lake.queries.worst_answers.telling_words import TellingWord, log_odds_z, telling_words
 
 
 def z_of_the_paper(counts: Sequence[int], others: Sequence[int], prior: Sequence[float], word: int) -> float:
-    """Equation 22 of Monroe, Colaresi and Quinn (2008) word by word, as the paper writes it."""
+    """Equation 22 of Monroe, Colaresi and Quinn (2008) word by word, with the whole variance."""
     n_i, n_j, a_0, a_w = sum(counts), sum(others), sum(prior), prior[word]
     y_i, y_j = counts[word], others[word]
     odds_i = (y_i + a_w) / (n_i + a_0 - y_i - a_w)
     odds_j = (y_j + a_w) / (n_j + a_0 - y_j - a_w)
-    variance = 1 / (y_i + a_w) + 1 / (y_j + a_w)
+    variance = 1 / (y_i + a_w) + 1 / (n_i + a_0 - y_i - a_w) + 1 / (y_j + a_w) + 1 / (n_j + a_0 - y_j - a_w)
     return (math.log(odds_i) - math.log(odds_j)) / math.sqrt(variance)
 
 
@@ -26,8 +26,8 @@ def test_z_is_that_of_the_paper() -> None:
     counts, others, prior = [30, 4, 0, 12], [5, 40, 9, 11], [3.5, 4.4, 0.9, 2.3]
     found = log_odds_z(*(np.array(one, float) for one in (counts, others, prior)))
     assert found == pytest.approx([z_of_the_paper(counts, others, prior, word) for word in range(4)])
-    # By hand: log(33.5 / 23.6) - log(8.5 / 67.6), over the root of 1 / 33.5 + 1 / 8.5.
-    assert found[0] == pytest.approx(6.3112, abs=1e-4)
+    # LogOddsRatioInformativeDirichletPrior(prior).get_zeta_i_j_given_separate_counts of scattertext 0.2.2.
+    assert found == pytest.approx([5.35776618, -4.75932044, -2.00226007, 1.0616805])
 
 
 def sentence(chance: random.Random, *more: str) -> list[str]:

@@ -1,0 +1,48 @@
+"""Signals that end a process with services: SIGTERM and Ctrl+C, while these begin and when they are up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_STUCK_SECONDS = 3.0
+"""Python runs a handler between two of its own steps, and a step may be a request to a store that is away."""
+
+
+def end_by_signals() -> None:
+    """Have a signal end this process at once with exit code 0, until `wait_for_signal` is called.
+
+    What has begun by then is ended as after an error, and where that cannot begin in time the process ends without it:
+    nothing is lost that a kill would not lose.
+    """
+    is_ending, (arrived, wakeup) = threading.Event(), os.pipe()
+
+    def end(*_: object) -> None:
+        if not is_ending.is_set():
+            is_ending.set()
+            raise SystemExit(0)
+
+    def end_if_stuck() -> None:
+        os.read(arrived, 1)
+        if not is_ending.wait(_STUCK_SECONDS):
+            os._exit(0)
+
+    os.set_blocking(wakeup, False)
+    # It is written to when the signal comes, and not only when its handler runs.
+    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    threading.Thread(target=end_if_stuck, name="end if stuck", daemon=True).start()
+    for number in _SIGNALS:
+        signal.signal(number, end)
+
+
+def wait_for_signal() -> None:
+    """Return when the process is asked to end."""
+    asked = threading.Event()
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: asked.set())
+    signal.set_wakeup_fd(-1)
+    # A wait without end would keep the signal from being handled on some systems.
+    while not asked.wait(1.0):
+        pass

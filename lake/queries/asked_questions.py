@@ -1,0 +1,64 @@
+"""How often the questions of cases were asked of late, and by which metrics answers to them are compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lake.queries.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, CaseQuestion, case_question
+from lake.queries.latest_rows import each_once
+from lake.queries.question_keys import normalised_question
+from lake.spec.schemas import PARSED_LOGS, SCORES
+from lake.tables.day_reading import DayReader, within
+from lake.tables.lake import Lake
+
+_ENOUGH = 10_000
+"""Answers that are looked at: the latest days until there are so many."""
+_READ = tuple(dict.fromkeys(("event_id", "ingested_at", "documents", *CASE_QUESTION_COLUMNS)))
+_Key = tuple[str, str | None, frozenset[str]]
+
+
+def times_asked(
+    lake: Lake, deployment: str | None, cases: Iterable[Mapping[str, Any]], since: datetime, until: datetime
+) -> dict[str, int]:
+    """Return by `case_id` how many answers from `since` on and before `until` are to the question of a case.
+
+    They are as answers are compared with cases: the same words but for their spelling, about the same documents, in the
+    same conversation where the question needs one.
+    """
+    wanted = {
+        case["case_id"]: _key(CaseQuestion(case["question"] or "", case["conversation_hash"]), case["documents"])
+        for case in cases
+    }
+    if not wanted:
+        return {}
+    counts: Counter[_Key] = Counter()
+    reader = DayReader(lake.table(PARSED_LOGS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
+    seen = 0
+    for day in reader.days():
+        rows = each_once(reader.read(_READ, IS_ANSWER & within("requested_at", since, until), [day]))
+        for row in rows.to_pylist():
+            if (asked := case_question(row)) is not None:
+                counts[_key(asked, row["documents"])] += 1
+        seen += rows.num_rows
+        if seen >= _ENOUGH:
+            break
+    return {case_id: counts[key] for case_id, key in wanted.items()}
+
+
+def comparing_metrics(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> tuple[str, ...]:
+    """Return the metrics that compared answers of a period with cases, in their order."""
+    reader = DayReader(lake.table(SCORES, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
+    where = ds.field("reference_match").is_valid() & within("requested_at", since, until)
+    found: pa.ChunkedArray = reader.read(["metric"], where)["metric"]
+    return tuple(sorted(pc.unique(found.drop_null()).to_pylist()))
+
+
+def _key(question: CaseQuestion, documents: Iterable[str] | None) -> _Key:
+    return normalised_question(question.text), question.conversation_hash, frozenset(documents or ())

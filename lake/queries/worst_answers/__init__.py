@@ -1,0 +1,1 @@
+"""The worst answers since an onset beside good ones: what is compared, and the words that tell them apart."""

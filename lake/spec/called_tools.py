@@ -1,0 +1,122 @@
+"""Rows of `parsed_logs` that are calls of tools, and which call of an answer's turn each belongs to.
+
+Whether a call failed, and how long it took, stands in the row that DIAL Core logged of the tool: an MCP server, or
+another deployment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from lake.spec.tool_calls import ToolCall, canonical, decoded, json_text
+from lake.spec.vocabulary import ANSWERING_KINDS, Kind
+
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+_MOST_WORDS = 30
+"""Words at the end of a deployment's name that a tool may be called by."""
+
+
+class CalledTool(NamedTuple):
+    """A row of `parsed_logs` as the call of a tool: of an MCP server, or without `arguments` of a deployment."""
+
+    name: str
+    arguments: str | None
+    is_failed: bool
+    duration_ms: int | None = None
+
+
+def called_tool(
+    kind: str | None,
+    deployment: str | None,
+    request_body: str | None,
+    error: str | None,
+    duration_ms: int | None = None,
+) -> CalledTool | None:
+    """Read a row as the call of a tool; None where it is none."""
+    if kind in ANSWERING_KINDS:
+        return CalledTool(deployment, None, error is not None, duration_ms) if deployment else None
+    if kind != Kind.MCP or not request_body:
+        return None
+    try:
+        params = decoded(request_body)["params"]
+        name, arguments = params["name"], params.get("arguments")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if not isinstance(name, str) or not name:
+        return None
+    return CalledTool(name, json_text(arguments or {}), error is not None, duration_ms)
+
+
+def lacks_errors(calls: Sequence[ToolCall] | None) -> bool:
+    """Say whether it is not known of a call whether it failed."""
+    return any(call["is_error"] is None for call in calls or ())
+
+
+def with_errors(calls: Sequence[ToolCall], called: Sequence[CalledTool]) -> list[ToolCall]:
+    """Return the calls with `is_error`, where it is not known, of the rows that DIAL Core logged of them.
+
+    Where the same was called several times, the rows count in their order, and the last one for all that follow.
+    """
+    unknown = [call for call in calls if call["is_error"] is None]
+    rows = iter(rows_of_calls(unknown, called))
+    filled = []
+    for call in calls:
+        row = next(rows) if call["is_error"] is None else None
+        filled.append(call if row is None else call | {"is_error": row.is_failed})
+    return filled
+
+
+def rows_of_calls(calls: Sequence[ToolCall], called: Sequence[CalledTool]) -> list[CalledTool | None]:
+    """Return the row of each call, None where none is its; the time follows the number of both, not their product.
+
+    Where the same was called several times, the rows count in their order, and the last one for all that follow.
+    """
+    index = _Index(called)
+    counts: dict[Hashable, int] = defaultdict(int)
+    found: list[CalledTool | None] = []
+    for call in calls:
+        key, same = index.rows_of(call)
+        found.append(same[min(counts[key], len(same) - 1)] if same else None)
+        counts[key] += 1
+    return found
+
+
+class _Index:
+    """Rows of tools: of MCP servers by arguments and name, of deployments by all that a tool may call them."""
+
+    def __init__(self, called: Sequence[CalledTool]) -> None:
+        self._servers: dict[str, dict[str, list[CalledTool]]] = defaultdict(lambda: defaultdict(list))
+        self._deployments: dict[str, list[CalledTool]] = defaultdict(list)
+        names: dict[str, list[str]] = {}
+        for one in called:
+            if one.arguments is not None:
+                self._servers[one.arguments][one.name].append(one)
+                continue
+            if one.name not in names:
+                names[one.name] = _names_of_deployment(one.name)
+            for name in names[one.name]:
+                self._deployments[name].append(one)
+
+    def rows_of(self, call: ToolCall) -> tuple[Hashable, Sequence[CalledTool]]:
+        """Return the rows that may be those of a call, and what all calls have in common that may have the same."""
+        name, arguments = call["name"] or "", canonical(call["arguments"])
+        of_servers = self._servers.get(arguments, {})
+        longest = max((one for one in of_servers if name.endswith(one)), key=len, default=None)
+        if longest is not None:
+            return (arguments, longest), of_servers[longest]
+        word = _word(name)
+        return word, self._deployments.get(word, ()) if word else ()
+
+
+def _names_of_deployment(name: str) -> list[str]:
+    """Return what a tool may be called that is a deployment: `dial_rag` is `dial-rag` and `applications/dial-rag`."""
+    words = _word(name).split("_")
+    first = max(0, len(words) - _MOST_WORDS)
+    return ["_".join(words), *("_".join(words[place:]) for place in range(max(first, 1), len(words)))]
+
+
+def _word(name: str) -> str:
+    return _NO_WORD.sub("_", name.lower()).strip("_")

@@ -1,0 +1,74 @@
+"""Words of a digest: its headline, and a line of each deployment, as every message writes them."""
+
+from __future__ import annotations
+
+from lake.spec.metric_names import metric_name
+from monitor.notify.digest.table import DigestRow, DigestTable, Quality
+from monitor.notify.plain_text import money, one_line, percent
+
+NOTHING = "No deployment had a request or an incident."
+
+
+def headline(table: DigestTable) -> str:
+    """Say in one line what a digest is about, and the worst of it."""
+    worse = sum(row.is_worse for row in table.rows)
+    number = table.total.incidents
+    found = [
+        f"{worse} of {len(table.rows)} deployments got worse" if worse else "no deployment got worse",
+        f"{number} incident{'' if number == 1 else 's'}" if number else "no incident",
+    ]
+    return f"Digest of {table.period.words}: {', '.join(found if table.rows else ['no request'])}"
+
+
+def total_line(table: DigestTable) -> str:
+    """Say in one line what all deployments together had."""
+    if not table.rows:
+        return NOTHING
+    total = table.total
+    judges = f"; judges cost {amount(total.judge_cost, table.currency)}" if total.judge_cost else ""
+    return f"All together: {'; '.join(_counts(total, table.currency))}{judges}."
+
+
+def row_line(row: DigestRow, currency: str) -> str:
+    """Say in one line what a deployment had."""
+    parts = [quality_words(row.quality)] if row.quality else []
+    if row.incidents:
+        parts.append(incident_words(row))
+    parts += _counts(row, currency)
+    new = " (new version)" if row.is_new_version else ""
+    return one_line(f"{row.deployment}{new}: {'; '.join(parts)}")
+
+
+def quality_words(quality: Quality) -> str:
+    """Say how the metric stands against the week before."""
+    before = ""
+    if quality.before is not None:
+        word = "no change beyond chance" if quality.change == "same" else quality.change
+        before = f", {quality.before:.2f} the week before ({word})"
+    return f"{metric_name(quality.metric)} {quality.mean:.2f}{before}"
+
+
+def incident_words(row: DigestRow) -> str:
+    """Say how many incidents there were, and how many go on."""
+    goes_on = f", {row.open_incidents} still open" if row.open_incidents else ""
+    return f"{row.incidents} incident{'' if row.incidents == 1 else 's'}{goes_on}"
+
+
+def failed_share(row: DigestRow) -> float | None:
+    """Return the share of requests that failed; None where there was no request."""
+    return row.failed / row.requests if row.requests else None
+
+
+def amount(value: float, currency: str) -> str:
+    """Return an amount with the word of its currency, where there is one."""
+    return f"{money(value)} {currency}".strip()
+
+
+def _counts(row: DigestRow, currency: str) -> list[str]:
+    parts = [f"{row.requests:,} request{'' if row.requests == 1 else 's'}, {percent(failed_share(row))} failed"]
+    if row.likes or row.dislikes:
+        likes, dislikes = ("" if number == 1 else "s" for number in (row.likes, row.dislikes))
+        parts.append(f"{row.likes:,} like{likes}, {row.dislikes:,} dislike{dislikes}")
+    if row.cost:
+        parts.append(f"cost {amount(row.cost, currency)}")
+    return parts

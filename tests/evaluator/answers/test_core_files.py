@@ -1,0 +1,130 @@
+"""Images read through Core: with the key of the configuration, from Core alone, and no larger than is useful."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from evaluator.answers.core_files import MOST_BYTES, CoreFiles, ImageSettings, is_image_file
+from tests.evaluator.pictures import data_url, png
+
+
+class Core:
+    """A server of files that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.redirects: dict[str, str] = {}
+        self.asked: list[tuple[str, str | None]] = []
+        core = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                core.asked.append((self.path, self.headers.get("Api-Key")))
+                if where := core.redirects.get(self.path):
+                    self.send_response(302)
+                    self.send_header("Location", where)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                content = core.files.get(self.path)
+                self.send_response(404 if content is None else 200)
+                self.send_header("Content-Length", str(len(content or b"")))
+                self.end_headers()
+                self.wfile.write(content or b"")
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+    def read(self, name: str) -> str | None:
+        settings = ImageSettings.model_validate({"base_url": f"{self.address}/", "api_key": "secret-key"})
+        return CoreFiles(settings).image(name)
+
+
+def serving(core: Core) -> Iterator[Core]:
+    thread = threading.Thread(target=core.server.serve_forever)
+    thread.start()
+    yield core
+    core.server.shutdown()
+    thread.join()
+    core.server.server_close()
+
+
+@pytest.fixture
+def core() -> Iterator[Core]:
+    yield from serving(Core())
+
+
+@pytest.fixture
+def other() -> Iterator[Core]:
+    yield from serving(Core())
+
+
+def test_an_image_is_read_with_the_key(core: Core) -> None:
+    """Names are percent-encoded, as they stand in the log or not."""
+    core.files = {"/v1/files/bucket/my%20red.png": png("red")}
+    assert core.read("files/bucket/my%20red.png") == core.read("files/bucket/my red.png") == data_url("red")
+    assert core.asked == [("/v1/files/bucket/my%20red.png", "secret-key")] * 2
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"<svg onload='alert(1)'/>", b"%PDF-1.7", b"GIF", png("red") + b"\0" * MOST_BYTES]
+)
+def test_what_is_no_image_or_too_large_is_left_out(core: Core, content: bytes) -> None:
+    """Its first bytes decide, and not what its name or a header says."""
+    core.files = {"/v1/files/b/x.png": content}
+    assert core.read("files/b/x.png") is None
+
+
+@pytest.mark.parametrize("beginning", [b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF\0\0\0\0WEBPVP8 "])
+def test_other_kinds_of_images_are_read(core: Core, beginning: bytes) -> None:
+    core.files = {"/v1/files/b/x.jpg": beginning + b"rest"}
+    assert str(core.read("files/b/x.jpg")).startswith("data:image/")
+
+
+def test_no_redirect_is_followed(core: Core, other: Core) -> None:
+    """Neither to another host, which would get the key, nor to another place of Core."""
+    other.files = {"/red.png": png("red")}
+    core.files = {"/v1/files/b/red.png": png("red")}
+    core.redirects = {"/v1/files/b/x.png": f"{other.address}/red.png", "/v1/files/b/y.png": "/v1/files/b/red.png"}
+    assert (core.read("files/b/x.png"), core.read("files/b/y.png")) == (None, None)
+    assert (other.asked, len(core.asked)) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "http://127.0.0.1/red.png",
+            "https://example.com/red.png",
+            "//example.com/red.png",
+            "red.png",
+            "/files/red.png",
+        ),
+        *("files/../red.png", "files/b/%2e%2e/%2E%2E/red.png", "files/./red.png", "files//red.png", "files/b\\red.png"),
+        *(
+            "files/b/red.png?x=.png",
+            "files/b/red.pdf#.png",
+            "files/b/red\r\nHost: x.png",
+            "files/b/leave.pdf",
+            "files/",
+        ),
+        "files/b/%3Fx.png",
+    ],
+)
+def test_what_is_no_image_among_the_files_is_not_asked_for(core: Core, name: str) -> None:
+    assert not is_image_file(name)
+    assert (core.read(name), core.asked) == (None, [])
+
+
+def test_without_an_address_or_an_answer_there_is_none(core: Core) -> None:
+    assert CoreFiles(ImageSettings()).image("files/b/x.png") is None
+    nobody = ImageSettings.model_validate({"base_url": "http://127.0.0.1:9"})
+    assert CoreFiles(nobody).image("files/b/x.png") is None
+    assert core.read("files/b/gone.png") is None

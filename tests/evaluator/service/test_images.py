@@ -1,0 +1,143 @@
+"""Images of questions in the service: those of the logged request, and those of DIAL's files."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator import Evaluator, PassResult
+from evaluator.answers import CoreFiles
+from lake.tables.lake import Lake
+from tests.evaluator.judged import settings
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails
+from tests.evaluator.pictures import colours, data_url, png, sees_colours
+
+NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
+METRIC = "faithfulness_claims"
+Run = Callable[..., PassResult]
+
+
+@pytest.fixture
+def run(lake: Lake, judge: ScriptedServer, tmp_path: Path) -> Run:
+    def run(at: datetime = NOW, **changes: Any) -> PassResult:
+        judge.always = sees_colours
+        given = {"metrics": [METRIC], "judge": {"images": True}} | changes
+        with closing(Evaluator(lake, settings(judge.url, tmp_path, **given), lambda: at)) as evaluator:
+            return evaluator.run_once()
+
+    return run
+
+
+def inline(data: str) -> str:
+    return "inline:" + hashlib.sha256(data.encode()).hexdigest()[:32]
+
+
+def asked(*parts: Any, **message: Any) -> str:
+    text = {"type": "text", "text": "Which colour?"}
+    return json.dumps({"messages": [{"role": "user", "content": [text, *parts]} | message]})
+
+
+def logged(traffic: Any, name: str, documents: list[str], body: str | None, said: str = "red", **more: Any) -> None:
+    columns = {"question": "Which colour?", "answer": f"The picture is {said}.", "documents": documents}
+    traffic.log(traffic.answer(name, **columns, request_body=body, **more))
+
+
+RED = data_url("red")
+RED_DATA = base64.b64encode(png("red")).decode()
+SOURCE = {"type": "base64", "media_type": "image/png", "data": RED_DATA}
+
+
+@pytest.mark.parametrize(
+    ("document", "part", "message"),
+    [
+        (inline(RED), {"type": "image_url", "image_url": {"url": RED}}, {}),
+        (inline(RED), {"type": "input_image", "image_url": RED}, {}),
+        (inline(f"data:{RED_DATA}"), {"type": "image", "source": SOURCE}, {}),
+        (
+            inline(RED_DATA),
+            {"type": "text", "text": "x"},
+            {"custom_content": {"attachments": [{"type": "image/png", "data": RED_DATA}]}},
+        ),
+    ],
+)
+@pytest.mark.parametrize(("said", "value"), [("red", 1.0), ("blue", 0.0)])
+def test_an_image_in_the_request_is_shown_to_the_judge(
+    run: Run, traffic: Any, judge: ScriptedServer, document: str, part: Any, message: Any, said: str, value: float
+) -> None:
+    """Chat completions, responses, Anthropic's messages and attachments of DIAL, as the collector names them."""
+    logged(traffic, "a", ["files/india.pdf", document], asked(part, **message), said)
+    run()
+    assert traffic.values(METRIC) == {"a": value}
+    assert colours(judge.requests[0]) == ["red"]
+
+
+def test_an_image_among_the_files_is_read_through_core(
+    run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that cannot be read is null with its reason; without an address all are."""
+    logged(traffic, "read", ["files/b/red.png"], None)
+    logged(traffic, "gone", ["files/b/gone.png"], None, minute=1)
+    monkeypatch.setattr(CoreFiles, "image", lambda _, name: RED if name == "files/b/red.png" else None)
+    run()
+    assert traffic.values(METRIC) == {"read": 1.0, "gone": "no_image"}
+    assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("documents", "body", "value"),
+    [
+        ([inline(RED)], None, 0.0),
+        ([inline("some text")], asked(), 0.0),
+        (
+            ["https://example.com/red"],
+            asked({"type": "image_url", "image_url": {"url": "https://example.com/red"}}),
+            None,
+        ),
+        ([inline("data:x")], asked({"type": "image_url", "image_url": {"url": "data:x"}}), None),
+        ([f"files/b/{n}.png" for n in range(9)], None, None),
+        (["files/india.pdf"], "{broken", 0.0),
+    ],
+)
+def test_what_is_not_at_hand(run: Run, traffic: Any, documents: list[str], body: str | None, value: Any) -> None:
+    """Another host is never asked; what is no image is no reason to leave out an answer."""
+    logged(traffic, "a", documents, body)
+    run()
+    assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
+
+
+def test_more_images_than_are_shown_are_no_score(
+    run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ninth may show what the answer says."""
+    logged(traffic, "eight", [f"files/b/{n}.png" for n in range(8)], None)
+    logged(traffic, "nine", [f"files/b/{n}.png" for n in range(9)], None, minute=1)
+    monkeypatch.setattr(CoreFiles, "image", lambda *_: RED)
+    run()
+    assert traffic.values(METRIC) == {"eight": 1.0, "nine": "no_image"}
+    assert [len(colours(request)) for request in judge.requests] == [8]
+
+
+def test_a_score_that_comes_later_is_of_the_image_too(run: Run, traffic: Any, judge: ScriptedServer) -> None:
+    """The endpoint refused its key; ten minutes later the judge sees what it would have seen."""
+    logged(traffic, "a", [inline(RED)], asked({"type": "image_url", "image_url": {"url": RED}}))
+    judge.follow(fails(401))
+    run()
+    assert traffic.values(METRIC) == {"a": "judge_unavailable"}
+    run(NOW + timedelta(minutes=10))
+    found = [row for row in traffic.scores() if row["value"] is not None]
+    assert ([row["value"] for row in found], colours(judge.requests[-1])) == ([1.0], ["red"])
+
+
+def test_a_judge_without_images_scores_as_before(run: Run, traffic: Any, judge: ScriptedServer) -> None:
+    logged(traffic, "a", [inline(RED)], asked({"type": "image_url", "image_url": {"url": RED}}))
+    run(judge={})
+    assert traffic.values(METRIC) == {"a": 0.0}
+    assert isinstance(judge.requests[0].body["messages"][1]["content"], str)

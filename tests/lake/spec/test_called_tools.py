@@ -1,0 +1,99 @@
+"""Rows of tools, and which call of a turn each belongs to."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from lake.spec.called_tools import CalledTool, called_tool, rows_of_calls, with_errors
+
+
+def call(name: str | None = "f", arguments: str | None = "{}", is_error: bool | None = None) -> dict[str, Any]:
+    return {"id": "1", "name": name, "arguments": arguments, "result": None, "is_error": is_error}
+
+
+def mcp(name: str, arguments: Any, error: str | None = None) -> CalledTool | None:
+    body = json.dumps({"method": "tools/call", "params": {"name": name, "arguments": arguments}})
+    return called_tool("mcp", "toolsets/public/orders", body, error)
+
+
+def test_a_row_of_a_tool_says_whether_its_call_failed() -> None:
+    """Of an MCP server by its name and arguments in any spelling, of a deployment by its name; of others nothing."""
+    rows = [
+        mcp("get", {"id": "1", "n": 2}, "tool error: away"),
+        mcp("get", {"id": "2"}, "tool error: no"),
+        mcp("order_get", {"id": "2"}),
+    ]
+    rows += [called_tool("chat_completion", "applications/public/dial-rag", None, None)]
+    called = [row for row in rows if row is not None]
+    calls = [call("orders_get", '{"n": 2, "id": "1"}'), call("order_get", '{"id":"2"}'), call("dial_rag"),
+             call("get", '{"id":"3"}'), call("rest"),
+             call("orders_get", '{"n":2,"id":"1"}', is_error=False)]  # fmt: skip
+    assert [one["is_error"] for one in with_errors(calls, called)] == [True, False, False, None, None, False]
+
+
+def test_equal_calls_have_the_rows_in_their_order() -> None:
+    """The first of two failed and the second did not; the last row counts for all that follow."""
+    called = [one for one in (mcp("get", {}, "tool error: away"), mcp("get", {})) if one is not None]
+    assert [one["is_error"] for one in with_errors([call("get")] * 3, called)] == [True, False, False]
+
+
+@pytest.mark.parametrize("body", [None, "", "no", "[]", "{}", '{"params":[]}', '{"params":{"name":5}}'])
+def test_an_mcp_row_without_the_call_of_a_tool_says_nothing(body: str | None) -> None:
+    """Such as a list of tools."""
+    assert called_tool("mcp", "orders", body, None) is None
+    assert called_tool("embedding", "ada", body, None) is None
+
+
+def test_rows_are_found_as_by_looking_at_each() -> None:
+    """The rows of a server whose name is the longest, else those of a deployment that has the tool's name."""
+    rng = random.Random(4)
+    names, deployments = ["get", "order_get", "s_order_get", "_get"], ["dial-rag", "apps/dial-rag", "apps/rag", "--"]
+    for _ in range(300):
+        called = [CalledTool(rng.choice(names), rng.choice(["{}", '{"a":1}']), False, n) for n in range(6)]
+        called += [CalledTool(rng.choice(deployments), None, False, n) for n in range(6, 9)]
+        asked = call(
+            rng.choice(["x_order_get", "dial_rag", "rag", "get", "", "DIAL RAG", None]), rng.choice(["{}", None])
+        )
+        rng.shuffle(called)
+        name = asked["name"] or ""
+        same = [one for one in called if one.arguments == "{}" and name.endswith(one.name)]
+        same = [one for one in same if len(one.name) == max(len(other.name) for other in same)]
+        word = name.lower().replace(" ", "_")
+        of_deployments = {"dial_rag": deployments[:2], "rag": deployments[:3]}.get(word, [])
+        same = same or [one for one in called if one.arguments is None and one.name in of_deployments]
+        expected = same[:1] + same[1:2] + same[-1:] if len(same) > 1 else same * 3
+        assert rows_of_calls([asked] * 3, called) == (
+            [*expected[:2], same[min(2, len(same) - 1)]] if same else [None] * 3
+        )
+
+
+def test_many_calls_and_many_rows_take_as_long_as_both() -> None:
+    """No row is looked at again for each call: an agent may make thousands of calls."""
+    seen = 0
+
+    class Counted(str):
+        def endswith(self, *args: Any) -> bool:
+            nonlocal seen
+            seen += 1
+            return super().endswith(*args)
+
+    called = [CalledTool("get", "{}", False)] * 3_000 + [CalledTool("apps/dial-rag", None, False)] * 3_000
+    found = rows_of_calls([call(Counted("s_get")), call(Counted("dial_rag"))] * 100, called)
+    assert None not in found
+    assert seen <= 200
+
+
+def test_a_row_says_how_long_it_took() -> None:
+    """Of an MCP server and of a deployment."""
+    body = json.dumps({"params": {"name": "get", "arguments": {}}})
+    rows = [called_tool("mcp", "t", body, None, 30), called_tool("chat_completion", "rag", None, None, 40)]
+    assert [one and one.duration_ms for one in rows] == [30, 40]
+    # A name of thousands of words is found by all of it, and by its last ones.
+    long = CalledTool("a-" * 5_000 + "rag", None, False)
+    assert rows_of_calls([call("a_" * 5_000 + "rag"), call("rag"), call("a_" * 4_000 + "rag")], [long]) == [
+        long,
+        long,
+        None,
+    ]

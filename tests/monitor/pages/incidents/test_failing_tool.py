@@ -1,0 +1,98 @@
+"""The incident of a tool that fails: its chart, its last error for who may read texts, and the answers."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake.queries.tool_errors import last_tool_error
+from lake.spec.root_tables import AUDIT
+from lake.tables.lake import Lake
+from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.conftest import NOW, ScoreColumns
+from tests.monitor.pages.incidents.conftest import incident_id
+
+MINUTE = timedelta(minutes=1)
+
+
+def called(name: str, is_error: bool | None, result: str | None = None) -> dict[str, Any]:
+    return {"id": "1", "name": name, "arguments": "{}", "result": result, "is_error": is_error}
+
+
+@pytest.fixture
+def failing(rows: ScoreColumns, monitor: Monitor) -> TestClient:
+    """An agent whose tool fails for 20 minutes, each time with another error."""
+    turns = []
+    for ago in range(60, 0, -1):
+        error = f"order service timed out <b>{ago}</b>" if ago <= 20 else None
+        calls = [called("orders_get", error is not None, error or "{}"), called("search", False, "[]")]
+        at = NOW - ago * MINUTE
+        turn = {"event_id": f"e{ago}", "requested_at": at, "date": at.date(), "kind": "chat_completion"}
+        turns += [turn | {"is_entry": True, "answer_kind": "text", "tool_calls": calls}]
+    rows.logs("agent", *turns)
+    monitor.refresh()
+    return TestClient(create_app(monitor))
+
+
+def test_the_last_error_of_the_tool_stands_on_its_incident(failing: TestClient, monitor: Monitor, lake: Lake) -> None:
+    """With the address of its answer; what was read is noted."""
+    address = f"/incident?id={incident_id(monitor, 'agent')}"
+    page = failing.get(address).text
+    assert "orders_get failed in" in page
+    assert "order service timed out &lt;b&gt;1&lt;/b&gt;" in page
+    (link,) = re.findall(r'<a href="(/answers\?[^"]*tool=orders_get[^"]*)"', page)
+    assert "failure=tool_error" in link
+    (answer,) = re.findall(r'<a href="(/answer\?[^"]*)">Answer of', page)
+    assert "event_id=e1" in answer
+    found = failing.get(address.replace("/incident", "/incident.json")).json()
+    assert found["tool_error"]["text"] == "order service timed out <b>1</b>"
+    (chart,) = found["charts"]
+    assert [(point["value"], point["number"]) for point in chart["points"] if point["number"]] == [
+        (pytest.approx(100 * 20 / 120), 120)
+    ]
+    monitor.audit.write()
+    (row, *_) = lake.table(AUDIT).read().to_pylist()
+    assert "the last error of a tool" in row["detail"]
+
+
+@pytest.mark.usefixtures("failing")
+def test_who_may_not_read_texts_is_told_the_tool_alone(monitor: Monitor) -> None:
+    """Its name and how often it failed, on the page, in JSON and in the text of the message."""
+    access = {"proxy": {"addresses": ["10.0.0.7"], "groups": {"watchers": {"deployments": ["*"]}}}}
+    app = create_app(monitor, MonitorSettings.model_validate({"access": access}))
+    headers = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": "watchers"}
+    client = TestClient(app, client=("10.0.0.7", 5000), headers=headers)
+    pages = [client.get(f"/{path}?id={incident_id(monitor, 'agent')}").text for path in ("incident", "incident.json")]
+    for page in pages:
+        assert "orders_get failed in" in page
+        assert "timed out" not in page
+
+
+@pytest.mark.parametrize(
+    ("tool", "until", "error"),
+    [
+        ("orders_get", 0, "order service timed out <b>1</b>"),
+        ("orders_get", 10, "order service timed out <b>11</b>"),
+        ("orders_get", 30, None),
+        ("search", 0, None),
+    ],
+)
+@pytest.mark.usefixtures("failing")
+def test_the_last_error_is_that_of_the_newest_answer_of_the_time(
+    lake: Lake, tool: str, until: int, error: str | None
+) -> None:
+    """None where the tool did not fail in it."""
+    found = last_tool_error(lake, "agent", tool, NOW - 60 * MINUTE, NOW - until * MINUTE)
+    assert (found and found.text) == error
+
+
+def test_of_several_tools_that_failed_the_error_is_its_own(rows: ScoreColumns, lake: Lake) -> None:
+    """In one answer, whose last failed call is of another tool."""
+    calls = [called("get", True, "first"), called("get", True, "late"), called("put", True, "no"), called("get", False)]
+    turn = {"requested_at": NOW - MINUTE, "date": NOW.date(), "kind": "chat_completion", "is_entry": True}
+    rows.logs("agent", turn | {"event_id": "e", "tool_calls": calls})
+    found = last_tool_error(lake, "agent", "get", NOW - 9 * MINUTE, NOW)
+    assert found is not None
+    assert (found.text, found.event_id, found.requested_at) == ("late", "e", NOW - MINUTE)
