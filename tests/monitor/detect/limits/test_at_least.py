@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 from lake.spec.alert_vocabulary import IncidentEvent, LimitKind
 from lake.spec.schemas import ALERTS
@@ -153,6 +154,8 @@ def test_one_more_mean_beyond_its_limit_is_a_message_of_the_open_alert_once() ->
         (IncidentEvent.LIMIT_ADDED,),
     ]
     assert IncidentEvent.LIMIT_ADDED in NEWS
+    same = replace(known[0], change_id="again", changed_at=known[0].changed_at + timedelta(minutes=1))
+    assert events(state_of(known[:1]), state_of([known[0], same])) == ()
 
 
 UP, DOWN, HUNDRED = Scale(0.0, 1.0), Scale(1.0, 0.0), Scale(0.0, 100.0)
@@ -196,6 +199,13 @@ def test_a_limit_that_fits_no_metric_is_in_the_log_once_and_on_the_page(
         "monitor.limits.at_least: wrong has no scores; nothing is checked against it.",
     ]
     assert "wrong has no scores; nothing is checked against it" in get(create_app(monitor), "/").text
+    # Who may see some deployments is not told the names of others.
+    access = {"proxy": {"addresses": ["10.0.0.7"], "groups": {"one": {"deployments": ["rag"]}}}}
+    app = create_app(monitor, MonitorSettings.model_validate({"access": access}))
+    with TestClient(app, client=("10.0.0.7", 5000)) as client:
+        page = client.get("/", headers={"X-Forwarded-User": "ann", "X-Forwarded-Groups": "one"})
+    assert page.status_code == 200
+    assert "wrong has no scores" not in page.text
 
 
 def test_evidence_that_was_begun_anew_ends_no_alert_of_a_mean_that_is_beyond_its_limit() -> None:

@@ -163,6 +163,15 @@ def test_an_outage_is_a_page_once_it_lasts(minutes: int, after: str, found: list
         assert raised.details.lasted_seconds == length.total_seconds() + 60
 
 
+def test_what_fails_later_does_not_make_a_short_outage_long() -> None:
+    """A single bad minute while the alert is open, and another short outage after its end."""
+    single = [False] * 60 + [True] * 50 + [False] * 11 + [True] + [False] * 60
+    twice = [False] * 60 + [True] * 30 + [False] * 40 + [True] * 30 + [False] * 60
+    assert [(one.change, one.tier) for one in look(single)[0] if one.change == "firing"] == [("firing", "warn")]
+    found = [(one.change, one.tier) for one in look(twice)[0] if one.change == "firing"]
+    assert found == [("firing", "warn")] * 2
+
+
 def test_what_is_found_late_and_has_lasted_is_a_page_at_once() -> None:
     """A bad one every 20 minutes, five of them."""
     minutes = MinuteCounts()

@@ -9,6 +9,8 @@ import pytest
 from lake.spec.schemas import SCORES
 from monitor.alerting.alerts.new_changes import change_of
 from monitor.detect.regression import RegressionSettings, Streams, Transition
+from monitor.detect.regression.observations import Observations
+from monitor.detect.regression.outage import Outage
 from monitor.notify.alert_text import summary
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -76,6 +78,44 @@ def test_the_end_of_a_long_outage_is_that_of_any_fall() -> None:
     found = found_in(rows(dict.fromkeys(range(BEGIN, BEGIN + 6), 0.0)))
     assert words(found)[:2] == [("firing", "warn", 1), ("firing", "page", 2)]
     assert all(one.reading.outage_lasted is None for one in found)
+
+
+def run(*values: float, hour: int = 0) -> Observations:
+    at = hour * 3_600_000_000 + np.arange(len(values)) * 60_000_000
+    return Observations(
+        at, np.array(values), np.ones(len(values)), np.zeros(len(values), np.intp), np.zeros(1, np.intp)
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "is_outage"),
+    [
+        ([0.0] * 10, True),
+        ([1.0] * 8 + [0.0] * 10, True),
+        ([1.0, 1.0, 1.0, 0.0, 1.0] * 4 + [0.0] * 10, False),
+        ([1.0, 0.0] * 5 + [0.0] * 10, False),
+        ([0.0, 0.0, 1.0, 0.0] * 5, False),
+        ([0.0, 0.0, 0.0, 1.0, 0.0, 0.0] * 3, True),
+        ([0.0, 1.0] * 10, False),
+    ],
+)
+def test_an_outage_is_most_of_what_came_since_the_fall_and_the_rest_is_as_usual(
+    values: list[float], is_outage: bool
+) -> None:
+    assert (Outage.of(run(*values), 0.8, 0) is not None) is is_outage
+    assert Outage.of(run(*values), 0.8, 4 * 3_600_000_000) is None
+    assert Outage.of(run(*values), None, 0) is None
+
+
+def test_an_outage_of_which_nothing_is_sure_holds_no_page_after_three_hours() -> None:
+    """Its end is that of the last bad answers."""
+    outage = Outage.of(run(*[0.0] * 10), 0.8, 0)
+    assert outage is not None
+    assert outage.length == timedelta(minutes=9)
+    assert [outage.add(run(0.4, hour=hour)) for hour in (1, 2, 3)] == [None, None, "lasts"]
+    assert outage.length == timedelta(minutes=9)
+    outage.add(run(0.0, 0.0, 1.0, hour=4))
+    assert outage.length == timedelta(hours=4, minutes=1)
 
 
 def test_another_fall_is_no_outage() -> None:
