@@ -19,6 +19,7 @@ from lake.spec.application_classes import (
     SeenAnswers,
     class_words,
 )
+from lake.spec.metric_names import metric_name
 from lake.spec.root_tables import APPLICATION_CLASSES
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.tool_calls import ToolCallsOrigin
@@ -57,12 +58,12 @@ class DecidedClass:
     @property
     def why(self) -> str:
         """The class with its reason, and what is scored, in words."""
-        words = class_words(self.classes, self.seen)
+        words, scored = class_words(self.classes, self.seen), ", ".join(map(metric_name, self.metrics))
         if self.is_chosen:
-            return f"{words}. The configuration names what is scored: {', '.join(self.metrics) or 'nothing'}"
-        if not self.metrics:
+            return f"{words}. The configuration names what is scored: {scored or 'nothing'}"
+        if not scored:
             return f"{words}; so no metric is scored, and only limits are watched"
-        return f"{words}; so {_listed(self.metrics)} {'are' if len(self.metrics) > 1 else 'is'} scored"
+        return f"{words}. Scored for that: {scored}"
 
     def has_ended(self, metric: str, scored_at: datetime) -> bool:
         """Whether a metric that is scored of some applications is not scored of this one any more."""
@@ -72,10 +73,6 @@ class DecidedClass:
         """Return the row of `_application_classes`."""
         counts = asdict(self.seen)
         return {name: getattr(self, name) for name in APPLICATION_CLASSES.schema.names if name not in counts} | counts
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 class ApplicationClasses:

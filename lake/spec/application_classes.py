@@ -41,7 +41,7 @@ different things and cost next to nothing."""
 
 CLASS_METRICS: Final = {
     ApplicationClass.RETRIEVES: DEFAULT_METRICS,
-    ApplicationClass.CALLS_TOOLS: ("tool_error_share", "repeated_tool_calls", REFUSAL),
+    ApplicationClass.CALLS_TOOLS: ("tool_error_share", "repeated_tool_calls", REFUSAL, CASE_PASSED),
     ApplicationClass.MEDIA: (),
     ApplicationClass.PLAIN: (REFUSAL, "repeated_text", "language_match"),
 }

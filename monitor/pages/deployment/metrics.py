@@ -51,6 +51,11 @@ class MetricView:
         return abs(self.scale.best - self.scale.worst) / 10 if self.scale else 0.0
 
     @property
+    def worsening(self) -> str:
+        """Word for a change to the worse."""
+        return _worsening(self.scale) if self.scale else "drop"
+
+    @property
     def mix(self) -> float | None:
         """What another mix of traffic has changed the mean by; None where that is less than a 50th of the range."""
         mix = self.reading.mix if self.reading else None
@@ -177,7 +182,7 @@ def power_words(reading: Reading | None, scale: Scale | None) -> str:
     """Say after how many conversations, and how long, such a drop is seen, or why that is not known."""
     if reading is None or scale is None:
         return "Not watched: no drop of it is seen."
-    drop = f"{'rise' if scale.is_reversed else 'drop'} of {abs(scale.best - scale.worst) / 20:.3g}"
+    drop = f"{_worsening(scale)} of {abs(scale.best - scale.worst) / 20:.3g}"
     if reading.status is Status.LEARNING:
         until = f", in about {duration(reading.learning_left)}" if reading.learning_left else ""
         return f"Until the reference is learned{until}, no {drop} is seen; a larger fall before is told then."
@@ -194,8 +199,12 @@ def power_words(reading: Reading | None, scale: Scale | None) -> str:
     )
 
 
+def _worsening(scale: Scale) -> str:
+    return "rise" if scale.is_reversed else "drop"
+
+
 def _larger(reading: Reading, scale: Scale) -> str:
-    word = "rise" if scale.is_reversed else "drop"
+    word = _worsening(scale)
     if reading.smallest_drop is not None:
         return f"The smallest {word} that would be seen within a week is about {reading.smallest_drop:.2g}."
     if reading.delay is not None:

@@ -94,7 +94,7 @@ def _budget(left: Mapping[str, float], *, sees_all: bool) -> Item:
 def _webhooks(parts: Sequence[PartState], snapshot: Snapshot | None, times: Times) -> Item:
     receivers = snapshot.disabled_webhooks if snapshot else {}
     if not receivers and not _runs_of(ServicePart.WEBHOOKS, parts):
-        return Item("Webhooks", Light.UNUSED, ("no receiver: nobody is notified",))
+        return Item("Sending alerts", Light.UNUSED, ("no receiver: nobody is notified",))
     light, details = _of_part(ServicePart.WEBHOOKS, parts, times)
     gone = [name for name, is_gone in receivers.items() if is_gone]
     if gone:
@@ -103,7 +103,7 @@ def _webhooks(parts: Sequence[PartState], snapshot: Snapshot | None, times: Time
     attempts = [f"{failed:,} failed attempts since the monitor started"] if failed else []
     number = len(snapshot.without_receiver) if snapshot else 0
     missed = [f"no receiver is for {number:,} deployment{'' if number == 1 else 's'}"] if number else []
-    return Item("Webhooks", light, (*details, *attempts, *missed))
+    return Item("Sending alerts", light, (*details, *attempts, *missed))
 
 
 def _monitor(snapshot: Snapshot | None, health: Health, times: Times) -> Item:

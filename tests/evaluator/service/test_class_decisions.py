@@ -11,6 +11,7 @@ from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
 from lake.queries.application_classes import ApplicationClasses, DecidedClass, seen_answers
 from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.application_classes import CLASS_METRICS, DEFAULT_METRICS, ApplicationClass, SeenAnswers
+from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.root_tables import APPLICATION_CLASSES
 from lake.spec.schemas import ALERTS, PARSED_LOGS
 from lake.tables.lake import Lake
@@ -28,7 +29,8 @@ MEDIA: dict[str, Any] = {
     "answer_kind": "attachment",
     "attachments": [{"type": "image/png"}],
 }
-AGENT_METRICS = set(CLASS_METRICS[ApplicationClass.CALLS_TOOLS])
+AGENT_METRICS = set(CLASS_METRICS[ApplicationClass.CALLS_TOOLS]) - {CASE_PASSED}
+"""Of answers without a case."""
 PLAIN_METRICS = set(CLASS_METRICS[ApplicationClass.PLAIN])
 
 

@@ -135,7 +135,7 @@ def test_a_limit_that_is_exceeded_is_a_problem(monitor: Monitor, ask: Ask, rows:
     rows.logs("bad", *[before] * 60, *[{"status": 500}] * 60)
     monitor.refresh()
     states = {row["deployment"]: (row["state"], row["why"]) for row in ask("/overview.json")["rows"]}
-    assert states["bad"] == ("page", "limit exceeded: errors")
+    assert states["bad"] == ("warning", "limit exceeded: errors")
     assert states["ok"][0] == "no data"
 
 

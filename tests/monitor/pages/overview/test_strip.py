@@ -74,7 +74,7 @@ def test_where_all_parts_are_well_it_is_green(strip: Strip) -> None:
     assert "the newest request was 0 seconds old then" in found["details"]
     assert "strict: 3.00 left today (UTC)" in found["details"]
     found = strip(beats(webhooks=None), hooks=False)
-    assert (found["works"], found["Webhooks"], found["Judge budget"]) == (True, "not set up", "not set up")
+    assert (found["works"], found["Sending alerts"], found["Judge budget"]) == (True, "not set up", "not set up")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_where_all_parts_are_well_it_is_green(strip: Strip) -> None:
         ({"evaluator": {"state": ServiceState.FAILING, "error": "no judge"}}, "Evaluator", "fails"),
         ({"evaluator": {"last_success": None}}, "Evaluator", "not begun"),
         ({"evaluator": None}, "Evaluator", "not running"),
-        ({"webhooks": {"state": ServiceState.FAILING, "error": "refused"}}, "Webhooks", "fails"),
-        ({"webhooks": None}, "Webhooks", "not begun"),
+        ({"webhooks": {"state": ServiceState.FAILING, "error": "refused"}}, "Sending alerts", "fails"),
+        ({"webhooks": None}, "Sending alerts", "not begun"),
         ({"monitor": {"state": ServiceState.FAILING, "error": "look"}}, "Monitor", "fails"),
     ],
 )
