@@ -165,10 +165,12 @@ def test_a_week_of_few_answers_changes_no_class(lake: Lake, traffic: Any) -> Non
     assert list(known(lake)) == ["calls_tools"]
 
 
-def test_an_open_alert_keeps_the_class_of_its_metric(lake: Lake, traffic: Any) -> None:
-    """Whoever broke retrieval must not end the scores that say so; once the alert is over the class changes."""
+@pytest.mark.parametrize("named", [None, ("context_present", "faithfulness_kprecision")])
+def test_an_open_alert_keeps_the_class_of_its_metric(lake: Lake, traffic: Any, named: Sequence[str] | None) -> None:
+    """Whoever broke retrieval must not end the scores that say so, nor make them null where the configuration names
+    the metric; once the alert is over the class changes."""
     log(traffic, "a", 50)
-    run(lake)
+    run(lake, metrics=named)
     log(traffic, "b", 50, 8 * DAY, **PLAIN)
     alert = {"alert_id": "1", "deployment": "rag", "metric": "context_present", "metric_version": "1"}
 
@@ -178,11 +180,12 @@ def test_an_open_alert_keeps_the_class_of_its_metric(lake: Lake, traffic: Any) -
         lake.table(ALERTS, "rag").append(ALERTS.rows([row]))
 
     record(AlertEvent.FIRING, 1)
-    run(lake, NOW + timedelta(days=8))
+    run(lake, NOW + timedelta(days=8), metrics=named)
     assert (list(known(lake)), scored(traffic, "b")) == (["retrieves"], set(DEFAULT_METRICS[:2]))
+    assert set(traffic.values("context_present").values()) == {1.0, 0.0}
     record(AlertEvent.RESOLVED, 15)
     log(traffic, "c", 50, 15 * DAY, **PLAIN)
-    run(lake, NOW + timedelta(days=15))
+    run(lake, NOW + timedelta(days=15), metrics=named)
     assert list(known(lake)) == ["plain"]
 
 
@@ -197,7 +200,7 @@ def test_the_configuration_has_the_last_word(lake: Lake, traffic: Any, other_tra
     assert found is not None
     assert found.why == (
         "plain: of 50 answers of 7 days 0 show what was retrieved and 0 called a tool. The configuration names what is "
-        "scored: refusal"
+        "scored: refusals"
     )
     run(lake, NOW + timedelta(days=1))
     renewed = class_of(lake)
@@ -242,18 +245,33 @@ def test_a_backfill_scores_by_the_class_that_was_decided(lake: Lake, traffic: An
     assert set(traffic.values("context_present").values()) == {"no_retrieval"}
 
 
-def test_an_agent_is_judged_where_a_judge_may_be_asked(lake: Lake) -> None:
-    """A judge of which nobody knows what it costs may not; a class without metrics of a judge asks none."""
-    judge = {"base_url": "http://127.0.0.1:1", "model": "m"}
-    free = EvaluatorSettings(judges={"j": judge | {"prompt_price": 0, "completion_price": 0}})
-    unpriced = EvaluatorSettings(judges={"j": judge})
-    names = [
-        [one.name for one in settings.chosen_metrics("rag", [kind])]
-        for settings, kind in ((free, "calls_tools"), (unpriced, "calls_tools"), (free, "plain"))
-        for kind in [ApplicationClass(kind)]
-    ]
-    agent, plain = (list(CLASS_METRICS[ApplicationClass(kind)]) for kind in ("calls_tools", "plain"))
-    assert names == [[*agent, "goal_accuracy", "faithfulness_claims"], agent, plain]
+@pytest.mark.parametrize(
+    ("price", "settings", "is_judged"),
+    [
+        (0, {"judge": "j"}, True),
+        (0, {"deployments": {"rag": {"judge": "j"}}}, True),
+        (0, {"deployments": {"other": {"judge": "j"}}}, False),
+        (0, {}, False),
+        (0, {"ground_truth": {"judge": "j"}, "replay": {"preference": "j"}}, False),
+        (None, {"judge": "j"}, False),
+    ],
+)
+def test_an_agent_is_judged_where_a_judge_is_named_and_may_be_asked(
+    price: float | None, settings: dict[str, Any], is_judged: bool
+) -> None:
+    """A judge that is there for something else is not named; one of which nobody knows what it costs may not be asked.
+
+    A class without metrics of a judge asks none.
+    """
+    judge = {"base_url": "http://127.0.0.1:1", "model": "m", "prompt_price": price, "completion_price": price}
+    evaluator = EvaluatorSettings(judges={"j": judge}, **settings)
+    agent, plain = (
+        [one.name for one in evaluator.chosen_metrics("rag", [kind])]
+        for kind in (ApplicationClass.CALLS_TOOLS, ApplicationClass.PLAIN)
+    )
+    judged = ["goal_accuracy", "faithfulness_claims"] if is_judged else []
+    assert agent == [*CLASS_METRICS[ApplicationClass.CALLS_TOOLS], *judged]
+    assert plain == list(CLASS_METRICS[ApplicationClass.PLAIN])
 
 
 def test_history_is_seen_by_its_last_days(lake: Lake, traffic: Any) -> None:
