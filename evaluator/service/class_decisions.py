@@ -82,7 +82,7 @@ class ClassDecisions:
         name = tables.deployment
         if tables.logs.version() is None:
             return
-        seen = seen_answers(tables.logs, now)
+        seen = seen_answers(tables.logs, now, tables.children, name)
         self._read.add(name)
         if not seen.decides:
             self._shown[name] = seen.classes

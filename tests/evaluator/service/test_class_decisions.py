@@ -9,6 +9,7 @@ import pytest
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
 from lake.queries.application_classes import ApplicationClasses, DecidedClass, seen_answers
+from lake.queries.child_contexts import ChildContexts
 from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.application_classes import CLASS_METRICS, DEFAULT_METRICS, ApplicationClass, SeenAnswers
 from lake.spec.case_vocabulary import CASE_PASSED
@@ -290,7 +291,33 @@ def test_only_answers_that_people_saw_count(lake: Lake, traffic: Any) -> None:
     log(traffic, "failed", 50, answer_kind="failed")
     log(traffic, "refused", 50, status=500)
     log(traffic, "future", 50, DAY)
-    assert seen_answers(lake.table(PARSED_LOGS, "rag"), NOW) == SeenAnswers(50, 0, 0, 0)
+    assert seen_answers(lake.table(PARSED_LOGS, "rag"), NOW, ChildContexts(lake), "rag") == SeenAnswers(50, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"chunks": ["Delhi is the seat of government."], "contexts_origin": "prompt"}, ["retrieves"]),
+        ({**PLAIN, "tool_calls": [CALL], "tool_calls_origin": "answer"}, ["calls_tools"]),
+        (PLAIN, ["plain"]),
+    ],
+)
+@pytest.mark.parametrize("number", [50, 12])
+def test_what_model_calls_say_that_were_logged_later_counts(
+    lake: Lake, traffic: Any, number: int, columns: dict[str, Any], expected: Sequence[str]
+) -> None:
+    """As for scores: the collector joins no call that comes after its parent, or stands behind an interceptor."""
+    model = type(traffic)(lake, "gpt-4o")
+    for i in range(number):
+        trace = {"trace_id": f"trace-{i}"}
+        of_model = {"span_id": f"model-{i}", "parent_span_id": f"span-{i}", "parent_deployment": "rag"}
+        of_answer = {"span_id": f"span-{i}", "tool_calls_origin": "none"}
+        traffic.log(traffic.answer(f"a-{i}", 0, **PLAIN) | trace | of_answer)
+        model.log(model.answer(f"m-{i}", 0, is_entry=False, **columns) | trace | of_model)
+    run(lake)
+    metrics = {one for kind in expected for one in CLASS_METRICS[ApplicationClass(kind)]}
+    assert scored(traffic, "a") == metrics - {CASE_PASSED, *DEFAULT_METRICS[2:]}
+    assert (class_of(lake) is None) == (number < 50)
 
 
 def test_answers_are_read_again_only_where_a_class_is_due_and_answers_came(
@@ -299,9 +326,9 @@ def test_answers_are_read_again_only_where_a_class_is_due_and_answers_came(
     """A pass costs nothing: 7 days of answers are read once in 7 days."""
     reads: list[datetime] = []
 
-    def counted(logs: Table, now: datetime) -> SeenAnswers:
+    def counted(logs: Table, now: datetime, *others: Any) -> SeenAnswers:
         reads.append(now)
-        return seen_answers(logs, now)
+        return seen_answers(logs, now, *others)
 
     monkeypatch.setattr("evaluator.service.class_decisions.seen_answers", counted)
     clock = NOW
