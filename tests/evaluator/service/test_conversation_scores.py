@@ -308,3 +308,22 @@ def test_first_passes_commit_where_they_begin(lake: Lake, traffic: Traffic, serv
     service.restart()
     assert lake.table(SCORES, "rag").version() is not None
     assert service.at(200) == {"chat-ann-2": 0.5}
+
+
+def test_a_fault_in_conversations_stops_nothing_else(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores that are pending are asked for again all the same; the fault is told."""
+    service.judge.always = fails(401)
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 2))
+    assert service.at(75) == {"chat-ann-2": "judge_unavailable"}
+    service.judge.always = judges
+
+    def broken(*_: Any) -> Any:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(conversation_scores.ConversationScores, "score", broken)
+    service.now = NOON + 87 * MINUTE
+    result = service.evaluator.run_once()
+    assert ([failure.error for failure in result.failures], result.deployments) == (["RecursionError: too deep"], 0)
+    assert traffic.values("repetition") == {"chat-ann-2": 0.5}
