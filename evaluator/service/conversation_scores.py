@@ -24,7 +24,7 @@ from evaluator.scoring import ScoreCounts, Scorer, held_score_ids, ids_of
 from lake.queries.answer_rows import IS_ENTRY
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.pass_transaction import PassTransaction, UncommittedPositions
-from lake.tables.positions import read_new
+from lake.tables.positions import read_new, was_replaced
 
 FROM_LOGS = "conversations:parsed_logs"
 NEWEST = "conversations:newest_ingested_at"
@@ -47,9 +47,9 @@ SamplingOf = Callable[[pa.Table], Sampling]
 class ConversationScores:
     """Scores conversations of deployments, each once for its last turn and the version of a metric.
 
-    What was closed before the first look at a deployment is not scored. A look reads the rows of the log that came
-    since the last one, those that have waited long enough since then, and the requests of their chats, of two days;
-    texts are read of the conversations that are in the sample.
+    What was closed before the first look at a deployment, or at a log that was made anew, is not scored. A look reads
+    the rows of the log that came since the last one, those that have waited long enough since then, and the requests of
+    their chats, of two days; texts are read of the conversations that are in the sample.
     """
 
     def __init__(self, idle: float, scorer: Scorer) -> None:
@@ -77,14 +77,18 @@ class ConversationScores:
         names = FROM_LOGS, NEWEST, CLOSED_UNTIL
         transaction = PassTransaction(tables.scores, names, uncommitted=self._uncommitted)
         seen, until = transaction.positions, _microseconds(now - self._idle)
+        begun = {FROM_LOGS: version, NEWEST: _microseconds(now), CLOSED_UNTIL: until}
         if CLOSED_UNTIL not in seen:
-            begun = {FROM_LOGS: version, NEWEST: _microseconds(now), CLOSED_UNTIL: until}
             transaction.append(SCORES.schema.empty_table(), begun)
             return ScoreCounts()
         before = self._before(tables.deployment, seen[CLOSED_UNTIL], until)
         if until - before < self._idle // _MICROSECOND // _LOOKS:
             return ScoreCounts()
         change = read_new(tables.logs, seen[FROM_LOGS], REQUEST_COLUMNS, _EPOCH + seen[NEWEST] * _MICROSECOND)
+        if change.version is not None and was_replaced(seen[FROM_LOGS], change.version):
+            # All its rows come as new ones.
+            transaction.append(SCORES.schema.empty_table(), begun | {FROM_LOGS: change.version})
+            return ScoreCounts()
         reached = {FROM_LOGS: change.version or seen[FROM_LOGS], CLOSED_UNTIL: max(until, seen[CLOSED_UNTIL])}
         reached |= {NEWEST: max(_microseconds(change.newest), seen[NEWEST])} if change.newest is not None else {}
         due = _due(tables, change.rows, before, until)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -327,3 +328,19 @@ def test_a_fault_in_conversations_stops_nothing_else(
     result = service.evaluator.run_once()
     assert ([failure.error for failure in result.failures], result.deployments) == (["RecursionError: too deep"], 0)
     assert traffic.values("repetition") == {"chat-ann-2": 0.5}
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["a new process", "one process"])
+def test_a_log_that_was_restored_begins_anew(service: Service, traffic: Traffic, restarts: bool) -> None:
+    """What was closed before the first look costs nothing after it either; what is closed from then on is scored."""
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 9))
+    assert service.at(75) == {"chat-ann-9": 0.5}
+    shutil.rmtree(traffic.lake.table(PARSED_LOGS, "rag").uri)
+    old, talk = Talk(traffic, "before").turn("A", "a", -300)
+    traffic.log(old, talk.turn("B", "b", -299)[0], Talk(traffic, "new").turn("A", "a", 80)[0])
+    if restarts:
+        service.restart()
+    assert service.at(90, 110) == {"chat-ann-9": 0.5}
+    talk = Talk(traffic, "newer").log(("C", "c", 111), ("D", "d", 112))
+    assert service.at(190, 210) == {"chat-ann-9": 0.5, "new-ann-80": "one_turn", "newer-ann-112": 0.5}
+    assert service.calls() == 2
