@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -32,6 +32,9 @@ LOOK_BACK = timedelta(days=2)
 
 MOST_TURNS = 100
 """So many turns of a conversation are read: the first, and the last ones."""
+
+MOST_REQUESTS = 1_000
+"""A chat with more requests than this within the time that is looked back is many conversations under one name."""
 
 REQUEST_COLUMNS = (
     "event_id", "chat_id", "user_id", "project_id", "date", "requested_at", "ingested_at", "status", "answer_kind",
@@ -122,22 +125,35 @@ def written(row: Row) -> datetime:
     return at
 
 
-def conversations(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:
+def without_busy_chats(requests: pa.Table) -> tuple[pa.Table, frozenset[str]]:
+    """Leave out the requests of chats that have too many for a conversation, and return these chats too."""
+    counts = pc.value_counts(requests["chat_id"]).to_pylist()
+    busy = {one["values"] for one in counts if one["counts"] > MOST_REQUESTS} - {None}
+    if not busy:
+        return requests, frozenset()
+    return requests.filter(pc.invert(pc.is_in(requests["chat_id"], pa.array(busy, pa.string())))), frozenset(busy)
+
+
+def conversations(
+    logs: Table, due: Sequence[Row], leave_out: Callable[[Collection[str]], None] = lambda _: None
+) -> Iterator[Conversation]:
     """Yield the conversations that some requests, rows with `REQUEST_COLUMNS`, are part of; each once.
 
-    Of requests without a chat only those that end one are looked at.
+    Of requests without a chat only those that end one are looked at. `leave_out` is told the chats that are too busy.
     """
     with_history = [row for row in due if row["history_hash"] is not None]
     in_chats = [row for row in with_history if row["chat_id"] is not None]
     if in_chats:
-        yield from _in_chats(logs, in_chats)
+        chats, busy = _read_chats(logs, in_chats)
+        leave_out(busy)
+        yield from _in_chats(chats.values())
     alone = [row for row in with_history if row["chat_id"] is None and is_end(row)]
     if alone:
         yield from _without_chat(logs, alone)
 
 
 def with_conversations(logs: Table, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
-    """Return answers, each with the conversation that it ends, where its row is still there."""
+    """Return answers, each with the conversation that it ends; without those that are not known any more."""
     if not some:
         return []
     since, ids = min(answer.date for answer in some), [answer.event_id for answer in some]
@@ -146,8 +162,9 @@ def with_conversations(logs: Table, some: Sequence[LoggedAnswer]) -> list[Logged
     ).to_pylist()
     found: dict[str, Sequence[Row]] = {}
     chats = [row for row in rows if row["chat_id"] is not None]
-    requests = _read_chats(logs, chats) if chats else {}
-    found |= {row["event_id"]: requests[row["chat_id"]].chain(row) for row in chats}
+    if chats:
+        requests, busy = _read_chats(logs, chats)
+        found |= {row["event_id"]: requests[row["chat_id"]].chain(row) for row in chats if row["chat_id"] not in busy}
     alone = [row for row in rows if row["chat_id"] is None]
     if alone:
         window = _Window(logs, alone)
@@ -168,19 +185,21 @@ def answers_of(logs: Table, some: Sequence[Conversation]) -> list[LoggedAnswer]:
     return [_with(answer, found[event_id], texts) for event_id, answer in last.items()]
 
 
-def _in_chats(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:
-    for requests in _read_chats(logs, due).values():
+def _in_chats(chats: Iterable[_Requests]) -> Iterator[Conversation]:
+    for requests in chats:
         ends = [row for row in requests.rows if is_end(row)]
         if ends:
             yield Conversation(requests.chain(ends[-1]), max(map(written, requests.rows)))
 
 
-def _read_chats(logs: Table, some: Sequence[Row]) -> dict[str, _Requests]:
+def _read_chats(logs: Table, some: Sequence[Row]) -> tuple[dict[str, _Requests], frozenset[str]]:
+    """Return the requests of the chats of some, and the chats that are too busy."""
     chats = sorted({row["chat_id"] for row in some})
+    requests, busy = without_busy_chats(_read(logs, some, ds.field("chat_id").isin(chats)))
     found: dict[str, list[Row]] = defaultdict(list)
-    for row in _read(logs, some, ds.field("chat_id").isin(chats)).to_pylist():
+    for row in requests.to_pylist():
         found[row["chat_id"]].append(row)
-    return {chat: _Requests(rows) for chat, rows in found.items()}
+    return {chat: _Requests(rows) for chat, rows in found.items()}, busy
 
 
 def _without_chat(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:

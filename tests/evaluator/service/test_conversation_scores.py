@@ -344,3 +344,34 @@ def test_a_log_that_was_restored_begins_anew(service: Service, traffic: Traffic,
     talk = Talk(traffic, "newer").log(("C", "c", 111), ("D", "d", 112))
     assert service.at(190, 210) == {"chat-ann-9": 0.5, "new-ann-80": "one_turn", "newer-ann-112": 0.5}
     assert service.calls() == 2
+
+
+@pytest.mark.parametrize("late", [0, 1, 4])
+def test_a_chat_that_a_whole_client_uses_is_no_conversation(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, late: int
+) -> None:
+    """It is left out and told once, whether all its requests are due or only some; a chat with as many as may be is."""
+    monkeypatch.setattr(reading, "MOST_REQUESTS", 3)
+    busy = Talk(traffic, "default").log(*((f"Q{minute}", "a", minute) for minute in range(1, 5 - late)))
+    Talk(traffic, "chat").log(("A", "a", 1), ("B", "b", 2), ("C", "c", 3))
+    busy.log(*((f"R{minute}", "a", minute) for minute in range(40, 40 + late)))
+    asked: list[int] = []
+    original = reading.Conversation
+    monkeypatch.setattr(reading, "Conversation", lambda turns, at: asked.append(len(turns)) or original(turns, at))
+    assert service.at(75, 120, 140) == {"chat-ann-3": 1 / 3}
+    assert set(asked) == {3}
+    told = [record for record in caplog.records if record.name == conversation_scores.__name__]
+    assert [(record.levelname, record.deployment) for record in told] == [("WARNING", "rag")]
+    assert "1 chats" in told[0].getMessage()
+
+
+def test_a_pending_score_of_a_chat_that_grew_too_busy_stays(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not scored as a conversation of one turn."""
+    service.judge.always = fails(401)
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 2))
+    assert service.at(75) == {"chat-ann-2": "judge_unavailable"}
+    service.judge.always = judges
+    monkeypatch.setattr(reading, "MOST_REQUESTS", 1)
+    assert service.at(87) == {"chat-ann-2": "judge_unavailable"}
