@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, PassResult
-from evaluator.answers import CoreFiles
+from evaluator.answers import CoreFiles, images
 from lake.tables.lake import Lake
 from tests.evaluator.judged import settings
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails
@@ -111,6 +111,37 @@ def test_what_is_not_at_hand(run: Run, traffic: Any, documents: list[str], body:
     logged(traffic, "a", documents, body)
     run()
     assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"type": "image", "source": SOURCE | {"media_type": ["image/png"]}}, {}),
+        ({}, {"custom_content": {"attachments": [{"type": ["image/png"], "data": RED_DATA}]}}),
+        ({"type": "image_url", "image_url": [RED]}, {"custom_content": {"attachments": [[], {"type": {}, "data": 1}]}}),
+    ],
+)
+def test_an_odd_request_stops_no_pass(run: Run, traffic: Any, part: Any, message: Any) -> None:
+    logged(traffic, "odd", [inline("x")], asked(part, **message))
+    logged(traffic, "a", [inline(RED)], asked({"type": "image_url", "image_url": {"url": RED}}), minute=1)
+    assert run().failures == ()
+    assert traffic.values(METRIC)["a"] == 1.0
+
+
+def test_a_request_that_cannot_be_looked_through_is_no_score(
+    run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names the answer, and nothing of what was asked."""
+    logged(traffic, "odd", [inline("x")], asked({"secret": 1}))
+    logged(traffic, "a", ["files/b/red.png"], None, minute=1)
+    monkeypatch.setattr(images, "_objects", lambda value: value["secret"])
+    monkeypatch.setattr(CoreFiles, "image", lambda *_: RED)
+    assert run().failures == ()
+    assert traffic.values(METRIC) == {"odd": "no_image", "a": 1.0}
+    (warned,) = [one.getMessage() for one in caplog.records if one.name == images.__name__]
+    assert "'event-odd'" in warned
+    assert "TypeError" in warned
+    assert "secret" not in warned
 
 
 def test_more_images_than_are_shown_are_no_score(
