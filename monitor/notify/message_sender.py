@@ -89,8 +89,8 @@ class MessageSender(Receiver):
                 waiting[message.incident_id] = due
         if waiting and (rests_until := self._rests_until(now)):
             return rests_until
-        if not waiting and not self.gone:
-            self._summarize(routed)
+        if not self.gone:
+            self._summarize(routed, is_waiting=bool(waiting))
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
     def _take(self, message: WebhookMessage, routed: Routed) -> datetime | None:
@@ -180,14 +180,18 @@ class MessageSender(Receiver):
             self._users_words.forget(message.message_id)
         return None
 
-    def _summarize(self, routed: Routed) -> None:
-        """Send the summary of the day if it is due: nothing else waits for the receiver."""
-        self.problem, self.is_failing = self._summary.problem, self._summary.problem is not None
+    def _summarize(self, routed: Routed, *, is_waiting: bool) -> None:
+        """Send the summary of the day if it is due; a message that waits for its next attempt keeps its problem."""
+        if not is_waiting:
+            self.problem, self.is_failing = self._summary.problem, self._summary.problem is not None
         attempt = self._summary.send_due(routed)
-        if attempt is not None:
+        if attempt is None:
+            return
+        is_delivered = attempt.outcome is DeliveryOutcome.DELIVERED
+        if not (is_delivered and is_waiting):
             self.problem = self._summary.problem
             self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
-            self.gone = attempt.outcome is DeliveryOutcome.GONE
-            if attempt.outcome is not DeliveryOutcome.DELIVERED:
-                self.failed_attempts += 1
-                self.last_error = routed.now, attempt.reason
+        self.gone = attempt.outcome is DeliveryOutcome.GONE
+        if not is_delivered:
+            self.failed_attempts += 1
+            self.last_error = routed.now, attempt.reason
