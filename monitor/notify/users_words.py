@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
@@ -24,6 +26,10 @@ from monitor.notify.plain_text import one_line
 _MOST_COMMENTS = 3
 _CHARACTERS = 200
 """Of a comment."""
+_SECONDS = 10.0
+"""A message waits so long for its texts, and is sent without them then."""
+_MOST_KEPT = 100
+"""Messages of a receiver whose texts are kept until they are sent."""
 _DAYS, _BEFORE_LIMIT = timedelta(days=7), timedelta(hours=1)
 logger = logging.getLogger(__name__)
 
@@ -49,32 +55,32 @@ class UsersWords(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class UsersWordsReader:
-    """Reads what users wrote since something got worse, and notes in the audit log who is sent it."""
+    """Reads what users wrote since something got worse, and notes in the audit log who was sent it."""
 
-    def __init__(self, lake: Lake, audit: AuditLog) -> None:
+    def __init__(self, lake: Lake, audit: AuditLog, seconds: float = _SECONDS) -> None:
+        """`seconds` are how long a message waits for its texts."""
+        self.seconds = seconds
         self._lake = lake
         self._audit = audit
 
-    def read(self, changes: Sequence[AlertChange], receiver: str, now: datetime) -> UsersWords | None:
-        """Return what there is to say of alerts of a deployment; None where there is nothing, or they are over.
+    def read(self, firing: Sequence[AlertChange], receiver: str, now: datetime) -> UsersWords | None:
+        """Return what there is to say of alerts of a deployment that fire; None where there is nothing.
 
         Never raises: a message without it is better than none.
         """
-        firing = [one for one in changes if one.change == AlertEvent.FIRING]
-        if not firing:
-            return None
         try:
             found = self._read(firing, now)
         except Exception as error:
             log_failure(logger, error, "What users wrote is missing in a message to %s", receiver)
             return None
-        if found == UsersWords():
-            return None
+        return None if found == UsersWords() else found
+
+    def note(self, firing: Sequence[AlertChange], receiver: str, words: UsersWords) -> None:
+        """Note that the receiver was sent the words."""
         name = firing[0].key.deployment
-        detail = f"message of incident {firing[0].incident_id}: comments: {len(found.comments)}"
-        detail += f", words: {len(found.questions) + len(found.documents)}"
+        detail = f"message of incident {firing[0].incident_id}: comments: {len(words.comments)}"
+        detail += f", words: {len(words.questions) + len(words.documents)}"
         self._audit.note(f"receiver {receiver}", AuditAction.READ_TEXTS, name, detail=detail)
-        return found
 
     def _read(self, firing: Sequence[AlertChange], now: datetime) -> UsersWords:
         name = _table_of(firing[0].key.deployment)
@@ -87,6 +93,55 @@ class UsersWordsReader:
             tuple(one.word for one in words.questions) if words else (),
             tuple(one.word for one in words.documents) if words else (),
         )
+
+
+class MessageWords:
+    """What users wrote, for the messages of one receiver: read once for each, and for a limited time."""
+
+    def __init__(self, reader: UsersWordsReader, receiver: str) -> None:
+        """To be used by one thread at a time."""
+        self._reader = reader
+        self._receiver = receiver
+        self._found: dict[str, UsersWords | None] = {}
+        self._reading: threading.Thread | None = None
+
+    def of(self, message_id: str, changes: Sequence[AlertChange], now: datetime) -> UsersWords | None:
+        """Return what a message says; None where it takes too long, and where all alerts are over."""
+        firing = _firing(changes)
+        if not firing:
+            return None
+        if message_id not in self._found:
+            if len(self._found) >= _MOST_KEPT:
+                del self._found[next(iter(self._found))]
+            self._found[message_id] = self._read_in_time(firing, now)
+        return self._found[message_id]
+
+    def sent(self, message_id: str, changes: Sequence[AlertChange]) -> None:
+        """Note who was sent the texts of a message, if it had some."""
+        words, firing = self._found.get(message_id), _firing(changes)
+        if words is not None and firing:
+            self._reader.note(firing, self._receiver, words)
+
+    def forget(self, message_id: str) -> None:
+        """Forget the texts of a message that is settled."""
+        self._found.pop(message_id, None)
+
+    def _read_in_time(self, firing: Sequence[AlertChange], now: datetime) -> UsersWords | None:
+        found: list[UsersWords | None] = []
+        # Where the store hangs, one thread waits for it, and no message more.
+        if self._reading is None or not self._reading.is_alive():
+            read = partial(self._reader.read, firing, self._receiver, now)
+            self._reading = threading.Thread(target=lambda: found.append(read()), name="users' words", daemon=True)
+            self._reading.start()
+            self._reading.join(self._reader.seconds)
+        if not found:
+            text = "What users wrote is missing in a message to %s: reading it takes longer than %g s"
+            logger.warning(text, self._receiver, self._reader.seconds)
+        return found[0] if found else None
+
+
+def _firing(changes: Sequence[AlertChange]) -> list[AlertChange]:
+    return [one for one in changes if one.change == AlertEvent.FIRING]
 
 
 def _table_of(name: str) -> str | None:
