@@ -70,6 +70,11 @@ class DayReader:
         self._version: int | None = None
         self._files: pa.Table | None = None
 
+    @property
+    def uri(self) -> str:
+        """Address of the table."""
+        return self._table.uri
+
     def days(self) -> list[date]:
         """Return the days that have rows, the latest first."""
         return sorted(self._opened()["date"].unique().to_pylist(), reverse=True)

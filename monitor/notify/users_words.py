@@ -1,4 +1,4 @@
-"""What users wrote, for messages of receivers that may have texts: newest comments, and words of the worst answers."""
+"""Texts for messages of receivers that may have some: comments, words of the worst answers, a tool's error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 
 from lake.queries.comments import newest_comments
+from lake.queries.tool_errors import last_tool_error
 from lake.queries.worst_answers.answer_words import words_of
 from lake.queries.worst_answers.compared_answers import ScoredFall, read_compared
 from lake.spec.alert_vocabulary import AlertEvent
@@ -25,7 +26,7 @@ from monitor.notify.plain_text import one_line
 
 _MOST_COMMENTS = 3
 _CHARACTERS = 200
-"""Of a comment."""
+"""Of a comment, and of the error of a tool."""
 _SECONDS = 10.0
 """A message waits so long for its texts, and is sent without them then."""
 _MOST_KEPT = 100
@@ -34,20 +35,31 @@ _DAYS, _BEFORE_LIMIT = timedelta(days=7), timedelta(hours=1)
 logger = logging.getLogger(__name__)
 
 
+class ToolErrorText(msgspec.Struct, frozen=True, rename="camel"):
+    """The last error of the tool that an alert names."""
+
+    tool: str
+    text: str
+
+
 class UsersWords(msgspec.Struct, frozen=True, rename="camel"):
     """Texts of users: the newest comments of dislikes, and words that the worst answers have more often than good ones.
 
-    `questions` are words of what was asked, `documents` words of the names of what was retrieved.
+    `questions` are words of what was asked, `documents` words of the names of what was retrieved. Beside them, where a
+    tool fails, what it gave last.
     """
 
     comments: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    last_tool_error: ToolErrorText | None = None
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Return them in words, a line each."""
-        said = [f"Users wrote: {'; '.join(f'“{one}”' for one in self.comments)}"] if self.comments else []
+        failed = self.last_tool_error
+        said = [f"Last error of {failed.tool}: {failed.text}"] if failed else []
+        said += [f"Users wrote: {'; '.join(f'“{one}”' for one in self.comments)}"] if self.comments else []
         for what, words in (("questions", self.questions), ("documents", self.documents)):
             if words:
                 said.append(f"Words in {what} of the worst answers that good ones have less: {', '.join(words)}")
@@ -80,11 +92,12 @@ class UsersWordsReader:
         name = firing[0].key.deployment
         detail = f"message of incident {firing[0].incident_id}: comments: {len(words.comments)}"
         detail += f", words: {len(words.questions) + len(words.documents)}"
+        detail += ", the last error of a tool" if words.last_tool_error else ""
         self._audit.note(f"receiver {receiver}", AuditAction.READ_TEXTS, name, detail=detail)
 
     def _read(self, firing: Sequence[AlertChange], now: datetime) -> UsersWords:
         name = _table_of(firing[0].key.deployment)
-        began = min(one.fired_at - _BEFORE_LIMIT if one.is_limit else one.since or one.fired_at for one in firing)
+        began = min(map(_began, firing))
         comments = newest_comments(self._lake, name, max(began, now - _DAYS), now, _MOST_COMMENTS)
         fall = next((fall for one in firing if (fall := _fall_of(one)) is not None), None)
         words = words_of(read_compared(self._lake, fall, now)) if fall else None
@@ -92,7 +105,23 @@ class UsersWordsReader:
             tuple(_short(one.text) for one in comments),
             tuple(one.word for one in words.questions) if words else (),
             tuple(one.word for one in words.documents) if words else (),
+            self._tool_error(firing, now),
         )
+
+    def _tool_error(self, firing: Sequence[AlertChange], now: datetime) -> ToolErrorText | None:
+        for change in firing:
+            exceeded = change.details.exceeded
+            if exceeded is None or exceeded.tool is None:
+                continue
+            table, since = _table_of(change.key.deployment), max(_began(change), now - _DAYS)
+            error = last_tool_error(self._lake, table, exceeded.tool.name, since, now)
+            if error is not None and error.text and (text := _short(error.text)):
+                return ToolErrorText(exceeded.tool.name, text)
+        return None
+
+
+def _began(change: AlertChange) -> datetime:
+    return change.fired_at - _BEFORE_LIMIT if change.is_limit else change.since or change.fired_at
 
 
 class MessageWords:
