@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from prometheus_client.core import HistogramMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.samples import Exemplar
@@ -26,7 +27,7 @@ _Deployments = Mapping[str, DeploymentState]
 
 def score_metrics(snapshot: Snapshot, *, with_details: bool) -> Iterator[Metric]:
     """Yield histograms of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
-    yield _all_scores(snapshot.deployments)
+    yield _all_scores(snapshot.deployments, snapshot.totals)
     yield from _evaluations(snapshot.deployments, snapshot.totals)
     if with_details:
         yield _scores(snapshot.deployments)
@@ -37,7 +38,8 @@ def score_metrics(snapshot: Snapshot, *, with_details: bool) -> Iterator[Metric]
     yield _versions(snapshot.deployments)
 
 
-def _all_scores(deployments: _Deployments) -> Metric:
+def _all_scores(deployments: _Deployments, totals: FleetTotals) -> Metric:
+    """All scores: the numbers are the totals', which never fall, the worst answers those of the deployments."""
     family = HistogramMetricFamily(
         "dialwatch_all_scores",
         "Scores of new answers of all deployments together, as dialwatch_score has them by deployment.",
@@ -47,8 +49,9 @@ def _all_scores(deployments: _Deployments) -> Metric:
     for state in deployments.values():
         for metric, scores in state.scores.metrics.items():
             sums[metric] = scores.histogram + sums.get(metric, Histogram())
-    for metric, histogram in sums.items():
-        family.add_metric((metric,), _buckets(histogram), histogram.total)
+    for metric, histogram in totals.histogram_of_each().items():
+        worst = sums.get(metric, Histogram()).worst
+        family.add_metric((metric,), _buckets(replace(histogram, worst=worst)), histogram.total)
     return family
 
 
