@@ -228,12 +228,12 @@ class AlertRecorder:
         }
         replaced = limits.replaced()
         known = dict(watched_streams(self._ingest.deployments, low, now, replaced))
-        for (name, kind), (is_open, _) in last.items():
+        for (name, kind), one in last.items():
             state = self._ingest.deployments.get(name)
-            if kind == LimitKind.AT_LEAST and is_open and state and name not in known:
+            if kind == LimitKind.AT_LEAST and one.is_open and state and name not in known:
                 used = (
-                    one
-                    for one, scores in state.watched.items()
+                    metric
+                    for metric, scores in state.watched.items()
                     if not scores.is_idle(now, is_replaced=name in replaced)
                 )
                 if not any(limits.has_mean_limit(name, metric) for metric in used):

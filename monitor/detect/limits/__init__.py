@@ -5,7 +5,14 @@ Pure code: no files, no network, no clock.
 
 from monitor.detect.limits.limits import ANSWER_COLUMNS, LastChanges, LimitCounts, Limits
 from monitor.detect.limits.minute_counts import KEPT
-from monitor.detect.limits.results import FailedTool, LimitChange, LimitDetails, LimitReading, MeanBeyondLimit
+from monitor.detect.limits.results import (
+    FailedTool,
+    LastChange,
+    LimitChange,
+    LimitDetails,
+    LimitReading,
+    MeanBeyondLimit,
+)
 from monitor.detect.limits.settings import DeploymentLimits, LimitSettings
 from monitor.detect.limits.shares import FAILURES
 
@@ -15,6 +22,7 @@ __all__ = [
     "KEPT",
     "DeploymentLimits",
     "FailedTool",
+    "LastChange",
     "LastChanges",
     "LimitChange",
     "LimitCounts",

@@ -9,7 +9,7 @@ import pytest
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.schemas import PARSED_LOGS
-from monitor.detect.limits import FailedTool, Limits, LimitSettings
+from monitor.detect.limits import FailedTool, LastChange, Limits, LimitSettings
 from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.stats.requests import LOG_COLUMNS, LOG_EXPRESSIONS, RequestStats
 from monitor.detect.stats.tools import called_tools
@@ -112,7 +112,7 @@ def test_a_call_without_a_name_has_one_and_a_long_name_is_cut() -> None:
 
 def test_a_limit_of_an_agent_that_stops_calling_tools_is_still_read() -> None:
     """An alert that is open is over a day after the last call, and switching it off ends it."""
-    last = {("agent", LimitKind.TOOL_ERRORS): (True, NOW - timedelta(hours=30))}
+    last = {("agent", LimitKind.TOOL_ERRORS): LastChange(True, NOW - timedelta(hours=30))}
     (end,) = limits_of([turn(29 * 60, call("a", FAILED)), turn(1)]).look(last, NOW)[0]
     assert (end.change, end.reason) == (AlertEvent.RESOLVED, "no request for a day")
     (end,) = limits_of([turn(5, call("a", FAILED))], tool_errors=None).look(last, NOW)[0]
@@ -143,7 +143,9 @@ def test_a_limit_that_an_error_stopped_counts_anew() -> None:
 
 def test_an_open_alert_is_read_where_no_call_is_known() -> None:
     """As where the table cannot be read: nothing says that it is over."""
-    changes, readings = limits_of([turn(5)]).look({("agent", LimitKind.TOOL_ERRORS): (True, NOW - 9 * MINUTE)}, NOW)
+    changes, readings = limits_of([turn(5)]).look(
+        {("agent", LimitKind.TOOL_ERRORS): LastChange(True, NOW - 9 * MINUTE)}, NOW
+    )
     assert changes == []
     assert readings["agent"][LimitKind.TOOL_ERRORS].active
 
