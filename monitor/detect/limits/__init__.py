@@ -15,11 +15,13 @@ from monitor.detect.limits.results import (
 )
 from monitor.detect.limits.settings import DeploymentLimits, LimitSettings
 from monitor.detect.limits.shares import FAILURES
+from monitor.detect.limits.tool_minutes import MOST_OF_TOOL
 
 __all__ = [
     "ANSWER_COLUMNS",
     "FAILURES",
     "KEPT",
+    "MOST_OF_TOOL",
     "DeploymentLimits",
     "FailedTool",
     "LastChange",

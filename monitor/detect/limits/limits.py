@@ -28,7 +28,7 @@ from monitor.detect.limits.no_data import (
 from monitor.detect.limits.results import LastChange, LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import FAILURES, ShareLimit
-from monitor.detect.limits.tool_minutes import ToolMinutes
+from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
 from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
 from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
@@ -152,8 +152,7 @@ class Limits:
             counts.minutes[LimitKind.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
 
         def tool_errors(counts: LimitCounts) -> None:
-            calls = called_tools(rows)
-            calls = calls.filter(pc.is_valid(calls["is_error"]))
+            calls = counted_calls(called_tools(rows))
             if calls.num_rows:
                 is_error = np.asarray(calls["is_error"], np.bool_)
                 counts.minutes[LimitKind.TOOL_ERRORS].add(calls["requested_at"], is_error, calls["name"], now)
