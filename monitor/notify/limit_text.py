@@ -9,7 +9,7 @@ from datetime import timedelta
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import FailedTool, LimitDetails, MeanBeyondLimit
+from monitor.detect.limits import MOST_OF_TOOL, FailedTool, LimitDetails, MeanBeyondLimit
 from monitor.notify.plain_text import duration, time
 
 _CALLERS = 10
@@ -28,6 +28,7 @@ class _Words:
     """What happened to them in a time that is over; empty where this is no failure of the deployment."""
 
 
+_COUNTED = f"(of a turn at most {MOST_OF_TOOL} calls of a tool count)"
 _SHARES: Mapping[str, _Words] = {
     LimitKind.ERRORS: _Words(
         "requests",
@@ -43,7 +44,7 @@ _SHARES: Mapping[str, _Words] = {
     ),
     LimitKind.TOOL_ERRORS: _Words(
         "calls of tools",
-        "failed",
+        f"failed {_COUNTED}",
         "the tool that fails and its own log; the page of the incident shows its last error to who may read texts",
         "failed",
     ),
@@ -101,8 +102,8 @@ def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
     window = duration(timedelta(seconds=details.window_seconds or 0))
     line = f"{tool.name} failed in {tool.failed} of {tool.calls} calls by {name} in the last {window}"
     if tool.calls == details.requests:
-        return line
-    return f"{line}; of all {details.requests} calls of tools {_percent(details.share)} failed"
+        return f"{line} {_COUNTED}"
+    return f"{line}; of all {details.requests} calls of tools {_percent(details.share)} failed {_COUNTED}"
 
 
 def _callers(details: LimitDetails) -> str:

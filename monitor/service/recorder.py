@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import can_drift
@@ -52,6 +52,7 @@ from monitor.service.ingest.ingest import Ingest
 from monitor.service.snapshot import watched_streams
 
 logger = logging.getLogger(__name__)
+_MOMENT = timedelta(microseconds=1)
 _MOST_TOLD = 5
 """Streams that an error has stopped, in one problem."""
 
@@ -108,6 +109,8 @@ class AlertRecorder:
         others = {key: reading for key, reading in self._computed.items() if key.deployment not in due}
         mine = self._failures.attempt(REGRESSIONS, partial(streams.readings, due)) or {}
         computed = self._computed = {**others, **mine}
+        computed = streams.with_ended_holds(computed, now)
+        found = [*found, *self._after_holds(computed)]
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
@@ -174,6 +177,16 @@ class AlertRecorder:
             self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
         return incidents
 
+    def _after_holds(self, readings: Mapping[StreamKey, Reading]) -> list[Transition]:
+        """Return the pages that a short outage has held back long enough; not while rows are still to be read."""
+        return [
+            Transition(alert.key, AlertEvent.FIRING, alert.changed_at + _MOMENT, reading, ())
+            for alert in self._alerts.active()
+            if alert.tier == Tier.WARN and (reading := readings.get(alert.key)) is not None
+            if reading.page_held_until is not None and reading.tier == Tier.PAGE
+            if self._ingest.is_complete(alert.key.deployment)
+        ]
+
     def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime, due: Set[str]) -> None:
         """Record what was found and what follows from it, one stage after the other; one that fails stops no other."""
         readings, judgements, alerts = streams.readings, streams.judgements, self._alerts
@@ -230,12 +243,12 @@ class AlertRecorder:
         }
         replaced = limits.replaced()
         known = dict(watched_streams(self._ingest.deployments, low, now, replaced))
-        for (name, kind), (is_open, _) in last.items():
+        for (name, kind), one in last.items():
             state = self._ingest.deployments.get(name)
-            if kind == LimitKind.AT_LEAST and is_open and state and name not in known:
+            if kind == LimitKind.AT_LEAST and one.is_open and state and name not in known:
                 used = (
-                    one
-                    for one, scores in state.watched.items()
+                    metric
+                    for metric, scores in state.watched.items()
                     if not scores.is_idle(now, is_replaced=name in replaced)
                 )
                 if not any(limits.has_mean_limit(name, metric) for metric in used):

@@ -8,7 +8,7 @@ from typing import cast
 
 from lake.spec.alert_vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
-from monitor.detect.limits import FAILURES, LastChanges, LimitChange, LimitDetails
+from monitor.detect.limits import LastChange, LastChanges, LimitChange, LimitDetails
 from monitor.detect.regression import StreamKey
 
 
@@ -34,11 +34,10 @@ def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange]
 
 
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
-    """Return whether each limit fires, and when that changed last: of one that was raised since, when it began."""
+    """Return whether each limit fires, since when, and as what: an end comes after the page of what was raised."""
     return {
-        (change.key.deployment, cast(LimitKind, change.key.metric)): (
-            change.change == AlertEvent.FIRING,
-            change.fired_at if _may_be_raised(change) else change.changed_at,
+        (change.key.deployment, cast(LimitKind, change.key.metric)): LastChange(
+            change.change == AlertEvent.FIRING, change.changed_at, change.tier, change.fired_at
         )
         for change in changes
         if change.is_limit and change.change in ALERT_STATES
@@ -61,10 +60,6 @@ def _named(opened: AlertChange, changes: Sequence[AlertChange]) -> frozenset[str
 
 def _means_of(details: LimitDetails | None) -> frozenset[str]:
     return frozenset(one.metric for one in details.means) if details else frozenset()
-
-
-def _may_be_raised(change: AlertChange) -> bool:
-    return change.change == AlertEvent.FIRING and change.key.metric in FAILURES
 
 
 def _change(

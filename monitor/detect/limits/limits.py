@@ -25,10 +25,10 @@ from monitor.detect.limits.no_data import (
     replaced_versions,
     with_history_of_families,
 )
-from monitor.detect.limits.results import LimitChange, LimitReading
+from monitor.detect.limits.results import LastChange, LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import FAILURES, ShareLimit
-from monitor.detect.limits.tool_minutes import ToolMinutes
+from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
 from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
 from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
@@ -51,8 +51,8 @@ _BUDGET = UnscoredReason.JUDGE_BUDGET
 _ALL: Set[str] = frozenset(LimitKind)
 _LEAST_EVENTS = 4
 _STOPPED = "an error has stopped it"
-LastChanges = Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
-"""Of each limit that has had an alert: whether it is open, and when its last change happened, in event time."""
+LastChanges = Mapping[tuple[str, LimitKind], LastChange]
+"""Of each limit that has had an alert."""
 Readings = Mapping[str, Mapping[LimitKind, LimitReading]]
 """How each limit of each deployment stands."""
 
@@ -152,8 +152,7 @@ class Limits:
             counts.minutes[LimitKind.ERRORS].add(rows["requested_at"], failed(rows), failure_reasons(rows), now)
 
         def tool_errors(counts: LimitCounts) -> None:
-            calls = called_tools(rows)
-            calls = calls.filter(pc.is_valid(calls["is_error"]))
+            calls = counted_calls(called_tools(rows))
             if calls.num_rows:
                 is_error = np.asarray(calls["is_error"], np.bool_)
                 counts.minutes[LimitKind.TOOL_ERRORS].add(calls["requested_at"], is_error, calls["name"], now)
@@ -249,7 +248,7 @@ class Limits:
             readings[name][LimitKind.NO_DATA] = reading
         for (name, stopped), why in self.stopped.errors.items():
             if not self.stopped.takes_rows((name, stopped)):
-                is_open = last.get((name, LimitKind(stopped)), (False, None))[0]
+                is_open = _is_open(last, name, LimitKind(stopped))
                 readings[name][LimitKind(stopped)] = LimitReading(is_open, stopped=repr(why), unjudged=_STOPPED)
         return [*changes, *silences], readings
 
@@ -316,14 +315,14 @@ class Limits:
     def _switched_off(self, last: LastChanges, now: datetime) -> list[LimitChange]:
         return [
             LimitChange(name, kind, AlertEvent.RESOLVED, now, "this limit is switched off")
-            for (name, kind), (is_open, _) in last.items()
-            if is_open and getattr(self._settings.of(name), kind) in (None, False, {})
+            for (name, kind), one in last.items()
+            if one.is_open and getattr(self._settings.of(name), kind) in (None, False, {})
         ]
 
     def _look_for_silences(
         self, times: Mapping[str, RequestTimes], last: LastChanges, now: datetime
     ) -> list[LimitChange]:
-        opened = {name: at for (name, kind), (is_open, at) in last.items() if kind == LimitKind.NO_DATA and is_open}
+        opened = {name: one.at for (name, kind), one in last.items() if kind == LimitKind.NO_DATA and one.is_open}
         found = self._no_data.look(times, lambda name: self._settings.of(name).no_data, opened, now, self.replaced())
         for name, error in self._no_data.errors.items():
             self._stop(name, LimitKind.NO_DATA, error)
@@ -342,9 +341,7 @@ class Limits:
     ) -> Mapping[str, LimitReading]:
         changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
         return {
-            name: _silence_reading(
-                times.get(name), changed.get(name, last.get((name, LimitKind.NO_DATA), (False, None))[0])
-            )
+            name: _silence_reading(times.get(name), changed.get(name, _is_open(last, name, LimitKind.NO_DATA)))
             for name in self._counts
             if self._settings.of(name).no_data is not None
         }
@@ -356,15 +353,20 @@ def _answer_kinds(rows: pa.Table) -> list[AnswerKind | None]:
     return [answer_kind_of(row, has_text=bool(row["has_text"])) for row in columns]
 
 
+def _is_open(last: LastChanges, deployment: str, kind: LimitKind) -> bool:
+    change = last.get((deployment, kind))
+    return change is not None and change.is_open
+
+
 def _look_at_share(
-    check: ShareLimit, counts: LimitCounts, kind: LimitKind, last: tuple[bool, datetime] | None, now: datetime
+    check: ShareLimit, counts: LimitCounts, kind: LimitKind, last: LastChange | None, now: datetime
 ) -> tuple[list[LimitChange], LimitReading]:
     minutes = counts.minutes.get(kind)
     changes, reading = check.look(minutes or MinuteCounts(), last, now)
     if minutes:
         return [_with_tool(change, counts.tools) for change in changes], reading
     # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
-    return [], replace(reading, active=last is not None and last[0])
+    return [], replace(reading, active=last is not None and last.is_open)
 
 
 def _with_tool(change: LimitChange, tools: ToolMinutes) -> LimitChange:

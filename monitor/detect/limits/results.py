@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -95,6 +96,17 @@ class LimitChange:
     since: datetime | None = None
     details: LimitDetails | None = None
     tier: Tier = Tier.PAGE
+
+
+class LastChange(NamedTuple):
+    """The last recorded change of a limit: whether an alert is open since, and when that was, in event time."""
+
+    is_open: bool
+    at: datetime
+    tier: Tier = Tier.WARN
+    """Of an open alert, as it is recorded."""
+    fired_at: datetime | None = None
+    """When an open alert fired, where it was raised since."""
 
 
 @dataclass(frozen=True)

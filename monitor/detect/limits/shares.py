@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from monitor.detect.limits.evidence import CLEAN, has_risen, is_clean, latest_mean, usual_share
 from monitor.detect.limits.minute_counts import KEPT, LONGEST, MinuteCounts, Windows, minute_of, time_of
-from monitor.detect.limits.results import LimitChange, LimitDetails, LimitReading
+from monitor.detect.limits.results import LastChange, LimitChange, LimitDetails, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 
 _OVER = 0.5
@@ -51,15 +51,17 @@ class ShareLimit:
     def look(
         self,
         minutes: MinuteCounts,
-        last_change: tuple[bool, datetime] | None,
+        last_change: LastChange | None,
         now: datetime,
     ) -> tuple[list[LimitChange], LimitReading]:
         """Return what began or ended after the last change, if any, and how things are now.
 
-        The last change says whether an alert is open, and since when; what raised it is found again. No good past is
-        needed: a deployment that has failed from its first request on fires as others do.
+        An open alert is raised where it is recorded as a warning, whatever its beginning looks like by now: late rows
+        or another `page_after` may move that. No good past is needed: a deployment that has failed from its first
+        request on fires as others do.
         """
-        is_open, since = last_change or (False, now - KEPT)
+        known = last_change or LastChange(False, now - KEPT)
+        is_open, since, tier = known.is_open, known.at, known.tier
         windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
         enough = windows.totals >= self._settings.minimum_requests
         by_share = enough & (windows.bad >= self._limit * windows.totals)
@@ -67,20 +69,21 @@ class ShareLimit:
         ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
         judged = windows.ends > minute_of(max(since, now - LONGEST))
         changes: list[LimitChange] = []
-        place, fired = 0, since
+        place, fired = 0, known.fired_at or since
         while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size or is_open:
             end = place + int(found[0]) if found.size else len(judged)
-            if is_open:
+            if is_open and tier != Tier.PAGE:
                 changes += self._raised(minutes, windows, fired, judged & _between(place, end, len(judged)))
             if not found.size:
                 break
             place, is_open = end, not is_open
             change = self._change(minutes, windows, place, is_open, has_share=bool(enough[place]))
             if is_open:
-                fired = change.at
-            changes.append(
-                self._with_tier(change) if is_open else _with_length(change, minutes, windows, fired, self._limit)
-            )
+                change = self._with_tier(change)
+                fired, tier = change.at, change.tier
+            else:
+                change = _with_length(change, minutes, windows, fired, self._limit)
+            changes.append(change)
             place += 1
         last = time_of(int(windows.ends[-1])) if windows.ends.size else None
         if is_open and (last is None or now - last > LONGEST):
@@ -103,10 +106,8 @@ class ShareLimit:
     def _raised(
         self, minutes: MinuteCounts, windows: Windows, fired: datetime, is_open: NDArray[np.bool_]
     ) -> Iterator[LimitChange]:
-        """Yield the page of an alert that is open in these windows: once it has lasted, and is still bad."""
+        """Yield the page of a warning that is open in these windows: once it has lasted, and is still bad."""
         began = _began(minutes, windows, fired, self._limit)
-        if time_of(minute_of(fired)) - time_of(began) >= self._page_after:
-            return
         lasting = windows.ends >= began + self._page_after // _MINUTE
         still_bad = (windows.shares >= self._limit) & (latest_mean(windows.shares, CLEAN) >= self._limit)
         found = np.flatnonzero(is_open & lasting & still_bad)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.case_vocabulary import ReplayVerdict
-from monitor.detect.limits.results import ChangedJudge, LimitChange, LimitDetails, MeanBeyondLimit
+from monitor.detect.limits.results import ChangedJudge, LastChange, LimitChange, LimitDetails, MeanBeyondLimit
 from monitor.detect.regression import JudgeReading, LowMean
 from monitor.detect.stats.replays import ReplayStats
 
@@ -28,14 +28,14 @@ _ACCEPTED = "a person accepted the answers of this run"
 
 
 def changes_of_judges(
-    readings: Mapping[str, Mapping[str, JudgeReading]], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+    readings: Mapping[str, Mapping[str, JudgeReading]], last: Mapping[tuple[str, LimitKind], LastChange]
 ) -> Iterator[LimitChange]:
     """Yield the alerts that begin or end with the readings of all judges of each deployment, by metric.
 
     `last` has of each limit whether its alert is open, and when that changed.
     """
     for name, judges in readings.items():
-        is_open, changed_at = last.get((name, LimitKind.JUDGE_DRIFT), (False, None))
+        is_open, changed_at = _open_and_changed(last, name, LimitKind.JUDGE_DRIFT)
         changed = {metric: one for metric, one in judges.items() if one.active}
         scored = [one.last_scored_at for one in (changed or judges).values() if one.last_scored_at is not None]
         if not scored or bool(changed) is is_open or (changed_at is not None and max(scored) <= changed_at):
@@ -53,7 +53,7 @@ def changes_of_judges(
 
 def changes_of_means(
     readings: Mapping[str, Mapping[str, LowMean]],
-    last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]],
+    last: Mapping[tuple[str, LimitKind], LastChange],
     now: datetime,
 ) -> Iterator[LimitChange]:
     """Yield the alerts that begin, go on or end with all means of each deployment that have a limit, by metric.
@@ -64,7 +64,7 @@ def changes_of_means(
     and when that changed.
     """
     for name, means in readings.items():
-        is_open, changed_at = last.get((name, LimitKind.AT_LEAST), (False, None))
+        is_open, changed_at = _open_and_changed(last, name, LimitKind.AT_LEAST)
         if not means:
             if is_open:
                 yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, now, _UNWATCHED)
@@ -87,7 +87,7 @@ def changes_of_means(
 
 
 def changes_of_replays(
-    latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, LimitKind], tuple[bool, datetime]]
+    latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, LimitKind], LastChange]
 ) -> Iterator[LimitChange]:
     """Yield the alerts that begin or end with the latest run of each deployment.
 
@@ -96,7 +96,7 @@ def changes_of_replays(
     `last` has of each limit whether its alert is open, and when that changed.
     """
     for name, run in latest.items():
-        is_open, _ = last.get((name, LimitKind.REPLAY), (False, None))
+        is_open, _ = _open_and_changed(last, name, LimitKind.REPLAY)
         if run.started_at is None or run.verdict in _SAY_NOTHING:
             continue
         is_worse = run.verdict == ReplayVerdict.REGRESSION and not run.is_baseline
@@ -109,6 +109,13 @@ def changes_of_replays(
             yield LimitChange(
                 name, LimitKind.REPLAY, AlertEvent.RESOLVED, run.started_at, reason, details=_details(run)
             )
+
+
+def _open_and_changed(
+    last: Mapping[tuple[str, LimitKind], LastChange], deployment: str, kind: LimitKind
+) -> tuple[bool, datetime | None]:
+    change = last.get((deployment, kind))
+    return (change.is_open, change.at) if change else (False, None)
 
 
 def _details(run: ReplayStats) -> LimitDetails:

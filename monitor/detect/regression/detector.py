@@ -370,6 +370,7 @@ class Detector:
             most_worsened=self._named(shown),
             not_learned=self._not_learned(),
             beyond=tuple(sorted(self.beyond.items())),
+            page_held_until=self._outage.held_until if self._outage and self._may_page else None,
             new_class=self._described(self._new_class),
         )
         return reading if early is None else early.on(reading)

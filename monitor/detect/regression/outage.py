@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 import numpy as np
 
-from monitor.detect.regression.arrays import Floats
+from monitor.detect.regression.arrays import Floats, moment
 from monitor.detect.regression.e_detector.betting import weighted_mean
 from monitor.detect.regression.e_detector.evidence import Evidence
 from monitor.detect.regression.observations import Observations
@@ -64,6 +64,11 @@ class Outage:
         if is_other or mean > _WHOLLY * reference or others < _WELL * reference:
             return None
         return cls((mean + reference) / 2, int(since.at[begin]), alarm, int(since.at[end - 1]))
+
+    @property
+    def held_until(self) -> datetime:
+        """Until when it holds a page back."""
+        return moment(self._alarm + _SHORT)
 
     @property
     def length(self) -> timedelta:

@@ -137,6 +137,8 @@ class Reading:
     """How it stands to the limit that a person has set for its mean; None where there is none."""
     outage_lasted: timedelta | None = None
     """Of the end of a short outage, which was no change of quality: how long it was."""
+    page_held_until: datetime | None = None
+    """Of what may be a short outage: until when a page waits for its end; None where nothing pages."""
     new_class: NewClass | None = None
     """The new class of traffic that alone is worse than what the reference has: a warning, no regression."""
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from lake.spec.alert_vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent, Tier
 from lake.spec.deployment_families import Families
 from monitor.detect.regression.arrays import Times, microseconds, moment
 from monitor.detect.regression.batches.batches import ClosedBatches
@@ -280,6 +280,24 @@ class Streams:
                 said = max(readings, key=lambda one: _SAYS[one.status])
                 found[key] = replace(said, low_mean=readings[0].low_mean)
         return found
+
+    def with_ended_holds(self, readings: Mapping[StreamKey, Reading], now: datetime) -> dict[StreamKey, Reading]:
+        """Return the readings; a page that a short outage holds back is one once that took too long, by the clock.
+
+        No score says that the outage lasts where none comes. The detectors stay as they are, so that what they find
+        does not depend on the clock.
+        """
+
+        def is_due(one: Reading) -> bool:
+            # The batches that began until then are closed a little later.
+            until = None if one.page_held_until is None else one.page_held_until + self._settings.grace
+            return until is not None and now >= until and one.log_evidence >= one.log_page_threshold
+
+        every = self._settings.page_every
+        return {
+            key: replace(one, tier=Tier.PAGE, false_alarm_every=every) if is_due(one) else one
+            for key, one in readings.items()
+        }
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""

@@ -16,14 +16,15 @@ from monitor.detect.stats.period_sums import PeriodSums
 UNNAMED, OTHERS = "unnamed", "other"
 LONGEST_NAME, _MOST_TOOLS = 100, 200
 """Characters of a name, and tools of a deployment that are counted by themselves: a model may make up names."""
-_CALL = pa.schema([("requested_at", TIMESTAMP), ("name", pa.string()), ("is_error", pa.bool_())])
+_CALL = pa.schema([("requested_at", TIMESTAMP), ("name", pa.string()), ("is_error", pa.bool_()), ("turn", pa.int64())])
 
 
 def called_tools(rows: pa.Table) -> pa.Table:
-    """Return a row a call of the turns among rows of `parsed_logs`, with `requested_at`, `name` and `is_error`.
+    """Return a row a call of the turns among rows of `parsed_logs`, with `requested_at`, `name`, `is_error` and `turn`.
 
     Rows have `is_entry`, `requested_at`, `answer_kind` and `tool_calls`. An answer that itself asks for a tool is no
     whole turn: where the client runs the tools, the calls come again, with their results, in the request after it.
+    `turn` numbers the turns among these rows; calls of a turn are in their order.
     """
     is_turn = pc.and_(pc.fill_null(rows["is_entry"], False), pc.is_valid(rows["requested_at"]))
     has_calls = pc.fill_null(pc.greater(pc.list_value_length(rows["tool_calls"]), 0), False)
@@ -35,7 +36,7 @@ def called_tools(rows: pa.Table) -> pa.Table:
     calls, of = pc.list_flatten(lists), pc.list_parent_indices(lists)
     names = pc.utf8_slice_codeunits(pc.fill_null(pc.struct_field(calls, "name"), UNNAMED), 0, LONGEST_NAME)
     at = turns["requested_at"].take(of)
-    return pa.table([at, names, pc.struct_field(calls, "is_error")], schema=_CALL)
+    return pa.table([at, names, pc.struct_field(calls, "is_error"), of], schema=_CALL)
 
 
 @dataclass(frozen=True)

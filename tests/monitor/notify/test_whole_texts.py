@@ -86,17 +86,18 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("tool_errors", **share(mostly="search", in_a_row=240, tool=FailedTool("search", 170, 200))),
-            "search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % failed; "
-            "limit 30 %",
+            "search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % failed "
+            "(of a turn at most 3 calls of a tool count); limit 30 %",
         ),
         (
             kind("tool_errors", **share(mostly="search", usual=0.1, tool=FailedTool("search", 170, 240))),
-            "search failed in 170 of 240 calls by rag in the last 15 minutes; usual are 10 % or less",
+            "search failed in 170 of 240 calls by rag in the last 15 minutes "
+            "(of a turn at most 3 calls of a tool count); usual are 10 % or less",
         ),
         (
             kind("tool_errors", "resolved", **share(lasted_seconds=50 * 60, tool=FailedTool("search", 7, 240))),
             "rag is back: calls of tools failed for 50 minutes; 71 % of 240 calls of tools of rag in the last 15 "
-            "minutes failed",
+            "minutes failed (of a turn at most 3 calls of a tool count)",
         ),
         (
             kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),

@@ -334,3 +334,29 @@ def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch
     assert not {
         name for name in asked if name.split(".")[1] in {"question", "answer", "request_body", "details", "raw"}
     }
+
+
+def test_an_outage_after_which_no_score_comes_is_a_page_by_the_clock(lake: Lake, rows: Any, clock: Any):
+    """Once, three hours after its warning's batch began, whether or not the process began anew; its reading says so."""
+    rows.hours("rag", 24 * 11, lambda left: 0.02 if left == 1 else 0.8, "m")
+    monitor = Monitor(lake, MonitorSettings(), clock)
+    monitor.refresh()
+
+    def found(monitor: Monitor) -> Any:
+        assert monitor.snapshot is not None
+        assert monitor.failures == {}
+        state = monitor.snapshot.deployments["rag"]
+        tiers = [change.tier for change in reversed(state.changes) if change.key.metric == "m"]
+        return tiers, state.readings["m"].tier
+
+    clock.advance(hours=1.9)
+    monitor.refresh()
+    monitor.refresh()
+    assert found(monitor) == (["warn"], "warn")
+    for _ in range(2):
+        clock.advance(hours=1)
+        monitor.refresh()
+    assert found(monitor) == (["warn", "page"], "page")
+    again = Monitor(lake, MonitorSettings(), clock)
+    again.refresh()
+    assert found(again) == (["warn", "page"], "page")

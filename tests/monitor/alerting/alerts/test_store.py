@@ -20,6 +20,7 @@ from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.limit_alerts import last_changes
 from monitor.alerting.alerts.new_changes import change_of
 from monitor.alerting.alerts.store import AlertStore
+from monitor.detect.limits import LastChange
 from monitor.detect.regression import StreamKey
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, START, fired, kinds, resolved
 from tests.monitor.alerting.alerts.test_pending import FIRED
@@ -106,7 +107,9 @@ def test_what_became_of_messages_says_nothing_of_a_limit() -> None:
     key = StreamKey("rag", LimitKind.ERRORS, LIMIT_VERSION)
     fires = replace(FIRED, key=key)
     told = replace(fires, change=AlertEvent.DELIVERED, changed_at=NOW + HOUR)
-    assert last_changes([fires, told, FIRED]) == {("rag", LimitKind.ERRORS): (True, fires.changed_at)}
+    assert last_changes([fires, told, FIRED]) == {
+        ("rag", LimitKind.ERRORS): LastChange(True, fires.changed_at, fires.tier, fires.fired_at)
+    }
 
 
 def test_the_order_of_changes_is_that_in_which_they_were_found() -> None:

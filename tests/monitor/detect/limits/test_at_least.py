@@ -23,7 +23,7 @@ from monitor.alerting.alerts.change import AlertChange, from_row
 from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
 from monitor.alerting.incidents.incident import NEWS
 from monitor.alerting.incidents.state import events, state_of
-from monitor.detect.limits import LimitSettings
+from monitor.detect.limits import LastChange, LimitSettings
 from monitor.detect.limits.unfit import unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_means
 from monitor.detect.regression import LowMean, RegressionSettings, Scale, Stream
@@ -112,7 +112,7 @@ def means(on: bool, latest: int) -> dict[str, dict[str, LowMean]]:
 
 
 def test_what_is_not_later_than_the_last_change_says_nothing_new() -> None:
-    last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
+    last = {("rag", LimitKind.AT_LEAST): LastChange(True, moment(START + 5 * HOUR))}
     assert [one.change for one in changes_of_means(means(True, 5), {}, NOW)] == ["firing"]
     assert list(changes_of_means(means(True, 5), last, NOW)) == []
     assert list(changes_of_means(means(False, 5), last, NOW)) == []
@@ -209,13 +209,13 @@ def test_a_limit_that_fits_no_metric_is_in_the_log_once_and_on_the_page(
 
 
 def test_evidence_that_was_begun_anew_ends_no_alert_of_a_mean_that_is_beyond_its_limit() -> None:
-    last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
+    last = {("rag", LimitKind.AT_LEAST): LastChange(True, moment(START + 5 * HOUR))}
     anew = {"rag": {METRIC: replace(means(False, 6)["rag"][METRIC], is_surely_beyond=True)}}
     assert list(changes_of_means(anew, last, NOW)) == []
 
 
 def test_an_alert_ends_where_no_metric_with_a_limit_is_watched_any_more() -> None:
-    last = {("rag", LimitKind.AT_LEAST): (True, moment(START + 5 * HOUR))}
+    last = {("rag", LimitKind.AT_LEAST): LastChange(True, moment(START + 5 * HOUR))}
     (end,) = changes_of_means({"rag": {}}, last, NOW)
     assert (end.change, end.at) == ("resolved", NOW)
     assert list(changes_of_means({"rag": {}}, {}, NOW)) == []

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from lake.spec.alert_vocabulary import LimitKind, Tier
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.spec.schemas import SCORES
-from monitor.detect.limits import LimitChange, LimitDetails, LimitReading, Limits, LimitSettings
+from monitor.detect.limits import LastChange, LimitChange, LimitDetails, LimitReading, Limits, LimitSettings
 from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual, minute_of
@@ -104,7 +104,7 @@ def test_eight_minutes_without_a_bad_one_are_clean(number: int) -> None:
 
 
 def look(
-    bad: list[bool], last: tuple[bool, datetime] | None = None, now: datetime = NOW, each: int = 1, **settings: Any
+    bad: list[bool], last: LastChange | None = None, now: datetime = NOW, each: int = 1, **settings: Any
 ) -> tuple[list[LimitChange], LimitReading]:
     """A limit of 30 %, over minutes before NOW, each with some requests; reasons are by their minute."""
     minutes = MinuteCounts()
@@ -154,7 +154,7 @@ def test_an_outage_is_a_page_once_it_lasts(minutes: int, after: str, found: list
     changes, _ = look(bad, each=2, page_after=after)
     assert [(one.change, one.tier) for one in changes] == found
     begin = changes[0]
-    assert look(bad, (True, begin.at), each=2, page_after=after)[0] == changes[1:]
+    assert look(bad, LastChange(True, begin.at, begin.tier), each=2, page_after=after)[0] == changes[1:]
     if len(found) == 3:
         raised, length = changes[1], timedelta(hours=1) if after == "1h" else timedelta(minutes=20)
         assert begin.since is not None
@@ -187,7 +187,7 @@ def test_what_is_found_late_and_has_lasted_is_a_page_at_once() -> None:
 @pytest.mark.parametrize(("good", "is_over"), [(0, False), (17, True), (16, False)])
 def test_a_share_is_over_at_half_of_its_limit(good: int, is_over: bool) -> None:
     """Exactly 15 % are enough; the end has no beginning and no row of bad ones."""
-    changes, reading = look([True] * 20 + [False] * good, (True, NOW - (good + 1) * MINUTE))
+    changes, reading = look([True] * 20 + [False] * good, LastChange(True, NOW - (good + 1) * MINUTE))
     assert reading.active is not is_over
     if is_over:
         (over,) = changes
@@ -222,12 +222,14 @@ def test_an_alert_is_over_a_day_after_the_last_request(
 ) -> None:
     """And after its own beginning."""
     now = NOW - MINUTE + hours * HOUR
-    changes, reading = look([True] * 30, (True, NOW - fired_ago * HOUR), now)
+    changes, reading = look([True] * 30, LastChange(True, NOW - fired_ago * HOUR), now)
     assert reading.active is (expected is None)
     assert [(one.at, one.reason, one.since) for one in changes] == (
         [] if expected is None else [(expected, "no request for a day", None)]
     )
-    nothing, _ = ShareLimit("rag", LimitKind.ERRORS, 0.3, LimitSettings()).look(MinuteCounts(), (True, NOW), NOW)
+    nothing, _ = ShareLimit("rag", LimitKind.ERRORS, 0.3, LimitSettings()).look(
+        MinuteCounts(), LastChange(True, NOW), NOW
+    )
     assert [one.at for one in nothing] == [NOW]
 
 
@@ -243,8 +245,8 @@ def test_only_the_last_day_is_judged(hours: float, fires: bool) -> None:
 def test_nothing_up_to_the_last_change_is_judged_again() -> None:
     """Its own minute neither."""
     bad = [False] * 14 + [True] * 6
-    assert look(bad, (False, NOW - MINUTE))[0] == []
-    assert len(look(bad, (False, NOW - 2 * MINUTE))[0]) == 1
+    assert look(bad, LastChange(False, NOW - MINUTE))[0] == []
+    assert len(look(bad, LastChange(False, NOW - 2 * MINUTE))[0]) == 1
 
 
 def counted(*ago: float, why: str | None = "503") -> MinuteCounts:
@@ -307,7 +309,7 @@ def run(verdict: ReplayVerdict | None, **columns: Any) -> ReplayStats:
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_replay_begins_and_ends_an_alert(is_open: bool) -> None:
     """By its verdict; one that says nothing, or that a person accepted, begins none."""
-    last: Any = {("rag", LimitKind.REPLAY): (is_open, NOW - DAY)}
+    last: Any = {("rag", LimitKind.REPLAY): LastChange(is_open, NOW - DAY)}
     details = LimitDetails(share=0.75, requests=12, bad=9, mostly="retrieval")
     begins = LimitChange(
         "rag",
@@ -363,16 +365,18 @@ def test_a_deployment_without_an_answer_is_not_missed() -> None:
     changes, readings = limits.look({}, NOW)
     assert [one for one in changes if one.kind == LimitKind.NO_DATA] == []
     assert readings["rag"][LimitKind.NO_DATA].unjudged == "no request has been answered yet"
-    open_alert: Any = {("rag", LimitKind.NO_DATA): (True, NOW)}
+    open_alert: Any = {("rag", LimitKind.NO_DATA): LastChange(True, NOW)}
     assert limits.look(open_alert, NOW)[1]["rag"][LimitKind.NO_DATA] == LimitReading(True)
     silent = limits_of([{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)])
-    over: Any = {("rag", LimitKind.NO_DATA): (False, NOW - DAY)}
+    over: Any = {("rag", LimitKind.NO_DATA): LastChange(False, NOW - DAY)}
     silent.look(over, NOW - PENDING)
     assert [one.kind for one in silent.look(over, NOW)[0]] == [LimitKind.NO_DATA]
     off = LimitSettings(no_data=None, replay=False, judge_drift=False)
     limits = limits_of(requests(30, 0, 4), off)
-    last: Any = {("rag", kind): (True, NOW) for kind in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT)}
-    last |= {("rag", LimitKind.ERRORS): (False, NOW - HOUR)}
+    last: Any = {
+        ("rag", kind): LastChange(True, NOW) for kind in (LimitKind.NO_DATA, LimitKind.REPLAY, LimitKind.JUDGE_DRIFT)
+    }
+    last |= {("rag", LimitKind.ERRORS): LastChange(False, NOW - HOUR)}
     changes, readings = limits.look(last, NOW)
     assert sorted((one.kind, one.at, one.reason) for one in changes) == sorted(
         (kind, NOW, "this limit is switched off")
@@ -430,12 +434,12 @@ def test_a_judge_begins_and_ends_an_alert() -> None:
         LimitDetails(judges=tuple(ChangedJudge(name, -0.3, -0.4, -0.2, 50) for name in "mn")),
     )  # fmt: skip
     key = ("rag", LimitKind.JUDGE_DRIFT)
-    assert list(changes_of_judges(readings, {key: (True, NOW)})) == []
+    assert list(changes_of_judges(readings, {key: LastChange(True, NOW)})) == []
     for changed_at, number in ((NOW + 2 * HOUR, 0), (NOW + 2 * HOUR - SECOND, 1)):
-        assert len(list(changes_of_judges(readings, {key: (False, changed_at)}))) == number
+        assert len(list(changes_of_judges(readings, {key: LastChange(False, changed_at)}))) == number
     well = {"rag": {"m": judge(False, 4), "n": judge(False, 5)}}
     assert list(changes_of_judges(well, {})) == []
-    (over,) = changes_of_judges(well, {key: (True, NOW)})
+    (over,) = changes_of_judges(well, {key: LastChange(True, NOW)})
     assert (over.change, over.at, over.details, over.reason) == (
         "resolved", NOW + 5 * HOUR, None,
         "the judge scores the same answers as at first again, or its metric has a new version or no scores",

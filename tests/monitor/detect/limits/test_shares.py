@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import PARSED_LOGS, SCORES
-from monitor.detect.limits import ANSWER_COLUMNS, DeploymentLimits, LimitChange, Limits, LimitSettings
+from monitor.detect.limits import ANSWER_COLUMNS, DeploymentLimits, LastChange, LimitChange, Limits, LimitSettings
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS
 
@@ -61,11 +61,11 @@ def test_an_end_says_how_long_it_was_bad_however_it_was_found() -> None:
     rows += [*requests(120, 90, 4, status=503), *requests(90, 0, 4)]
     every = limits_of(rows).look({}, NOW)[0]
     assert [one.details and one.details.lasted_seconds for one in every] == [None, 50 * 60, None, 30 * 60]
-    (end,) = limits_of(rows).look({("rag", LimitKind.ERRORS): (True, every[2].at)}, NOW)[0]
+    (end,) = limits_of(rows).look({("rag", LimitKind.ERRORS): LastChange(True, every[2].at)}, NOW)[0]
     assert end == every[3]
     # What was counted when it fired is forgotten.
     rows = [*requests(1000, 30, 1, status=503), *requests(30, 0, 1)]
-    (_, end) = limits_of(rows).look({("rag", LimitKind.ERRORS): (True, NOW - timedelta(days=4))}, NOW)[0]
+    (_, end) = limits_of(rows).look({("rag", LimitKind.ERRORS): LastChange(True, NOW - timedelta(days=4))}, NOW)[0]
     assert end.details is not None
     assert end.details.lasted_seconds == (4 * 24 * 60 - 30) * 60
 
@@ -184,7 +184,7 @@ def test_silence_says_how_long_it_has_listened() -> None:
 def test_an_alert_on_what_no_row_says_anything_of_stays_open() -> None:
     """Scores that cannot be read after a start are no scores without a refusal."""
     limits = limits_of(requests(60, 0, 1))
-    last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {("rag", "refusals"): (True, NOW - 50 * MINUTE)}
+    last: dict[tuple[str, LimitKind], LastChange] = {("rag", "refusals"): LastChange(True, NOW - 50 * MINUTE)}
     changes, readings = limits.look(last, NOW)
     assert changes == []
     assert readings["rag"]["refusals"].active
@@ -223,8 +223,8 @@ def test_it_does_not_matter_when_the_process_began(
     assert limits_of(random.sample(rows, len(rows)), settings).look({}, NOW)[0] == changes
     ends = [change for change in changes if change.reason != "it lasts"]
     for change in ends:
-        last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {
-            ("rag", "errors"): (change.change == "firing", change.at)
+        last: dict[tuple[str, LimitKind], LastChange] = {
+            ("rag", "errors"): LastChange(change.change == "firing", change.at, change.tier)
         }
         assert limits_of(rows, settings).look(last, NOW)[0] == changes[changes.index(change) + 1 :]
     assert [change.change for change in ends] == ["firing", "resolved"] * (len(ends) // 2) + ["firing"] * (
@@ -235,7 +235,7 @@ def test_it_does_not_matter_when_the_process_began(
 def test_an_alert_without_a_request_for_a_day_is_over() -> None:
     """Who was switched off does not fail; a day after the last request nothing says that it does."""
     limits = limits_of([*requests(90, 60, 4), *requests(60, 0, 4, status=500)])
-    last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {("rag", "errors"): (True, NOW - 50 * MINUTE)}
+    last: dict[tuple[str, LimitKind], LastChange] = {("rag", "errors"): LastChange(True, NOW - 50 * MINUTE)}
     assert limits.look(last, NOW + timedelta(hours=23))[0] == []
     (over,) = limits.look(last, NOW + timedelta(hours=25))[0]
     assert (over.change, over.at) == ("resolved", NOW - MINUTE + timedelta(days=1))
@@ -259,7 +259,7 @@ def test_silence_is_a_limit_like_the_others() -> None:
     assert readings["rag"]["no_data"].active
     assert not readings["new"]["no_data"].active
     assert readings["new"]["no_data"].unjudged is not None
-    last: dict[tuple[str, LimitKind], tuple[bool, datetime]] = {("rag", "no_data"): (True, begin.at)}
+    last: dict[tuple[str, LimitKind], LastChange] = {("rag", "no_data"): LastChange(True, begin.at)}
     assert limits.look(last, NOW)[0] == []
     limits.add_logs("rag", other, NOW)
     (end,), readings = limits.look(last, NOW)
@@ -275,7 +275,7 @@ def test_one_deployment_may_have_limits_of_its_own() -> None:
     rows = [*requests(90, 60, 4), *requests(60, 0, 4, status=500)]
     assert limits_of(rows, own).look({}, NOW)[0] == []
     assert minutes_ago(limits_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
-    (over,) = limits_of(rows, own).look({("rag", "errors"): (True, NOW - 50 * MINUTE)}, NOW)[0]
+    (over,) = limits_of(rows, own).look({("rag", "errors"): LastChange(True, NOW - 50 * MINUTE)}, NOW)[0]
     assert (over.change, over.reason) == ("resolved", "this limit is switched off")
 
 

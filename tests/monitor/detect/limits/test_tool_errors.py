@@ -9,8 +9,8 @@ import pytest
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.schemas import PARSED_LOGS
-from monitor.detect.limits import FailedTool, Limits, LimitSettings
-from monitor.detect.limits.tool_minutes import ToolMinutes
+from monitor.detect.limits import FailedTool, LastChange, Limits, LimitSettings
+from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
 from monitor.detect.stats.requests import LOG_COLUMNS, LOG_EXPRESSIONS, RequestStats
 from monitor.detect.stats.tools import called_tools
 
@@ -112,7 +112,7 @@ def test_a_call_without_a_name_has_one_and_a_long_name_is_cut() -> None:
 
 def test_a_limit_of_an_agent_that_stops_calling_tools_is_still_read() -> None:
     """An alert that is open is over a day after the last call, and switching it off ends it."""
-    last = {("agent", LimitKind.TOOL_ERRORS): (True, NOW - timedelta(hours=30))}
+    last = {("agent", LimitKind.TOOL_ERRORS): LastChange(True, NOW - timedelta(hours=30))}
     (end,) = limits_of([turn(29 * 60, call("a", FAILED)), turn(1)]).look(last, NOW)[0]
     assert (end.change, end.reason) == (AlertEvent.RESOLVED, "no request for a day")
     (end,) = limits_of([turn(5, call("a", FAILED))], tool_errors=None).look(last, NOW)[0]
@@ -143,7 +143,9 @@ def test_a_limit_that_an_error_stopped_counts_anew() -> None:
 
 def test_an_open_alert_is_read_where_no_call_is_known() -> None:
     """As where the table cannot be read: nothing says that it is over."""
-    changes, readings = limits_of([turn(5)]).look({("agent", LimitKind.TOOL_ERRORS): (True, NOW - 9 * MINUTE)}, NOW)
+    changes, readings = limits_of([turn(5)]).look(
+        {("agent", LimitKind.TOOL_ERRORS): LastChange(True, NOW - 9 * MINUTE)}, NOW
+    )
     assert changes == []
     assert readings["agent"][LimitKind.TOOL_ERRORS].active
 
@@ -162,3 +164,33 @@ def test_tools_that_fail_since_their_cause_is_over_are_no_longer_explained_by_it
     assert limits_of(rows).recent_failures().fails_since("agent", NOW - 10 * MINUTE)
     assert not limits_of(rows).recent_failures().fails_since("agent", NOW - 2 * MINUTE)
     assert not limits_of(rows, tool_errors=None).recent_failures().fails_since("agent", NOW - 10 * MINUTE)
+
+
+@pytest.mark.parametrize(("runaways", "fires"), [(1, False), (2, False), (30, True)])
+def test_one_runaway_turn_is_no_outage(runaways: int, fires: bool) -> None:
+    """However often it calls what fails; a tool that fails in turn after turn is one."""
+    rows = [turn(ago, call("get", FINE), call("get", FINE)) for ago in range(60, 30, -1)]
+    rows += [turn(ago, *[call("get", FAILED)] * 60) for ago in range(runaways, 0, -1)]
+    limits = Limits(LimitSettings())
+    limits.add_logs("agent", read(rows), NOW)
+    assert [one.change for one in limits.look({}, NOW)[0]] == ["firing"] * fires
+
+
+def test_a_turn_of_many_tools_is_no_outage() -> None:
+    limits = Limits(LimitSettings())
+    limits.add_logs("agent", read([turn(5, *(call(f"t{n % 30}", FAILED) for n in range(90)))]), NOW)
+    assert limits.look({}, NOW)[0] == []
+
+
+def test_of_a_turn_the_last_calls_of_each_tool_count() -> None:
+    """Three of each, and ten in all, of which every tool has its last one; what is not known takes no place."""
+    few = turn(5, *[call("a", FAILED)] * 3, call("b", FINE), *[call("a", FINE)] * 2, *[call("a", UNKNOWN)] * 3)
+    many = turn(4, *(call(f"t{n % 6}", FAILED if n < 24 else FINE) for n in range(30)))
+    found = counted_calls(called_tools(read([few, many])))
+    kept = list(zip(found["turn"].to_pylist(), found["name"].to_pylist(), found["is_error"].to_pylist(), strict=True))
+    assert kept[:4] == [(0, "a", FAILED), (0, "b", FINE), (0, "a", FINE), (0, "a", FINE)]
+    assert [(name, error) for _, name, error in kept[4:]] == [
+        *((f"t{n}", FAILED) for n in (2, 3, 4, 5)),
+        *((f"t{n}", FINE) for n in range(6)),
+    ]
+    assert counted_calls(called_tools(read([turn(5, call("a", UNKNOWN))]))).num_rows == 0

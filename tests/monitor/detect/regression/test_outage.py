@@ -1,5 +1,6 @@
 """Short outages of quality: an hour in which nearly all answers are bad is told as that, and pages only if it lasts."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,24 @@ def found_in(scores: list[dict[str, Any]], cuts: int = 1) -> list[Transition]:
         streams.add(SCORES.rows([scores[place] for place in part]), now)
         found += streams.advance(now)
     return found + streams.advance(NOW + 3 * HOUR)
+
+
+def test_an_outage_after_which_no_score_comes_holds_its_page_for_three_hours_by_the_clock() -> None:
+    """The detector stays as it is: what later scores give does not depend on the clock."""
+    scores = [one for one in rows({BEGIN: 0.0}) if one["requested_at"] < START + (BEGIN + 1) * HOUR]
+    streams = Streams(RegressionSettings())
+    streams.add(SCORES.rows(scores), START + (BEGIN + 1) * HOUR)
+    (begin,) = streams.advance(START + (BEGIN + 3) * HOUR)
+    assert (begin.change, begin.reading.tier) == ("firing", "warn")
+    held = streams.readings()
+    until = START + (BEGIN + 3) * HOUR
+    assert held[begin.key].page_held_until == until
+    due = until + RegressionSettings().grace
+    assert streams.with_ended_holds(held, due - timedelta(microseconds=1)) == held
+    assert [one.tier for one in streams.with_ended_holds(held, due).values()] == ["page"]
+    few = {begin.key: replace(held[begin.key], log_evidence=held[begin.key].log_page_threshold - 0.1)}
+    assert streams.with_ended_holds(few, due) == few
+    assert streams.readings() == held
 
 
 def words(found: list[Transition]) -> list[tuple[str, str | None, int]]:
