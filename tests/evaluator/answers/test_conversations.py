@@ -178,3 +178,17 @@ def test_the_log_is_read_as_often_for_many_turns_as_for_few(traffic: Traffic, mo
     assert (len(one.turns), len(reads)) == (20, 1)
     assert with_conversations(table, [answer]) == [answer]
     assert len(reads) == 4
+
+
+def test_an_only_answer_that_was_asked_for_again_ends_nothing(traffic: Traffic) -> None:
+    """Without a chat too: the later one ends the conversation."""
+    traffic.log(*(Talk(traffic, None).turn("A", "a", minute)[0] for minute in (1, 2)))
+    assert found(traffic) == [["A"]]
+
+
+def test_requests_without_a_chat_are_no_busy_chat(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are."""
+    monkeypatch.setattr(module, "MOST_REQUESTS", 1)
+    Talk(traffic, None).log(("A", "a", 0), ("B", "b", 1))
+    requests = logs(traffic).read(REQUEST_COLUMNS)
+    assert module.without_busy_chats(requests) == (requests, frozenset())
