@@ -18,6 +18,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.limits import FailedTool, LimitChange, LimitDetails
 from monitor.notify import NotificationView, Notifier, WebhookSettings
 from monitor.notify.formats import FORMATS
+from monitor.notify.formats.mail import alert_mail
 from monitor.notify.incident_text import IncidentNote
 from monitor.notify.users_words import ToolErrorText, UsersWords, UsersWordsReader
 from tests.monitor.alerting.alerts.test_alerts import KEY, NOW
@@ -117,3 +118,6 @@ def test_chats_and_mails_show_it_in_a_line_of_its_own(lake: Lake) -> None:
     assert block["text"]["type"] == "plain_text"
     teams = FORMATS["teams"]([recorded], "team", "", note).decode()
     assert "index \\\\<b\\\\>down" in teams
+    mail = alert_mail([recorded], "", note)
+    assert line in mail.text.splitlines()
+    assert "index &lt;b&gt;down&lt;/b&gt; now" in mail.html
