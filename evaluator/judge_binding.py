@@ -12,6 +12,7 @@ from evaluator.answers import LoggedAnswer
 from evaluator.metrics import Metric
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Combine, Ensemble
+from evaluator.metrics.llm.claim_metric import ClaimMetric
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from lake.spec.vocabulary import JudgeKind, asks_llm
 
@@ -61,6 +62,15 @@ def judges_of(metric: Metric) -> tuple[BoundJudge, ...]:
 def judges_of_all(metrics: Sequence[Metric]) -> list[BoundJudge]:
     """Return the judges that metrics ask, each once."""
     return list(dict.fromkeys(judge for metric in metrics for judge in judges_of(metric)))
+
+
+def sees_images(metric: Metric) -> bool:
+    """Whether a metric shows its judge, or one of its judges, the images of questions."""
+    if isinstance(metric, Combination):
+        return any(sees_images(part) for part, _ in metric.parts)
+    if isinstance(metric, Ensemble):
+        return any(map(sees_images, metric.members))
+    return isinstance(metric, ClaimMetric) and metric.sees_images
 
 
 def judge_named(metric: Metric) -> str:

@@ -195,10 +195,15 @@ class EvaluatorSettings(Section):
             yield from DEFAULT_METRICS
         for one in classes:
             yield from CLASS_METRICS[one]
-            judged = self.metrics_named(JUDGED_CLASS_METRICS.get(one, ()))
+            judged = self.metrics_named(JUDGED_CLASS_METRICS.get(one, ()) if self._names_judge(deployment) else ())
             with suppress(ValueError):  # no judge may be asked
                 self.check_judge(judged, deployment)
                 yield from (metric.name for metric in judged)
+
+    def _names_judge(self, deployment: str) -> bool:
+        # The only judge may be there for something else, such as cases, and each call is paid.
+        own = self.deployments.get(deployment)
+        return self.judge is not None or (own is not None and own.judge is not None)
 
     def judge_of(self, deployment: str | None) -> str | None:
         """Return the name of the judge that metrics of a deployment ask, of no particular one for None."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Network = IPv4Network | IPv6Network
 _IPV6_BITS = 64
 """Whoever has an IPv6 address has all of its network of this size."""
+_WITH_PORT = re.compile(r"\[([^]]*)\](?::[0-9]+)?|([^:]*):[0-9]+")
 
 
 def counted_address(host: str | None) -> str:
@@ -28,14 +30,21 @@ def client_behind(proxies: Sequence[Network], peer: str | None, forwarded_for: S
     """Return the address of the client: the peer's, or behind a proxy of ours the one that it names.
 
     `forwarded_for` are the values of X-Forwarded-For. Each proxy adds the peer that it sees at the end, so the last
-    that is no proxy of ours is the client; what stands before that, the client may have written itself.
+    that is no proxy of ours is the client; what stands before that, the client may have written itself. Some proxies
+    add the port, too: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
     """
     client = peer
     for named in reversed(",".join(forwarded_for).split(",")):
-        if not is_in(proxies, client) or _parsed(named.strip()) is None:
+        address = _without_port(named.strip())
+        if not is_in(proxies, client) or _parsed(address) is None:
             break
-        client = named.strip()
+        client = address
     return client
+
+
+def _without_port(named: str) -> str:
+    found = _WITH_PORT.fullmatch(named)
+    return named if found is None else found[1] or found[2]
 
 
 def _parsed(host: str | None) -> IPv4Address | IPv6Address | None:

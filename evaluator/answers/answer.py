@@ -52,8 +52,8 @@ class LoggedAnswer:
     `conversation` has the turns of the conversation that the answer ends, where it is scored as a whole.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
     ended before its end, or the log does not hold all of it. `images` are those of the question as data URLs, None for
-    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`). `project` is that of the
-    API key that asked.
+    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`). `is_image_pending` says
+    that one of them could not be read, and may be later. `project` is that of the API key that asked.
     """
 
     event_id: str
@@ -80,6 +80,7 @@ class LoggedAnswer:
     own_call: tuple[str, str] | None = None
     conversation: Sequence[Turn] | None = None
     images: list[str | None] | None = None
+    is_image_pending: bool = False
     project: str | None = None
 
 

@@ -7,13 +7,18 @@ say so, among requests of one person and project.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer, answers
@@ -28,13 +33,21 @@ LOOK_BACK = timedelta(days=2)
 MOST_TURNS = 100
 """So many turns of a conversation are read: the first, and the last ones."""
 
+MOST_REQUESTS = 1_000
+"""A chat with more requests than this within the time that is looked back is many conversations under one name."""
+
 REQUEST_COLUMNS = (
     "event_id", "chat_id", "user_id", "project_id", "date", "requested_at", "ingested_at", "status", "answer_kind",
     "history_hash", "parent_history_hash", *ENTRY_COLUMNS,
 )  # fmt: skip
 _TEXT_COLUMNS = ("event_id", "question", "answer", "answer_kind", "status", "error", "finish_reason")
 
+_NO_HASHES = pa.array([], pa.string())
+
 Row = Mapping[str, Any]
+_Place = tuple[str | None, ...]
+_Moment = tuple[datetime, str]
+_Rows = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -53,47 +66,52 @@ class Conversation:
         return self.turns[-1]
 
 
-@dataclass
 class _Requests:
-    """Rows of requests, found by their hashes."""
+    """Rows of requests, found by their hashes; without a chat, among those of one person and project."""
 
-    rows: dict[str, Row] = field(default_factory=dict)
-    by_history: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    by_parent: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, rows: Iterable[Row]) -> list[Row]:
-        """Add rows, and return those that are new."""
-        new = [row for row in {row["event_id"]: row for row in rows}.values() if row["event_id"] not in self.rows]
-        for row in new:
-            self.rows[row["event_id"]] = row
-            self.by_history[row["history_hash"]].append(row)
-            self.by_parent[row["parent_history_hash"]].append(row)
-        return new
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = sorted({row["event_id"]: row for row in rows}.values(), key=_moment)
+        self._by_history: dict[_Place, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            self._by_history[_place(row)].append(row)
 
     def chain(self, last: Row) -> list[Row]:
         """Return the turns up to a last one: before each the latest request whose answer it may follow."""
         turns = [last]
-        while (parent := turns[-1]["parent_history_hash"]) is not None:
-            earlier = [row for row in self.by_history.get(parent, ()) if _follows(turns[-1], row)]
-            if not earlier:
-                break
-            turns.append(max(earlier, key=_moment))
+        while (earlier := self._followed(turns[-1])) is not None:
+            turns.append(earlier)
         return turns[::-1]
 
-    def is_left(self, last: Row, turns: Sequence[Row]) -> bool:
-        """Whether somebody went on from this request, asked it again, or went on from an earlier turn later."""
-        again = [row for row in self.by_history.get(last["history_hash"], ()) if _is_later(row, last)]
-        went_on = list(self.by_parent.get(last["history_hash"], ()))
-        for turn in turns:
-            # Only after a turn that is known: a greeting of the application is before every conversation.
-            if self.by_history.get(turn["parent_history_hash"]):
-                went_on += [row for row in self.by_parent[turn["parent_history_hash"]] if _is_later(row, last)]
-        return any(_are_of_one_person(row, last) and self._has_end(row) for row in (*again, *went_on))
+    def went_on(self, last: Row) -> bool:
+        """Whether somebody went on from this request, or asked it again later."""
+        asked, followed = self._ends
+        return _place(last) in followed or asked.get(_place(last), _moment(last)) > _moment(last)
 
-    def _has_end(self, row: Row) -> bool:
-        """Whether a request, or one that came after it failed, may be the end of a conversation."""
-        after = (one for one in self.by_parent.get(row["history_hash"], ()) if _is_later(one, row))
-        return is_end(row) or any(map(self._has_end, after))
+    def is_left(self, turns: Sequence[Row]) -> bool:
+        """Whether somebody went on from a turn before the last one later than that."""
+        at, (_, followed) = _moment(turns[-1]), self._ends
+        # Only after a turn that is known: a greeting of the application is before every conversation.
+        known = (place for place in map(_place_before, turns) if place in self._by_history)
+        return any(followed.get(place, at) > at for place in known)
+
+    def _followed(self, row: Row) -> Row | None:
+        if row["parent_history_hash"] is None:
+            return None
+        rows = self._by_history.get(_place_before(row), [])
+        earlier = bisect_left(rows, _moment(row), key=_moment)
+        return rows[earlier - 1] if earlier else None
+
+    @cached_property
+    def _ends(self) -> tuple[Mapping[_Place, _Moment], Mapping[_Place, _Moment]]:
+        """When the last request that is an end, or that failed before one, asked at a place, and followed one."""
+        asked: dict[_Place, _Moment] = {}
+        followed: dict[_Place, _Moment] = {}
+        # The latest first: what came after a request is known then.
+        for row in reversed(self.rows):
+            if is_end(row) or _place(row) in followed:
+                asked.setdefault(_place(row), _moment(row))
+                followed.setdefault(_place_before(row), _moment(row))
+        return asked, followed
 
 
 def is_end(row: Row) -> bool:
@@ -107,22 +125,35 @@ def written(row: Row) -> datetime:
     return at
 
 
-def conversations(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:
+def without_busy_chats(requests: pa.Table) -> tuple[pa.Table, frozenset[str]]:
+    """Leave out the requests of chats that have too many for a conversation, and return these chats too."""
+    counts = pc.value_counts(requests["chat_id"]).to_pylist()
+    busy = {one["values"] for one in counts if one["counts"] > MOST_REQUESTS} - {None}
+    if not busy:
+        return requests, frozenset()
+    return requests.filter(pc.invert(pc.is_in(requests["chat_id"], pa.array(busy, pa.string())))), frozenset(busy)
+
+
+def conversations(
+    logs: Table, due: Sequence[Row], leave_out: Callable[[Collection[str]], None] = lambda _: None
+) -> Iterator[Conversation]:
     """Yield the conversations that some requests, rows with `REQUEST_COLUMNS`, are part of; each once.
 
-    Of requests without a chat only those that end one are looked at.
+    Of requests without a chat only those that end one are looked at. `leave_out` is told the chats that are too busy.
     """
     with_history = [row for row in due if row["history_hash"] is not None]
     in_chats = [row for row in with_history if row["chat_id"] is not None]
     if in_chats:
-        yield from _in_chats(logs, in_chats)
+        chats, busy = _read_chats(logs, in_chats)
+        leave_out(busy)
+        yield from _in_chats(chats.values())
     alone = [row for row in with_history if row["chat_id"] is None and is_end(row)]
     if alone:
         yield from _without_chat(logs, alone)
 
 
 def with_conversations(logs: Table, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
-    """Return answers, each with the conversation that it ends, where its row is still there."""
+    """Return answers, each with the conversation that it ends; without those that are not known any more."""
     if not some:
         return []
     since, ids = min(answer.date for answer in some), [answer.event_id for answer in some]
@@ -131,11 +162,14 @@ def with_conversations(logs: Table, some: Sequence[LoggedAnswer]) -> list[Logged
     ).to_pylist()
     found: dict[str, Sequence[Row]] = {}
     chats = [row for row in rows if row["chat_id"] is not None]
-    requests = _read_chats(logs, chats) if chats else {}
-    found |= {row["event_id"]: requests[row["chat_id"]].chain(row) for row in chats}
+    if chats:
+        requests, busy = _read_chats(logs, chats)
+        found |= {row["event_id"]: requests[row["chat_id"]].chain(row) for row in chats if row["chat_id"] not in busy}
     alone = [row for row in rows if row["chat_id"] is None]
-    earlier = _read_back(logs, alone)
-    found |= {row["event_id"]: earlier.chain(row) for row in alone}
+    if alone:
+        window = _Window(logs, alone)
+        earlier = _Requests([*alone, *window.rows(window.before(alone))])
+        found |= {row["event_id"]: earlier.chain(row) for row in alone}
     texts = _texts(logs, found.values())
     return [_with(answer, found[answer.event_id], texts) for answer in some if answer.event_id in found]
 
@@ -151,76 +185,123 @@ def answers_of(logs: Table, some: Sequence[Conversation]) -> list[LoggedAnswer]:
     return [_with(answer, found[event_id], texts) for event_id, answer in last.items()]
 
 
-def _in_chats(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:
-    for requests in _read_chats(logs, due).values():
-        rows = list(requests.rows.values())
-        ends = [row for row in rows if is_end(row)]
+def _in_chats(chats: Iterable[_Requests]) -> Iterator[Conversation]:
+    for requests in chats:
+        ends = [row for row in requests.rows if is_end(row)]
         if ends:
-            yield Conversation(requests.chain(max(ends, key=_moment)), max(map(written, rows)))
+            yield Conversation(requests.chain(ends[-1]), max(map(written, requests.rows)))
 
 
-def _read_chats(logs: Table, some: Sequence[Row]) -> dict[str, _Requests]:
+def _read_chats(logs: Table, some: Sequence[Row]) -> tuple[dict[str, _Requests], frozenset[str]]:
+    """Return the requests of the chats of some, and the chats that are too busy."""
     chats = sorted({row["chat_id"] for row in some})
-    found: dict[str, _Requests] = defaultdict(_Requests)
-    for row in _read(logs, some, ds.field("chat_id").isin(chats)):
-        found[row["chat_id"]].add([row])
-    return found
+    requests, busy = without_busy_chats(_read(logs, some, ds.field("chat_id").isin(chats)))
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in requests.to_pylist():
+        found[row["chat_id"]].append(row)
+    return {chat: _Requests(rows) for chat, rows in found.items()}, busy
 
 
 def _without_chat(logs: Table, due: Sequence[Row]) -> Iterator[Conversation]:
-    requests = _read_back(logs, due)
-    # What came after them, and what was asked in the place of one of them.
-    hashes = _hashes(requests.rows.values(), "history_hash")
-    while hashes:
-        after = requests.add(_read(logs, due, _HAS_NO_CHAT & ds.field("parent_history_hash").isin(hashes)))
-        hashes = _hashes([row for row in after if not is_end(row)], "history_hash")
+    window = _Window(logs, due)
+    requests = _Requests([*due, *window.rows(window.after(window.before(due)))])
     for row in due:
+        if requests.went_on(row):
+            continue
         turns = requests.chain(row)
-        if not requests.is_left(row, turns):
+        if not requests.is_left(turns):
             yield Conversation(turns, written(row))
 
 
-def _read_back(logs: Table, some: Sequence[Row]) -> _Requests:
-    """Read the requests that others follow, turn by turn back, and those that were asked again."""
-    requests = _Requests()
-    if not some:
-        return requests
-    new = requests.add(some)
-    wanted = {*_hashes(new, "history_hash"), *_hashes(new, "parent_history_hash")}
-    asked: set[str] = set()
-    while wanted := wanted - asked:
-        asked |= wanted
-        new = requests.add(_read(logs, some, _HAS_NO_CHAT & ds.field("history_hash").isin(sorted(wanted))))
-        wanted = set(_hashes(new, "parent_history_hash"))
-    return requests
+class _Window:
+    """Requests without a chat of some persons, of two days and since: read once, their hashes as numbers."""
+
+    def __init__(self, logs: Table, some: Sequence[Row]) -> None:
+        users, projects = (pa.array({row[name] for row in some}, pa.string()) for name in ("user_id", "project_id"))
+        persons = ds.field("user_id").isin(users) & ds.field("project_id").isin(projects)
+        self._rows = _read(logs, some, ds.field("chat_id").is_null() & persons)
+        names = "history_hash", "parent_history_hash"
+        hashes = pa.concat_arrays([chunk for name in names for chunk in self._rows[name].chunks] or [_NO_HASHES])
+        coded = hashes.dictionary_encode()
+        self._hashes = coded.dictionary
+        self._histories, self._parents = (
+            _Numbers(numbers) for numbers in np.split(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), 2)
+        )
+
+    def before(self, some: Sequence[Row]) -> _Rows:
+        """Say which rows these follow, turn by turn back, with those where the same was asked."""
+        hashes = {row[name] for row in some for name in ("history_hash", "parent_history_hash")} - {None}
+        wanted = pc.index_in(pa.array(hashes, pa.string()), self._hashes).drop_null().to_numpy()
+        found = np.zeros(self._rows.num_rows, bool)
+        while wanted.size:
+            new = self._histories.new_rows(wanted, found)
+            wanted = self._parents.of(new)
+        return found
+
+    def after(self, found: _Rows) -> _Rows:
+        """Add the rows that follow these, and those that follow one that failed."""
+        ends = self._are_ends()
+        wanted = self._histories.of(np.flatnonzero(found))
+        while wanted.size:
+            new = self._parents.new_rows(wanted, found)
+            wanted = self._histories.of(new[~ends[new]])
+        return found
+
+    def rows(self, found: _Rows) -> list[Row]:
+        """Return rows of the window."""
+        return list(self._rows.filter(pa.array(found)).to_pylist())
+
+    def _are_ends(self) -> _Rows:
+        """Say of each row what `is_end` says."""
+        answered = pc.fill_null(pc.equal(self._rows["status"], 200), False)
+        no_call = pc.fill_null(pc.not_equal(self._rows["answer_kind"], AnswerKind.TOOL_CALL), True)
+        ends: _Rows = pc.and_(answered, no_call).to_numpy()
+        return ends
 
 
-_HAS_NO_CHAT = ds.field("chat_id").is_null()
+class _Numbers:
+    """A column of numbers, whose rows are found by them; -1 is none."""
+
+    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+        self._numbers = numbers
+        self._order = np.argsort(numbers, kind="stable")
+        self._sorted = numbers[self._order]
+
+    def of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the numbers of rows, each once."""
+        numbers: npt.NDArray[np.int64] = np.unique(self._numbers[rows])
+        return numbers[numbers >= 0]
+
+    def new_rows(self, wanted: npt.NDArray[np.int64], found: _Rows) -> npt.NDArray[np.int64]:
+        """Return the rows with these numbers that were not found before, and note them as found."""
+        begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
+        rows = np.concatenate([self._order[first:last] for first, last in zip(begin, end, strict=True)])
+        new: npt.NDArray[np.int64] = rows[~found[rows]]
+        found[new] = True
+        return new
 
 
-def _read(logs: Table, some: Sequence[Row], where: ds.Expression) -> list[dict[str, Any]]:
+def _read(logs: Table, some: Sequence[Row], where: ds.Expression) -> pa.Table:
     """Read rows of requests that are not much older than these."""
     since = min(row["date"] for row in some) - LOOK_BACK
-    return list(logs.read(REQUEST_COLUMNS, (ds.field("date") >= pa.scalar(since)) & IS_ENTRY & where).to_pylist())
+    return logs.read(REQUEST_COLUMNS, (ds.field("date") >= pa.scalar(since)) & IS_ENTRY & where)
 
 
-def _hashes(rows: Iterable[Row], name: str) -> list[str]:
-    return sorted({row[name] for row in rows} - {None})
+def _place(row: Row) -> _Place:
+    """Where a request stands: among those that asked the same."""
+    return row["history_hash"], *_person(row)
 
 
-def _follows(row: Row, earlier: Row) -> bool:
-    return _moment(earlier) < _moment(row) and (row["chat_id"] is not None or _are_of_one_person(row, earlier))
+def _place_before(row: Row) -> _Place:
+    """Where the request stands that this one follows."""
+    return row["parent_history_hash"], *_person(row)
 
 
-def _are_of_one_person(row: Row, other: Row) -> bool:
-    return all(row[name] == other[name] for name in ("user_id", "project_id"))
+def _person(row: Row) -> tuple[str | None, ...]:
+    return () if row["chat_id"] is not None else (row["user_id"], row["project_id"])
 
 
-def _is_later(row: Row, other: Row) -> bool:
-    return _moment(row) > _moment(other)
-
-
-def _moment(row: Row) -> tuple[datetime, str]:
+def _moment(row: Row) -> _Moment:
     return row["requested_at"], row["event_id"]
 
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import http.client
+import logging
 import urllib.error
 import urllib.parse
 import urllib.request
+from time import monotonic
 from typing import Annotated, Any
 
 from pydantic import Field, SecretStr
 
 from runtime.setting import Section
 
+logger = logging.getLogger(__name__)
+
 MOST_BYTES = 5 * 2**20
 """Of an image; most endpoints of judges take no more."""
 
 _TIMEOUT_SECONDS = 20.0
+_MOST_FAILURES = 3
+_PAUSE_SECONDS = 300.0
+"""So long Core is not asked after so many failures in a row."""
+_MOST_CHARACTERS = MOST_BYTES * 4 // 3 + 100
+_MAY_COME = frozenset({401, 408, 425, 429})
+"""Refusals that another key or another time ends; so does every status from 500 on."""
 _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
 
@@ -31,6 +42,10 @@ class ImageSettings(Section):
     """The key of DIAL with which they are read."""
 
 
+class CoreUnavailableError(OSError):
+    """Core gives no file now, and may give it later."""
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Follow none: the key is for Core alone."""
@@ -42,29 +57,75 @@ class CoreFiles:
     def __init__(self, settings: ImageSettings) -> None:
         self._settings = settings
         self._opener = urllib.request.build_opener(_NoRedirect)
+        self._failures = 0
+        self._asked_again = 0.0
 
-    def image(self, name: str) -> str | None:
-        """Return the data URL of an image `files/...`; None where it is none, is too large, or cannot be read."""
-        if self._settings.base_url is None or not is_image_file(name):
+    def read(self, name: str) -> str | None:
+        """Return the data URL of an image `files/...`; None where it is none, is too large, or may not be read.
+
+        Raises CoreUnavailableError where Core may give it later. After three such failures in a row Core is not asked
+        for five minutes.
+        """
+        if self._settings.base_url is None or not _is_inside(name):
             return None
-        base = self._settings.base_url.rstrip("/")
+        if monotonic() < self._asked_again:
+            raise CoreUnavailableError("DIAL Core failed several times in a row")
+        try:
+            found = self._read(name, self._settings.base_url.rstrip("/"))
+        except CoreUnavailableError as error:
+            self._failures += 1
+            if self._failures >= _MOST_FAILURES:
+                self._asked_again = monotonic() + _PAUSE_SECONDS
+            text = "an image cannot be read from evaluator.images.base_url (%s): scores that need it are pending"
+            logger.warning(text, error)
+            raise
+        self._failures = 0
+        return found
+
+    def _read(self, name: str, base: str) -> str | None:
         key = self._settings.api_key
         headers = {} if key is None else {"Api-Key": key.get_secret_value()}
-        address = f"{base}/v1/{urllib.parse.quote(name, safe='/%')}"
+        address = f"{base}/v1/{urllib.parse.quote(name, safe='/%', errors='replace')}"
         request = urllib.request.Request(address, headers=headers)  # noqa: S310 - of the settings, http or https
         try:
             with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
                 return data_url(response.read(MOST_BYTES + 1))
-        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError):
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code in _MAY_COME or error.code >= 500:
+                raise CoreUnavailableError(f"HTTP {error.code}") from None
             return None
+        except (OSError, http.client.HTTPException) as error:
+            raise CoreUnavailableError(type(error).__name__) from None
 
 
 def is_image_file(name: str) -> bool:
     """Whether a document is a file of DIAL whose name says that it is an image, and no way out of `files/`."""
-    plain = urllib.parse.unquote(name)
+    return _is_inside(name) and _plain(name).lower().endswith(_ENDINGS)
+
+
+def _is_inside(name: str) -> bool:
+    plain = _plain(name)
     is_inside = not any(part in ("", ".", "..") for part in plain.split("/")) and plain.isprintable()
-    has_mark = any(mark in plain for mark in "\\?#")
-    return name.startswith("files/") and is_inside and not has_mark and plain.lower().endswith(_ENDINGS)
+    return name.startswith("files/") and is_inside and not any(mark in plain for mark in "\\?#")
+
+
+def _plain(name: str) -> str:
+    """Return a name without its percent-encoding, however often it was encoded: who serves it may decode it twice."""
+    while (plain := urllib.parse.unquote(name)) != name:
+        name = plain
+    return name
+
+
+def checked_data_url(url: str) -> str | None:
+    """Return the data URL of an image in base64; None where it is none that judges read, or too large."""
+    head, _, data = url.partition(",")
+    if len(url) > _MOST_CHARACTERS or not head.lower().endswith(";base64"):
+        return None
+    try:
+        return data_url(base64.b64decode("".join(data.split()), validate=True))
+    except (binascii.Error, ValueError):
+        return None
 
 
 def data_url(content: bytes) -> str | None:

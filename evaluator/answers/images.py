@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +14,21 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from evaluator.answers.answer import LoggedAnswer
-from evaluator.answers.core_files import MOST_BYTES, CoreFiles, is_image_file
+from evaluator.answers.core_files import CoreFiles, CoreUnavailableError, checked_data_url, is_image_file
 from lake.tables.table import Table
 
-_INLINE = "inline:"
-_IN_REQUEST = (_INLINE, "http:", "https:")
-"""Beginnings of names that alone do not say what it is."""
+logger = logging.getLogger(__name__)
 
-_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_FILES, _INLINE = "files/", "inline:"
 _MOST = 8
 """Images of a question that are shown; one that has more is not judged."""
-_ROWS = 8
+_ROWS = 4
 """Requests that are read at once: with images they are large."""
-_MOST_CHARACTERS = MOST_BYTES * 4 // 3 + 100
+_CHARACTERS_AT_ONCE = 2**25
+"""Of data URLs; answers are given out once theirs are as many."""
+
+_Sources = Mapping[str, Sequence[str | None]]
+"""Images by their names among the documents: a data URL, a file of DIAL, or None for one that is not at hand."""
 
 
 class QuestionImages:
@@ -33,62 +37,134 @@ class QuestionImages:
     def __init__(self, files: CoreFiles) -> None:
         self._files = files
 
-    def added(self, logs: Table, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
-        """Return answers with the images of their questions as data URLs, None for each that is not at hand."""
-        requests = _requests(logs, [one for one in some if any(name.startswith(_IN_REQUEST) for name in one.documents)])
-        return [replace(one, images=self._of(one, requests.get(one.event_id, {}))) for one in some]
+    def portions(
+        self, logs: Table, some: Sequence[LoggedAnswer], is_stopping: Callable[[], bool] = lambda: False
+    ) -> Iterator[list[LoggedAnswer]]:
+        """Yield answers with the images of their questions, a few of those that have some at a time.
 
-    def _of(self, answer: LoggedAnswer, shown: Mapping[str, str | None]) -> list[str | None] | None:
-        names = [name for name in answer.documents if name in shown or is_image_file(name)]
-        if len(names) > _MOST:
-            return [None]
-        return [shown[name] if name in shown else self._files.image(name) for name in names] or None
+        An answer whose image may come later says so; so do all once `is_stopping` does.
+        """
+        if plain := [one for one in some if not one.documents]:
+            yield plain
+        portion: list[LoggedAnswer] = []
+        shown = [one for one in some if one.documents]
+        for start in range(0, len(shown), _ROWS):
+            portion += self._added(logs, shown[start : start + _ROWS], is_stopping)
+            if sum(len(image or "") for one in portion for image in one.images or ()) >= _CHARACTERS_AT_ONCE:
+                yield portion
+                portion = []
+        if portion:
+            yield portion
+
+    def _added(self, logs: Table, few: Sequence[LoggedAnswer], is_stopping: Callable[[], bool]) -> list[LoggedAnswer]:
+        if is_stopping():
+            return [replace(one, is_image_pending=True) for one in few]
+        requests = _requests(logs, [one for one in few if not all(map(is_image_file, one.documents))])
+        return [self._with_images(one, requests.get(one.event_id, {}), is_stopping) for one in few]
+
+    def _with_images(
+        self, answer: LoggedAnswer, shown: _Sources | None, is_stopping: Callable[[], bool]
+    ) -> LoggedAnswer:
+        if shown is None:
+            return replace(answer, images=[None])
+        sources = [source for name in answer.documents for source in _sources(name, shown)]
+        if len(sources) > _MOST:
+            return replace(answer, images=[None])
+        images: list[str | None] = []
+        for source in sources:
+            is_file = source is not None and source.startswith(_FILES)
+            if is_file and is_stopping():
+                return replace(answer, is_image_pending=True)
+            try:
+                images.append(self._files.read(source) if source is not None and is_file else source)
+            except CoreUnavailableError:
+                return replace(answer, is_image_pending=True)
+        return replace(answer, images=images or None)
 
 
-def _requests(logs: Table, some: Sequence[LoggedAnswer]) -> dict[str, Mapping[str, str | None]]:
-    """Read the images in the requests of answers, by the names that they have among the documents."""
-    found: dict[str, Mapping[str, str | None]] = {}
-    for start in range(0, len(some), _ROWS):
-        part = some[start : start + _ROWS]
-        days = ds.field("date").isin([pa.scalar(day) for day in {one.date for one in part}])
-        where = days & ds.field("event_id").isin([one.event_id for one in part])
-        for row in logs.read(["event_id", "request_body"], where).to_pylist():
-            found[row["event_id"]] = dict(_images_in(row["request_body"]))
+def _sources(name: str, shown: _Sources) -> Sequence[str | None]:
+    return shown.get(name) or ([name] if is_image_file(name) else [])
+
+
+def _requests(logs: Table, few: Sequence[LoggedAnswer]) -> dict[str, _Sources | None]:
+    """Read the images in the requests of answers."""
+    if not few:
+        return {}
+    days = ds.field("date").isin([pa.scalar(day) for day in {one.date for one in few}])
+    where = days & ds.field("event_id").isin([one.event_id for one in few])
+    rows = logs.read(["event_id", "request_body"], where).to_pylist()
+    return {row["event_id"]: _looked_through(row["event_id"], row["request_body"]) for row in rows}
+
+
+def _looked_through(event_id: str, request_body: str | None) -> _Sources | None:
+    """Return the images in a request; None where looking for them fails, which is no reason to score no others."""
+    found: dict[str, list[str | None]] = {}
+    try:
+        for name, image in _images_in(request_body):
+            of_name = found.setdefault(name, [])
+            of_name += [] if image in of_name else [image]
+    except Exception as error:
+        # Not its message and no trace: they may quote what people wrote.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        at = f"{type(error).__name__} at {place.filename}:{place.lineno}"
+        text = "the images in the request of event_id %r are not shown, its scores are null (no_image): %s"
+        logger.error(text, event_id, at)
+        return None
     return found
 
 
 def _images_in(request_body: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the names of images, with their data URLs; None for one of another host, which is never asked."""
+    """Yield the images that the user shows or attaches, by the names that the collector gives to documents."""
     try:
         body = orjson.loads(request_body or "null")
     except orjson.JSONDecodeError:
         return
     for message in _objects(_member(body, "messages")):
+        if message.get("role") != "user":
+            continue
         for part in _objects(message.get("content")):
-            yield from _image(part)
+            yield from _shown(part)
         for attachment in _objects(_member(message.get("custom_content"), "attachments")):
-            kind, data = attachment.get("type"), attachment.get("data")
-            if kind in _TYPES and isinstance(data, str):
-                yield _name(data), _small(f"data:{kind};base64,{data}")
+            yield from _attached(attachment)
 
 
-def _image(part: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+def _shown(part: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     shown, source = part.get("image_url"), part.get("source")
-    url = shown.get("url") if isinstance(shown, dict) else shown
-    if isinstance(url, str) and not url.startswith("files/"):
-        is_inline = url.startswith("data:")
-        yield (_name(url) if is_inline else url), (_small(url) if url.startswith("data:image/") else None)
-    if isinstance(source, dict) and isinstance(data := source.get("data"), str) and source.get("media_type") in _TYPES:
-        yield _name(f"data:{data}"), _small(f"data:{source['media_type']};base64,{data}")
+    if shown is None and part.get("type") == "image" and isinstance(source, dict):
+        url, data = _text(source.get("url")), _text(source.get("data"))
+        if url is None and data is not None:
+            # The type that the source names is not read: the first bytes decide.
+            yield _inline(f"data:{data}"), checked_data_url(f"data:;base64,{data}")
+    else:
+        url = _text(shown.get("url") if isinstance(shown, dict) else shown)
+    if url is not None:
+        yield (_inline(url) if url.startswith("data:") else url), _at(url)
 
 
-def _small(image: str) -> str | None:
-    return image if len(image) <= _MOST_CHARACTERS else None
+def _attached(attachment: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    kind = _text(attachment.get("type"))
+    if kind is None or not kind.lower().startswith("image/"):
+        return
+    url, data = _text(attachment.get("url")), _text(attachment.get("data"))
+    name = url or _text(attachment.get("title")) or (_inline(data) if data is not None else None)
+    if name is not None:
+        yield name, _at(url or "") if data is None else checked_data_url(f"data:;base64,{data}")
 
 
-def _name(data: str) -> str:
+def _at(url: str) -> str | None:
+    """Return an image by its address: a data URL, or a file of DIAL; None for another host, which is never asked."""
+    if url.startswith(_FILES):
+        return url
+    return checked_data_url(url) if url.startswith("data:") else None
+
+
+def _inline(data: str) -> str:
     """Return the name that the collector gives to what stands in a request itself."""
     return _INLINE + hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _member(value: object, name: str) -> object:

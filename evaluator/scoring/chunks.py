@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from evaluator.answers import LoggedAnswer
-from evaluator.judge_binding import judges_itself
+from evaluator.judge_binding import judges_itself, sees_images
 from evaluator.judges.exchange import Reason
 from evaluator.metrics import Metric, ModelUnavailableError, Score, Scores
 from evaluator.scoring.counts import ScoreCounts
@@ -121,6 +121,8 @@ def _why_refused(metric: Metric, answer: LoggedAnswer, chunk: Chunk) -> Unscored
         return UnscoredReason.JUDGE_IS_THE_MODEL
     if not chunk.retrieves and not answer.contexts and is_about_retrieval(metric):
         return UnscoredReason.NO_RETRIEVAL
+    if answer.is_image_pending and sees_images(metric):
+        return UnscoredReason.JUDGE_UNAVAILABLE
     return None
 
 

@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 
 from evaluator.answers import DeploymentTables, LoggedAnswer, QuestionImages
-from evaluator.judge_binding import split
+from evaluator.judge_binding import sees_images, split
 from evaluator.metrics import Metric, language_of
 from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.chunks import Chunk, Problem, ScoredChunk, score_chunk
@@ -70,11 +70,13 @@ class Scorer:
         held: Collection[str] = (),
         is_backfill: bool = False,
         sampling: Sampling | None = None,
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> Generator[tuple[pa.Table, ScoreCounts]]:
         """Yield, batch by batch, the rows of `scores` that answers lack, `held` being the ids of those that are there.
 
         Batches are taken as rows are asked for, and some ahead where the engine has workers. A judge is asked about
-        those of the answers that are in the sample. Close it where not all is wanted.
+        those of the answers that are in the sample. Once `is_stopping` says so, no more images are read: what needs
+        them is pending. Close it where not all is wanted.
         """
         free, judged = split(metrics)
         waiting: deque[Chunk] = deque()
@@ -91,7 +93,7 @@ class Scorer:
                 chunk = waiting.popleft()
                 parts = [found]
                 if judged:
-                    parts.append(self._judged(tables, chunk, judged, found, sampling or Sampling()))
+                    parts += self._judged(tables, chunk, judged, found, sampling or Sampling(), is_stopping)
                 self._log(chunk.deployment, parts)
                 yield pa.concat_tables([part.rows for part in parts]), _counted(parts)
 
@@ -116,16 +118,18 @@ class Scorer:
         now: datetime,
         probabilities: Mapping[str, float],
         held: Collection[str],
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> tuple[pa.Table, ScoreCounts, Mapping[str, str]]:
         """Return the rows of pending scores that came now, and why others did not, by `event_id`.
 
         `probabilities` are those with which the answers were in the sample.
         """
         chunk = self._chunk(tables, some, [metric], cases, now)
-        chunk = self._with_images(tables, replace(chunk, held=held, probabilities=probabilities))
-        found = score_chunk([metric], chunk)
-        self._log(chunk.deployment, [found])
-        return found.rows, _counted([found]), found.still_pending
+        chunk = replace(chunk, held=held, probabilities=probabilities)
+        parts = self._with_images(tables, chunk, [metric], is_stopping)
+        self._log(chunk.deployment, parts)
+        still_pending = {one: why for part in parts for one, why in part.still_pending.items()}
+        return pa.concat_tables([part.rows for part in parts]), _counted(parts), still_pending
 
     def _chunk(
         self,
@@ -146,12 +150,19 @@ class Scorer:
         retrieves = self._retrieves(tables.deployment)
         return Chunk(tables.deployment, some, pairs, about, now, held, off, retrieves=retrieves)
 
-    def _with_images(self, tables: DeploymentTables, chunk: Chunk) -> Chunk:
-        if self._images is None:
-            return chunk
-        added = {one.event_id: one for one in self._images.added(tables.logs, chunk.answers)}
-        pairs = [(added[answer.event_id], reference) for answer, reference in chunk.pairs]
-        return replace(chunk, answers=list(added.values()), pairs=pairs)
+    def _with_images(
+        self, tables: DeploymentTables, chunk: Chunk, metrics: Sequence[Metric], is_stopping: Callable[[], bool]
+    ) -> list[ScoredChunk]:
+        """Score a chunk, by metrics that see images a few answers at a time: more images than theirs are not held."""
+        seeing = [] if self._images is None else [*filter(sees_images, metrics)]
+        parts = [score_chunk([metric for metric in metrics if metric not in seeing], chunk)]
+        if self._images is None or not seeing:
+            return parts
+        for some in self._images.portions(tables.logs, chunk.answers, is_stopping):
+            added = {one.event_id: one for one in some}
+            pairs = [(added[one.event_id], reference) for one, reference in chunk.pairs if one.event_id in added]
+            parts.append(score_chunk(seeing, replace(chunk, answers=some, pairs=pairs)))
+        return parts
 
     def _judged(
         self,
@@ -160,7 +171,8 @@ class Scorer:
         metrics: Sequence[Metric],
         free: ScoredChunk,
         sampling: Sampling,
-    ) -> ScoredChunk:
+        is_stopping: Callable[[], bool],
+    ) -> list[ScoredChunk]:
         suspicious: Collection[str] = set()
         if sampling.settings.uses_flags:
             found_by_free = free.rows.select(_FLAG_COLUMNS).to_pylist()
@@ -173,14 +185,12 @@ class Scorer:
             off=frozenset(self._off),
             probabilities=drawn,
         )
-        found = score_chunk(metrics, self._with_images(tables, sample))
-        whole = Sampling(sampling.settings)
-        found.counts.judged = len(drawn)
-        found.counts.not_sampled = len(chunk.answers) - len(drawn)
-        found.counts.expected = sum(
-            whole.probability(flagged=answer.event_id in suspicious) for answer in chunk.answers
-        )
-        return found
+        parts = self._with_images(tables, sample, metrics, is_stopping)
+        whole, counts = Sampling(sampling.settings), parts[0].counts
+        counts.judged = len(drawn)
+        counts.not_sampled = len(chunk.answers) - len(drawn)
+        counts.expected = sum(whole.probability(flagged=answer.event_id in suspicious) for answer in chunk.answers)
+        return parts
 
     def _log(self, deployment: str, parts: Sequence[ScoredChunk]) -> None:
         for problem in (problem for part in parts for problem in part.problems):

@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import DeploymentTables
 from evaluator.metrics import Metric
+from evaluator.scoring.work import is_about_retrieval
 from evaluator.settings import EvaluatorSettings
 from lake.queries.application_classes import ApplicationClasses, DecidedClass, seen_answers
 from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
@@ -81,20 +82,25 @@ class ClassDecisions:
         name = tables.deployment
         if tables.logs.version() is None:
             return
-        seen = seen_answers(tables.logs, now)
+        seen = seen_answers(tables.logs, now, tables.children, name)
         self._read.add(name)
         if not seen.decides:
             self._shown[name] = seen.classes
             return
         classes = seen.classes
-        if known is not None and _is_alerted(tables, set(known.metrics) - self._usual(name, classes)):
+        if known is not None and _is_alerted(tables, self._ended(known, classes)):
             # Who broke what retrieves must not end the scores that say so.
             classes = known.classes
         before = known or DecidedClass(name, 0, (), seen, (), False, now, now)
         self._keep(replace(before, classes=classes, seen=seen), now, now)
 
-    def _usual(self, deployment: str, classes: Collection[ApplicationClass]) -> set[str]:
-        return set(_names(self._settings.chosen_metrics(deployment, classes)))
+    def _ended(self, known: DecidedClass, classes: Collection[ApplicationClass]) -> set[str]:
+        """Return the metrics that other classes would end, or make null for answers without contexts."""
+        before, after = (self._settings.chosen_metrics(known.deployment, some) for some in (known.classes, classes))
+        ended = set(known.metrics) - set(_names(after))
+        if ApplicationClass.RETRIEVES in known.classes and ApplicationClass.RETRIEVES not in classes:
+            ended |= {metric.name for metric in before if is_about_retrieval(metric)}
+        return ended
 
     def _keep(self, found: DecidedClass, now: datetime, decided_at: datetime) -> None:
         name, before = found.deployment, self._classes.known.get(found.deployment)

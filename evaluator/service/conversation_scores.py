@@ -6,6 +6,7 @@ is scored again, under its new last turn.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,7 +17,15 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from evaluator.answers import DeploymentTables, LoggedAnswer
-from evaluator.answers.conversations import MOST_TURNS, REQUEST_COLUMNS, Conversation, answers_of, conversations
+from evaluator.answers.conversations import (
+    MOST_REQUESTS,
+    MOST_TURNS,
+    REQUEST_COLUMNS,
+    Conversation,
+    answers_of,
+    conversations,
+    without_busy_chats,
+)
 from evaluator.judge_binding import asks_judge
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
@@ -24,7 +33,9 @@ from evaluator.scoring import ScoreCounts, Scorer, held_score_ids, ids_of
 from lake.queries.answer_rows import IS_ENTRY
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.pass_transaction import PassTransaction, UncommittedPositions
-from lake.tables.positions import read_new
+from lake.tables.positions import read_new, was_replaced
+
+logger = logging.getLogger(__name__)
 
 FROM_LOGS = "conversations:parsed_logs"
 NEWEST = "conversations:newest_ingested_at"
@@ -47,9 +58,9 @@ SamplingOf = Callable[[pa.Table], Sampling]
 class ConversationScores:
     """Scores conversations of deployments, each once for its last turn and the version of a metric.
 
-    What was closed before the first look at a deployment is not scored. A look reads the rows of the log that came
-    since the last one, those that have waited long enough since then, and the requests of their chats, of two days;
-    texts are read of the conversations that are in the sample.
+    What was closed before the first look at a deployment, or at a log that was made anew, is not scored. A look reads
+    the rows of the log that came since the last one, those that have waited long enough since then, and the requests of
+    their chats, of two days; texts are read of the conversations that are in the sample.
     """
 
     def __init__(self, idle: float, scorer: Scorer) -> None:
@@ -59,6 +70,7 @@ class ConversationScores:
         self._uncommitted = UncommittedPositions()
         self._looked: dict[str, int] = {}
         """By deployment until when the last look of this process reached."""
+        self._warned: set[str] = set()
 
     def score(
         self,
@@ -77,19 +89,24 @@ class ConversationScores:
         names = FROM_LOGS, NEWEST, CLOSED_UNTIL
         transaction = PassTransaction(tables.scores, names, uncommitted=self._uncommitted)
         seen, until = transaction.positions, _microseconds(now - self._idle)
+        begun = {FROM_LOGS: version, NEWEST: _microseconds(now), CLOSED_UNTIL: until}
         if CLOSED_UNTIL not in seen:
-            begun = {FROM_LOGS: version, NEWEST: _microseconds(now), CLOSED_UNTIL: until}
             transaction.append(SCORES.schema.empty_table(), begun)
             return ScoreCounts()
         before = self._before(tables.deployment, seen[CLOSED_UNTIL], until)
         if until - before < self._idle // _MICROSECOND // _LOOKS:
             return ScoreCounts()
         change = read_new(tables.logs, seen[FROM_LOGS], REQUEST_COLUMNS, _EPOCH + seen[NEWEST] * _MICROSECOND)
+        if change.version is not None and was_replaced(seen[FROM_LOGS], change.version):
+            # All its rows come as new ones.
+            transaction.append(SCORES.schema.empty_table(), begun | {FROM_LOGS: change.version})
+            return ScoreCounts()
         reached = {FROM_LOGS: change.version or seen[FROM_LOGS], CLOSED_UNTIL: max(until, seen[CLOSED_UNTIL])}
         reached |= {NEWEST: max(_microseconds(change.newest), seen[NEWEST])} if change.newest is not None else {}
         due = _due(tables, change.rows, before, until)
         look = _Look(self._scorer, tables, metrics, now, until, sampling_of, transaction)
         is_done = look.scored_all(due, is_stopping)
+        self._warn_busy(tables.deployment, len(look.busy))
         rows = pa.concat_tables(look.rows)
         if is_done and not due.num_rows and not transaction.is_far(reached, [FROM_LOGS]):
             transaction.remember(reached)
@@ -98,6 +115,11 @@ class ConversationScores:
         if is_done:
             self._looked[tables.deployment] = until
         return look.counts
+
+    def _warn_busy(self, deployment: str, chats: int) -> None:
+        if chats and deployment not in self._warned:
+            logger.warning(_BUSY, deployment, chats, MOST_REQUESTS, extra={"deployment": deployment})
+            self._warned.add(deployment)
 
     def _before(self, deployment: str, committed: int, until: int) -> int:
         """Return until when the last look reached.
@@ -109,6 +131,12 @@ class ConversationScores:
             return committed
         looked = self._looked.get(deployment, committed)
         return looked if looked <= until else until - self._idle // _MICROSECOND
+
+
+_BUSY = (
+    "deployment %r: %d chats have more than %d requests in two days and are not scored as conversations; does a client "
+    "send the same chat_id with all its requests?"
+)
 
 
 def _due(tables: DeploymentTables, new: pa.Table, before: int, until: int) -> pa.Table:
@@ -137,10 +165,14 @@ class _Look:
     counts: ScoreCounts = field(default_factory=ScoreCounts)
     rows: list[pa.Table] = field(default_factory=lambda: [SCORES.schema.empty_table()])
     done: set[str] = field(default_factory=set)
+    busy: set[str] = field(default_factory=set)
+    """Chats that are left out."""
     since: float = field(default_factory=monotonic)
 
     def scored_all(self, due: pa.Table, is_stopping: Callable[[], bool]) -> bool:
         """Score the closed conversations of these requests; False where that was stopped."""
+        due, busy = without_busy_chats(due)
+        self.busy |= busy
         for start in range(0, due.num_rows, _REQUESTS_AT_ONCE):
             if is_stopping():
                 return False
@@ -150,7 +182,7 @@ class _Look:
         return True
 
     def _closed(self, due: pa.Table) -> Iterator[Conversation]:
-        for one in conversations(self.tables.logs, due.to_pylist()):
+        for one in conversations(self.tables.logs, due.to_pylist(), self.busy.update):
             last = one.last["event_id"]
             if _microseconds(one.written) <= self.until and last not in self.done:
                 self.done.add(last)

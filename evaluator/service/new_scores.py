@@ -73,7 +73,8 @@ def score_new_answers(
     commits = _Commits(transaction)
     batches = _Batches(tables, answers(ready, answers_at_once(metrics)), is_stopping)
     sampling = sampling_of(ready)
-    with closing(scorer.scored(tables, batches, metrics, cases, now, held=held, sampling=sampling)) as scored:
+    found = scorer.scored(tables, batches, metrics, cases, now, held=held, sampling=sampling, is_stopping=is_stopping)
+    with closing(found) as scored:
         for rows, of_some in scored:
             counts.add(of_some)
             commits.add(rows)

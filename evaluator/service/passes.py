@@ -119,7 +119,7 @@ class Evaluator:
         self._engine.close()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
-        """Score what is new, deployment by deployment, then retry pending scores and score anchors again.
+        """Score what is new, deployment by deployment, then conversations, pending scores and anchors.
 
         A deployment that fails stops no other, and one that another evaluator has just done is left to it. Ends early
         once `is_stopping` says so; the next pass does the rest. Raises only where the lake's deployments cannot be
@@ -140,10 +140,12 @@ class Evaluator:
         self._warn_missing(deployments)
         self._look_ahead(deployments)
         reached = [name for name in deployments if self._take(self._score_new, name, result, is_stopping)]
-        # No deployment's new answers wait for the retries and anchors of another.
-        result.deployments = sum(
-            is_stopping() or self._take(self._retry_and_rescore, name, result, is_stopping) for name in reached
-        )
+        # No deployment's new answers wait for the conversations, retries and anchors of another.
+        later = self._score_conversations, self._retry_and_rescore
+        for name in reached:
+            # Each is tried, whatever became of the one before.
+            went_well = [is_stopping() or self._take(step, name, result, is_stopping) for step in later]
+            result.deployments += all(went_well)
         return result
 
     def _look_ahead(self, deployments: Sequence[str]) -> None:
@@ -228,13 +230,13 @@ class Evaluator:
     def _retry_and_rescore(
         self, tables: DeploymentTables, metrics: Sequence[Metric], result: PassResult, is_stopping: Callable[[], bool]
     ) -> None:
-        self._score_conversations(tables, [*filter(is_of_conversations, metrics)], result, is_stopping)
         result.add(self._retries.score(tables, metrics, self._clock(), is_stopping))
         self._rescoring.run(tables, _of_answers(metrics), self._clock(), is_stopping)
 
     def _score_conversations(
         self, tables: DeploymentTables, metrics: Sequence[Metric], result: PassResult, is_stopping: Callable[[], bool]
     ) -> None:
+        metrics = [*filter(is_of_conversations, metrics)]
         now, deployment, demand = self._clock(), tables.deployment, f"{tables.deployment} conversations"
         counts = self._conversations.score(
             tables,

@@ -132,7 +132,9 @@ class JudgeRetries:
             begin += at_once
             some = _whole(tables, metric, [found[event_id] for event_id in few if event_id in found])
             probabilities = {one.event_id: one.sampling_probability for one in few.values()}
-            rows, of_some, reasons = self._scorer.retried_rows(tables, some, metric, cases, now, probabilities, held)
+            rows, of_some, reasons = self._scorer.retried_rows(
+                tables, some, metric, cases, now, probabilities, held, is_stopping
+            )
             parts.append(rows)
             counts.add(of_some)
             given = set(rows["event_id"].to_pylist())

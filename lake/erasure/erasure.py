@@ -20,7 +20,6 @@ from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signal
 from lake.maintenance.cleaning import remove_history
 from lake.maintenance.retention import newest_baseline
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
-from lake.spec.deployment_families import Families
 from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
@@ -190,12 +189,15 @@ class _Erasure:
 
     def _refuse_passes(self, called: set[str | None]) -> None:
         """Advance both counters, also where there is no table yet: a pass may be about to make it for erased calls."""
+        # Any deployment may be a newer version, which is asked erased cases for the first time: the configuration says.
+        are_cases_asked = bool(called or self._scope.cases.ids) and any(
+            True for _ in _tables(self._lake, [GROUND_TRUTH])
+        )
         for spec in _MADE_BY_PASSES:
             for deployment in self._lake.deployments():
                 table = self._lake.table(spec, deployment)
-                # A newer version may be asked the cases of one that was called, for the first time.
-                newer = spec is REPLAYS and Families().older(deployment or "", filter(None, called))
-                if deployment in called or newer or table.version() is not None:
+                is_about_to_be_made = deployment in called or (spec is REPLAYS and are_cases_asked)
+                if is_about_to_be_made or table.version() is not None:
                     _advance_counters(table)
 
     def _erase(self, table: Table, rule: Rule) -> bool:

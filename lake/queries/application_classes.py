@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import IS_ANSWER
+from lake.queries.child_contexts import ChildContexts, Span
 from lake.spec.application_classes import (
     CLASS_METRICS,
     JUDGED_CLASS_METRICS,
@@ -37,6 +39,8 @@ _COUNTED = {
     "media": ("answer_kind", ds.field("answer_kind") == AnswerKind.ATTACHMENT),
 }
 """What is counted, the column that says it, and which rows have it. Long columns are not read."""
+_BY_SPAN = ("date", "trace_id", "span_id", "requested_at")
+_HAS_SPAN = ds.field("trace_id").is_valid() & ds.field("span_id").is_valid()
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,10 @@ def _decided(row: Mapping[str, Any]) -> DecidedClass:
     )
 
 
-def seen_answers(logs: Table, now: datetime) -> SeenAnswers:
+def seen_answers(logs: Table, now: datetime, children: ChildContexts, deployment: str) -> SeenAnswers:
     """Count the answers of the 7 days up to now; where none is as new, of those before the end of the log's last day.
 
-    An answer that failed shows nothing.
+    An answer that failed shows nothing. Where the rows alone show too little, what their own model calls say counts.
     """
     days = [date.fromisoformat(file.date) for file in logs.live_files() if file.date]
     last = min(max(days, default=now.date()), now.date())
@@ -141,5 +145,31 @@ def seen_answers(logs: Table, now: datetime) -> SeenAnswers:
     )
     recent = (ds.field("date") >= pa.scalar(since.date())) & (ds.field("date") <= pa.scalar(last))
     shows = ds.field("answer_kind").is_null() | (ds.field("answer_kind") != AnswerKind.FAILED)
-    rows = logs.read([column for column, _ in _COUNTED.values()], recent & asked & IS_ANSWER & shows)
-    return SeenAnswers(rows.num_rows, **{name: rows.filter(has).num_rows for name, (_, has) in _COUNTED.items()})
+    columns = [column for column, _ in _COUNTED.values()]
+    rows = logs.read([*columns, *_BY_SPAN], recent & asked & IS_ANSWER & shows)
+    seen = SeenAnswers(rows.num_rows, **{name: rows.filter(has).num_rows for name, (_, has) in _COUNTED.items()})
+    if not seen.decides:
+        # They are counted again with each new answer, and children of older days are not in memory.
+        rows = rows.filter(ds.field("date") >= pa.scalar((now - _DAY).date()))
+    return _with_late(seen, rows.filter(_HAS_SPAN), children, deployment)
+
+
+def _with_late(seen: SeenAnswers, rows: pa.Table, children: ChildContexts, deployment: str) -> SeenAnswers:
+    """Count what model calls say that the collector could not join: logged after the answer, or by an interceptor."""
+    contexts, calls = seen.with_contexts, seen.with_tool_calls
+    if ApplicationClass.RETRIEVES not in seen.classes:
+        without = rows.filter(ds.field("contexts_origin") == ContextsOrigin.NONE)
+        contexts += _found(without, lambda some: children.with_contexts(some, deployment))
+    if ApplicationClass.CALLS_TOOLS not in seen.classes:
+        without = rows.filter(ds.field("tool_calls_origin") == ToolCallsOrigin.NONE)
+        calls += _found(without, lambda some: children.with_turns(some, deployment))
+    return replace(seen, with_contexts=contexts, with_tool_calls=calls)
+
+
+def _found(rows: pa.Table, find: Callable[[Mapping[Span, datetime]], set[Span]]) -> int:
+    """Count the rows that are found by their spans, a day at a time: a week of a busy application is large."""
+    found = 0
+    for day in pc.unique(rows["date"]):
+        some = rows.filter(pc.equal(rows["date"], day)).to_pylist()
+        found += len(find({(row["trace_id"], row["span_id"]): row["requested_at"] for row in some}))
+    return found

@@ -18,38 +18,41 @@ from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.day_reading import DayReader, within
 from lake.tables.lake import Lake
 
-_ENOUGH = 10_000
-"""Answers that are looked at: the latest days until there are so many."""
+ENOUGH = 10_000
+"""Answers that are looked at, those of the latest days: of a day with more, so many."""
 _READ = tuple(dict.fromkeys(("event_id", "ingested_at", "documents", *CASE_QUESTION_COLUMNS)))
-_Key = tuple[str, str | None, frozenset[str]]
+CASE_COLUMNS = ("case_id", "question", "conversation_hash", "documents")
+"""Columns of a case that `times_asked` needs."""
+Asked = Counter[int]
+"""How often each question was asked, by a hash of it: who keeps this keeps no texts."""
 
 
-def times_asked(
-    lake: Lake, deployment: str | None, cases: Iterable[Mapping[str, Any]], since: datetime, until: datetime
-) -> dict[str, int]:
-    """Return by `case_id` how many answers from `since` on and before `until` are to the question of a case.
+def questions_asked(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> Asked:
+    """Count the questions of answers from `since` on and before `until`, of `ENOUGH` answers at most."""
+    counts: Asked = Counter()
+    reader = DayReader(lake.table(PARSED_LOGS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
+    left = ENOUGH
+    for day in reader.days():
+        rows = reader.read(_READ, IS_ANSWER & within("requested_at", since, until), [day], most=left)
+        for row in each_once(rows).to_pylist():
+            if (asked := case_question(row)) is not None:
+                counts[_key(asked, row["documents"])] += 1
+        left -= rows.num_rows
+        if left <= 0:
+            break
+    return counts
+
+
+def times_asked(asked: Asked, cases: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return by `case_id` how many of the answers are to the question of a case.
 
     They are as answers are compared with cases: the same words but for their spelling, about the same documents, in the
     same conversation where the question needs one.
     """
-    wanted = {
-        case["case_id"]: _key(CaseQuestion(case["question"] or "", case["conversation_hash"]), case["documents"])
+    return {
+        case["case_id"]: asked[_key(CaseQuestion(case["question"] or "", case["conversation_hash"]), case["documents"])]
         for case in cases
     }
-    if not wanted:
-        return {}
-    counts: Counter[_Key] = Counter()
-    reader = DayReader(lake.table(PARSED_LOGS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
-    seen = 0
-    for day in reader.days():
-        rows = each_once(reader.read(_READ, IS_ANSWER & within("requested_at", since, until), [day]))
-        for row in rows.to_pylist():
-            if (asked := case_question(row)) is not None:
-                counts[_key(asked, row["documents"])] += 1
-        seen += rows.num_rows
-        if seen >= _ENOUGH:
-            break
-    return {case_id: counts[key] for case_id, key in wanted.items()}
 
 
 def comparing_metrics(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> tuple[str, ...]:
@@ -60,5 +63,5 @@ def comparing_metrics(lake: Lake, deployment: str | None, since: datetime, until
     return tuple(sorted(pc.unique(found.drop_null()).to_pylist()))
 
 
-def _key(question: CaseQuestion, documents: Iterable[str] | None) -> _Key:
-    return normalised_question(question.text), question.conversation_hash, frozenset(documents or ())
+def _key(question: CaseQuestion, documents: Iterable[str] | None) -> int:
+    return hash((normalised_question(question.text), question.conversation_hash, frozenset(documents or ())))

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from lake.queries.recent_children import INDEX_COLUMNS, IS_CHILD, RecentChildren
 from lake.spec.schemas import PARSED_LOGS
 from lake.store.store_errors import TableError
-from lake.tables.day_reading import DayReader, RequestPeriod, within
+from lake.tables.day_reading import DayReader, RequestPeriod, map_at_once, within
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
 
@@ -115,7 +115,9 @@ class CallTablesOfDays:
     def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
         """Read rows of the period, with the table that they were in."""
         some = [name for name in self._logs if deployments is None or name in deployments]
-        return _together(columns, ((name, self._logs[name].read(columns, where, period=self._period)) for name in some))
+        uri = self._logs[some[0]].uri if some else ""
+        found = map_at_once(uri, lambda name: self._logs[name].read(columns, where, period=self._period), some)
+        return _together(columns, zip(some, found, strict=True))
 
     def children(self, since: datetime, until: datetime) -> pa.Table:
         """Read the calls that others made, of the period."""

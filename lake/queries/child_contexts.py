@@ -88,6 +88,14 @@ class ChildContexts:
         found = self._details(["contexts"], self._last(calls, deployment, "contexts_origin", [ContextsOrigin.PROMPT]))
         return {span: child["contexts"] or [] for span, child in found.items()}
 
+    def with_contexts(self, calls: Mapping[Span, datetime], deployment: str | None) -> set[Span]:
+        """Return those of these calls for which `of` finds a child; no text is read."""
+        return set(self._last(calls, deployment, "contexts_origin", [ContextsOrigin.PROMPT]))
+
+    def with_turns(self, calls: Mapping[Span, datetime], deployment: str | None) -> set[Span]:
+        """Return those of these calls for which `turns_of` finds a child; no text is read."""
+        return set(self._last(calls, deployment, "tool_calls_origin", CALLS_OF_CHILD))
+
     def turns_of(self, calls: Mapping[Span, datetime], deployment: str | None = None) -> dict[Span, list[ToolCall]]:
         """Return the calls of tools that the last child of each of these calls knows of its turn; found as by `of`."""
         columns = ["tool_calls_origin", "request_body", "tool_calls"]

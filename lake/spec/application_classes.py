@@ -46,7 +46,7 @@ CLASS_METRICS: Final = {
     ApplicationClass.PLAIN: (REFUSAL, "repeated_text", "language_match"),
 }
 JUDGED_CLASS_METRICS: Final = {ApplicationClass.CALLS_TOOLS: ("goal_accuracy", "faithfulness_claims")}
-"""What is scored besides where there is a judge."""
+"""What is scored besides where the configuration names a judge."""
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,11 @@ class DayReader:
         self._version: int | None = None
         self._files: pa.Table | None = None
 
+    @property
+    def uri(self) -> str:
+        """Address of the table."""
+        return self._table.uri
+
     def days(self) -> list[date]:
         """Return the days that have rows, the latest first."""
         return sorted(self._opened()["date"].unique().to_pylist(), reverse=True)
@@ -81,19 +86,24 @@ class DayReader:
         days: Iterable[date] | None = None,
         period: RequestPeriod | None = None,
         parts: Mapping[str, ds.Expression] | None = None,
+        most: int | None = None,
     ) -> pa.Table:
         """Read these columns of the rows that `where` lets through; columns that a file lacks are null.
 
-        `parts` are further columns, for a reader that needs something computed from a long text and not the text.
+        `parts` are further columns, for a reader that needs something computed from a long text and not the text. Of
+        more rows than `most` the first are read, and few of the others come into memory.
         """
         some = None if days is None else list(days)
 
         def read() -> pa.Table:
             files = self._chosen(some, period)
             found = scan_fetched(self._table.files(), files, self._table.spec.schema, self._table.fetch)
-            if parts is None:
-                return found.to_table(list(columns), filter=where)
-            return found.to_table({name: ds.field(name) for name in columns} | dict(parts), filter=where)
+            wanted = {name: ds.field(name) for name in columns} | dict(parts or {})
+            if most is None:
+                return found.to_table(wanted, filter=where)
+            return found.head(
+                most, columns=wanted, filter=where, batch_size=most, batch_readahead=1, fragment_readahead=1
+            )
 
         rows = self._retried(read)
         found = self._cast(rows, columns)

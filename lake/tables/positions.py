@@ -24,3 +24,8 @@ def read_new(table: Table, position: int | None, columns: Sequence[str], newest:
     except TableReplacedError:
         replaced, change = replaced + 1, replace(table.read_since(None, columns), repeats=True)
     return change if change.version is None else replace(change, version=replaced * _PER_TABLE + change.version)
+
+
+def was_replaced(position: int, reached: int) -> bool:
+    """Whether the table was made anew between a position and one that was reached later."""
+    return reached // _PER_TABLE > position // _PER_TABLE

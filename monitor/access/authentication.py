@@ -66,16 +66,19 @@ class ByToken:
         return is_right
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
-        """Return who sends the token (`Authorization: Bearer`) or a session's cookie.
+        """Return who sends a session's cookie or the token (`Authorization: Bearer`).
 
-        Raises TooManyWrongTokensError for a token of an address that has to wait.
+        The cookie is looked at first: a proxy may add a bearer of its own to what a person's browser sends, and that is
+        no try of the token. Raises TooManyWrongTokensError for a token of an address that has to wait.
         """
+        session = self.sessions.find(request.cookies.get(COOKIE, ""))
+        if session is not None:
+            return Reader(TOKEN_USER, ALL_RIGHTS, session)
         for sent in request.headers.getlist("authorization"):
             scheme, _, token = sent.partition(" ")
             if scheme.lower() == "bearer" and self.is_token(token.strip(), address_of(request)):
                 return Reader(TOKEN_USER, ALL_RIGHTS)
-        session = self.sessions.find(request.cookies.get(COOKIE, ""))
-        return None if session is None else Reader(TOKEN_USER, ALL_RIGHTS, session)
+        return None
 
 
 class ByProxy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,10 +19,14 @@ _SUMMED = frozenset({"counter", "histogram"})
 
 
 class LabelBound(NamedTuple):
-    """How many values of a label are shown by themselves, and the setting that says so."""
+    """How many values of a label are shown by themselves, and the setting that says so.
+
+    There may be as many for each value of the label `within`, so that one of these takes no place from the others.
+    """
 
     most: int
     setting: str
+    within: str | None = None
 
 
 class LabelBounds:
@@ -34,7 +39,8 @@ class LabelBounds:
 
     def __init__(self, bounds: Mapping[str, LabelBound]) -> None:
         self._bounds = bounds
-        self._shown: dict[str, set[str]] = {label: set() for label in bounds}
+        self._shown: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """Values by their label, and by the value of the one that they are bounded within."""
         self._logged: set[str] = set()
         self._lock = threading.Lock()
 
@@ -55,18 +61,29 @@ class LabelBounds:
 
     def _folded(self, family: Metric, beyond: Mapping[str, set[str]]) -> Metric:
         for label in self._bounds:
-            over = self._beyond(label, family.samples)
-            if over:
+            # All samples of a family have the same labels.
+            if not family.samples or label not in family.samples[0].labels:
+                continue
+            folded: list[Sample] = []
+            for whole, samples in self._wholes(label, family.samples).items():
+                over = self._beyond(label, whole, samples)
                 beyond[label].update(over)
-                family = _with_other(family, label, over)
+                folded += _with_other(family.type, samples, label, over) if over else samples
+            family = _with_samples(family, folded)
         return family
 
-    def _beyond(self, label: str, samples: Sequence[Sample]) -> set[str]:
+    def _wholes(self, label: str, samples: list[Sample]) -> dict[str, list[Sample]]:
+        within = self._bounds[label].within
+        if within is None:
+            return {"": samples}
+        wholes: dict[str, list[Sample]] = {}
+        for sample in samples:
+            wholes.setdefault(sample.labels.get(within, ""), []).append(sample)
+        return wholes
+
+    def _beyond(self, label: str, whole: str, samples: Sequence[Sample]) -> set[str]:
         """Values of the label that are not shown, when as many were taken up as there is room for."""
-        # All samples of a family have the same labels.
-        if not samples or label not in samples[0].labels:
-            return set()
-        shown, most = self._shown[label], self._bounds[label].most
+        shown, most = self._shown[label, whole], self._bounds[label].most
         values = {sample.labels[label] for sample in samples} - shown - {OTHER}
         if values and len(shown) < most:
             amounts: dict[str, float] = dict.fromkeys(values, 0.0)
@@ -80,26 +97,31 @@ class LabelBounds:
         for label, values in beyond.items():
             if values and label not in self._logged:
                 self._logged.add(label)
-                most, setting = self._bounds[label]
+                bound = self._bounds[label]
                 logger.warning(
                     "the metrics have more than %d values of the label %r: further ones, such as %r, are shown "
                     "together as %r; if they are real, raise %s",
-                    most,
+                    bound.most,
                     label,
                     min(values)[:200],
                     OTHER,
-                    setting,
+                    bound.setting,
                 )
 
 
-def _with_other(family: Metric, label: str, over: set[str]) -> Metric:
+def _with_samples(family: Metric, samples: list[Sample]) -> Metric:
     folded = Metric(family.name, family.documentation, family.type, family.unit)
-    folded.samples = [sample for sample in family.samples if sample.labels.get(label) not in over]
-    if family.type in _SUMMED:
-        others = (sample for sample in family.samples if sample.labels.get(label) in over)
-        renamed = [one._replace(labels={**one.labels, label: OTHER}, exemplar=None) for one in others]
-        folded.samples = _summed([*folded.samples, *renamed])
+    folded.samples = samples
     return folded
+
+
+def _with_other(kind: str, samples: Sequence[Sample], label: str, over: set[str]) -> list[Sample]:
+    kept = [sample for sample in samples if sample.labels.get(label) not in over]
+    if kind not in _SUMMED:
+        return kept
+    others = (sample for sample in samples if sample.labels.get(label) in over)
+    renamed = [one._replace(labels={**one.labels, label: OTHER}, exemplar=None) for one in others]
+    return _summed([*kept, *renamed])
 
 
 def _summed(samples: Iterable[Sample]) -> list[Sample]:

@@ -66,7 +66,9 @@ def registry_of(
     settings = settings or MonitorSettings()
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
-    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values, "tool": values})
+    # A model may make up names of tools.
+    tools = values._replace(within="deployment")
+    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values, "tool": tools})
     registry = LabelledRegistry(installation)
     registry.register(_MonitorCollector(snapshot, health, failures, audit, wrong_tokens, bounds, settings))
     ProcessCollector(registry=registry)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from prometheus_client.core import HistogramMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.samples import Exemplar
 
+from lake.queries.affected import GroupKind
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.vocabulary import one_of
 from monitor.detect.stats.scores import BUCKETS, DAY, Histogram
@@ -26,18 +28,19 @@ _Deployments = Mapping[str, DeploymentState]
 
 def score_metrics(snapshot: Snapshot, *, with_details: bool) -> Iterator[Metric]:
     """Yield histograms of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
-    yield _all_scores(snapshot.deployments)
+    yield _all_scores(snapshot.deployments, snapshot.totals)
     yield from _evaluations(snapshot.deployments, snapshot.totals)
     if with_details:
         yield _scores(snapshot.deployments)
         yield _match_shares(snapshot)
     yield _failed_parts(snapshot)
-    yield from _affected(snapshot.deployments)
+    yield from _affected(snapshot.deployments, with_details=with_details)
     yield from _judge_costs(snapshot.totals, snapshot.judge_budgets_left)
     yield _versions(snapshot.deployments)
 
 
-def _all_scores(deployments: _Deployments) -> Metric:
+def _all_scores(deployments: _Deployments, totals: FleetTotals) -> Metric:
+    """All scores: the numbers are the totals', which never fall, the worst answers those of the deployments."""
     family = HistogramMetricFamily(
         "dialwatch_all_scores",
         "Scores of new answers of all deployments together, as dialwatch_score has them by deployment.",
@@ -47,8 +50,9 @@ def _all_scores(deployments: _Deployments) -> Metric:
     for state in deployments.values():
         for metric, scores in state.scores.metrics.items():
             sums[metric] = scores.histogram + sums.get(metric, Histogram())
-    for metric, histogram in sums.items():
-        family.add_metric((metric,), _buckets(histogram), histogram.total)
+    for metric, histogram in totals.histogram_of_each().items():
+        worst = sums.get(metric, Histogram()).worst
+        family.add_metric((metric,), _buckets(replace(histogram, worst=worst)), histogram.total)
     return family
 
 
@@ -121,7 +125,7 @@ def _failed_parts(snapshot: Snapshot) -> Metric:
     )
 
 
-def _affected(deployments: _Deployments) -> Iterator[Metric]:
+def _affected(deployments: _Deployments, *, with_details: bool) -> Iterator[Metric]:
     """Yield who asked while quality was bad, by the alerts of the incident that is open; no user is named."""
     counts = {
         name: [
@@ -142,10 +146,15 @@ def _affected(deployments: _Deployments) -> Iterator[Metric]:
         )
     yield gauge(
         "dialwatch_incident_worst_share",
-        "Share of the worst answers of the incident that is open that have a project or a language (`name`) which "
-        "stands out, or one document, which has no name here; absent where none stands out.",
+        "Share of the worst answers of the incident that is open that have a project, a language or one document which "
+        "stands out; absent where none does. A language has its `name`, a project has it with details, a document "
+        "never.",
         (
-            ((name, one.kind, one.name), one.worst / one.of_worst)
+            # Pages show names of projects to readers of texts alone, and a scrape has no reader.
+            (
+                (name, one.kind, one.name if with_details or one.kind != GroupKind.PROJECT else ""),
+                one.worst / one.of_worst,
+            )
             for name, mine in counts.items()
             for one in {group.kind: group for each in reversed(mine) for group in each.stands_out}.values()
         ),

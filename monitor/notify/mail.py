@@ -8,6 +8,7 @@ import smtplib
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -75,15 +76,16 @@ class MailServer:
                     server.quit()
                 return Attempt(DeliveryOutcome.DELIVERED, reason)
         except (smtplib.SMTPException, OSError, ValueError) as error:
-            late = f"no answer within {self._seconds:g} s" if ended.is_set() else _reason(error)
-            return Attempt(DeliveryOutcome.FAILED, late)
+            is_late = ended.is_set() or isinstance(error, TimeoutError)
+            reason = f"no answer within {self._seconds:g} s" if is_late else _reason(error)
+            return Attempt(DeliveryOutcome.FAILED, reason)
 
     @contextmanager
     def _connected(self, ended: threading.Event) -> Iterator[smtplib.SMTP]:
         """Yield a server that has been greeted and logged in to; `ended` is set where its time is over."""
         settings = self._settings
-        server = _Connection(settings, self._internal_hosts, self._context, self._seconds)
-        timer = threading.Timer(self._seconds, server.end, (ended,))
+        server = _Connection(settings, self._internal_hosts, self._context, self._seconds, ended)
+        timer = threading.Timer(self._seconds, server.end)
         timer.daemon = True
         timer.start()
         try:
@@ -104,17 +106,24 @@ class _Connection(smtplib.SMTP):
     """A connection to an address that was checked, which another thread can end."""
 
     def __init__(
-        self, settings: MailSettings, internal_hosts: Collection[str], context: ssl.SSLContext, seconds: float
+        self,
+        settings: MailSettings,
+        internal_hosts: Collection[str],
+        context: ssl.SSLContext,
+        seconds: float,
+        ended: threading.Event,
     ) -> None:
         super().__init__(timeout=seconds)
+        self._ends_at = time.monotonic() + seconds
+        self._ended = ended
         self._host = settings.server  # whose certificate is expected after STARTTLS
         self._internal_hosts = internal_hosts
         self._context = context if settings.security == "tls" else None
         self._plain: socket.socket | None = None
 
-    def end(self, ended: threading.Event) -> None:
-        """End the connection, whatever it waits for."""
-        ended.set()
+    def end(self) -> None:
+        """End the connection, whatever it waits for; one that is not made yet is given up once it is."""
+        self._ended.set()
         if self._plain is not None:
             with contextlib.suppress(OSError):
                 self._plain.shutdown(socket.SHUT_RDWR)
@@ -125,16 +134,23 @@ class _Connection(smtplib.SMTP):
         if self._plain is not None:
             self._plain.close()
 
-    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:  # noqa: ARG002 - what is left of it
         failure: OSError = OSError(f"{host} has no address")
         for address in checked_addresses(host, port, self._internal_hosts):
+            left = self._ends_at - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
             try:
-                connected = socket.create_connection((address, port), timeout)
+                connected = socket.create_connection((address, port), left)
             except OSError as error:
                 failure = error
                 continue
             # TLS takes the socket over: a second handle of the same connection is what can be ended at any time.
             self._plain = connected.dup()
+            # Who ends it looks for that handle after `ended` is set: one of both sees the other.
+            if self._ended.is_set():
+                connected.close()
+                raise TimeoutError
             return self._context.wrap_socket(connected, server_hostname=host) if self._context else connected
         raise failure
 

@@ -20,7 +20,7 @@ from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, me
 from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.routing import Routed
-from monitor.notify.users_words import UsersWordsReader
+from monitor.notify.users_words import MessageWords, UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.durations import duration
 from runtime.outage_lines import OUTAGE
@@ -58,7 +58,9 @@ class MessageSender(Receiver):
         self.kind = channel.kind
         self._channel = channel
         self._group = group
-        self._users_words = users_words if channel.settings.texts else None
+        self._users_words = (
+            MessageWords(users_words, channel.settings.name) if users_words and channel.settings.texts else None
+        )
         self._retries = Retries()
         self._summary = DailySummary(channel, alerts, external_url, digests)
 
@@ -87,8 +89,8 @@ class MessageSender(Receiver):
                 waiting[message.incident_id] = due
         if waiting and (rests_until := self._rests_until(now)):
             return rests_until
-        if not waiting and not self.gone:
-            self._summarize(routed)
+        if not self.gone:
+            self._summarize(routed, is_waiting=bool(waiting))
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
     def _take(self, message: WebhookMessage, routed: Routed) -> datetime | None:
@@ -113,6 +115,8 @@ class MessageSender(Receiver):
         attempt = self._attempt(message, incident, routed)
         self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
         if attempt.outcome is DeliveryOutcome.DELIVERED:
+            if self._users_words:
+                self._users_words.sent(message.message_id, incident.contents)
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
             return Settled(AlertEvent.DELIVERED, reason, now)
@@ -127,7 +131,7 @@ class MessageSender(Receiver):
             note = incident.note(self._external_url)
             # A receiver is also told what its deployments fail by, of which it may read no texts.
             if self._users_words and self.routing.is_for(message.deployment):
-                words = self._users_words.read(incident.contents, self.settings.name, routed.now)
+                words = self._users_words.of(message.message_id, incident.contents, routed.now)
                 note = msgspec.structs.replace(note, users_words=words)
             is_named = self.routing.is_for
             contents = [with_failing_callers(change, routed.causes, is_named) for change in incident.contents]
@@ -172,16 +176,22 @@ class MessageSender(Receiver):
             )  # fmt: skip
             return due
         self._retries.forget(message.message_id)
+        if self._users_words:
+            self._users_words.forget(message.message_id)
         return None
 
-    def _summarize(self, routed: Routed) -> None:
-        """Send the summary of the day if it is due: nothing else waits for the receiver."""
-        self.problem, self.is_failing = self._summary.problem, self._summary.problem is not None
+    def _summarize(self, routed: Routed, *, is_waiting: bool) -> None:
+        """Send the summary of the day if it is due; a message that waits for its next attempt keeps its problem."""
+        if not is_waiting:
+            self.problem, self.is_failing = self._summary.problem, self._summary.problem is not None
         attempt = self._summary.send_due(routed)
-        if attempt is not None:
+        if attempt is None:
+            return
+        is_delivered = attempt.outcome is DeliveryOutcome.DELIVERED
+        if not (is_delivered and is_waiting):
             self.problem = self._summary.problem
             self.is_failing = attempt.outcome is DeliveryOutcome.FAILED
-            self.gone = attempt.outcome is DeliveryOutcome.GONE
-            if attempt.outcome is not DeliveryOutcome.DELIVERED:
-                self.failed_attempts += 1
-                self.last_error = routed.now, attempt.reason
+        self.gone = attempt.outcome is DeliveryOutcome.GONE
+        if not is_delivered:
+            self.failed_attempts += 1
+            self.last_error = routed.now, attempt.reason

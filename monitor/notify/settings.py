@@ -35,8 +35,8 @@ class ReceiverSettings(Section):
     deployments: Annotated[tuple[str, ...], MinLen(1), COMMON] = ("*",)
     """Globs of the deployments whose alerts the receiver gets, see [alerts.md](alerts.md#receivers-of-teams)."""
     texts: bool = False
-    """Whether messages say what users wrote: newest comments, and words of the worst answers, see
-    [alerts.md](alerts.md#in-the-users-words). Whoever reads the channel may read them."""
+    """Whether messages say what users wrote, newest comments and words of the worst answers, and a failing tool's last
+    error, see [alerts.md](alerts.md#in-the-users-words). Whoever reads the channel may read them."""
 
     @field_validator("deployments")
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -11,6 +13,7 @@ from msgspec import structs
 
 from lake.spec.deployment_families import Families
 from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, UNASSIGNED, USER_SIGNALS
+from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.log import read_incidents
@@ -29,21 +32,28 @@ _EPOCH = date(1970, 1, 1)
 _BEYOND_CHANCE = 2.0
 """Standard errors of a difference."""
 _RATING_COLUMNS = ("signal", "origin", "signaled_at")
+logger = logging.getLogger(__name__)
 
 
 def digest_rows(
     deployments: Mapping[str, DeploymentState], families: Families, period: DigestPeriod
 ) -> tuple[DigestRow, ...]:
-    """Return a row of each deployment that had a request, a rating or an incident in the period."""
-    first_days = {
-        name: int(state.requests.by_time.days.numbers[0])
-        for name, state in deployments.items()
-        if len(state.requests.by_time.days.numbers)
-    }
+    """Return a row of each deployment that had a request, a rating or an incident in the period.
+
+    One that cannot be worked out says so, and costs no other its row.
+    """
+    first_days = {name: day for name, state in deployments.items() if (day := _first_day(state)) is not None}
     rows = []
     for name, state in deployments.items():
-        if name != UNASSIGNED and (row := _row(name, state, period)) is not None:
-            is_new = _is_new_version(name, first_days, families, period)
+        if name == UNASSIGNED:
+            continue
+        try:
+            row = _row(name, state, period)
+            is_new = row is not None and _is_new_version(name, first_days, families, period)
+        except Exception as error:
+            log_failure(logger, error, "The row of %r in the digest cannot be worked out", name)
+            row, is_new = DigestRow(name, is_missing=True), False
+        if row is not None:
             rows.append(structs.replace(row, is_new_version=is_new))
     return tuple(rows)
 
@@ -72,6 +82,14 @@ def read_states(lake: Lake, period: DigestPeriod) -> dict[str, DeploymentState]:
         state = state.with_scores(lake.table(SCORES, name).read(SCORE_COLUMNS, lately))
         found[name] = state.with_anchors(lake.table(ANCHORS, name).read(JUDGE_COST_COLUMNS, lately))
     return found
+
+
+def _first_day(state: DeploymentState) -> int | None:
+    """Return the day of its first request; None where there is none, or that cannot be worked out: its row says so."""
+    with contextlib.suppress(Exception):
+        days = state.requests.by_time.days.numbers
+        return int(days[0]) if len(days) else None
+    return None
 
 
 def _row(name: str, state: DeploymentState, period: DigestPeriod) -> DigestRow | None:

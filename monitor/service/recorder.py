@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+import msgspec
+
 from lake.queries.application_classes import ApplicationClasses
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.case_vocabulary import FailedPart
@@ -298,7 +300,12 @@ class AlertRecorder:
     def _affected(self, transition: Transition, now: datetime) -> AffectedCounts | None:
         name = transition.key.deployment
         count = partial(self._explainer.affected, transition, self._alerts.changes_of(name), now)
-        return self._failures.attempt(CHANGES, count, f"log of {name!r}")
+        counts = self._failures.attempt(CHANGES, count, f"log of {name!r}")
+        if counts is None or not counts.requests:
+            return counts
+        compare = partial(self._explainer.standing_out, transition, now)
+        found = self._failures.attempt(CHANGES, compare, f"worst answers of {name!r}")
+        return msgspec.structs.replace(counts, stands_out=found or ())
 
     def _page_due(self, transition: Transition, now: datetime) -> datetime | None:
         """Return until when a page may wait; None where no anchors can decide what changed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import add
 
 from lake.spec.alert_vocabulary import DELIVERY_EVENTS
 from lake.spec.root_tables import BATCHES, REJECTED
@@ -12,7 +13,7 @@ from lake.spec.table_spec import TableSpec
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.judge_costs import JudgeCosts, of_each_judge
-from monitor.detect.stats.scores import ScoreStats
+from monitor.detect.stats.scores import Histogram, ScoreStats
 from monitor.detect.stats.sums import add_counts
 
 Counts = Mapping[str, int]
@@ -29,6 +30,17 @@ class FleetTotals:
     deliveries: Counts = field(default_factory=dict)
     lines: Counts = field(default_factory=dict)
     rejected: Counts = field(default_factory=dict)
+    histograms: Counts = field(default_factory=dict)
+    """The numbers of each metric's histogram of scores, by the metric and their place in it: its buckets, its sum."""
+
+    def histogram_of_each(self) -> dict[str, Histogram]:
+        """Return the histogram of each metric's scores, without worst answers."""
+        numbers: dict[str, dict[int, int]] = {}
+        for label, number in self.histograms.items():
+            metric, _, place = label.rpartition(" ")
+            numbers.setdefault(metric, {})[int(place)] = number
+        in_order = {metric: [of[place] for place in sorted(of)] for metric, of in numbers.items()}
+        return {metric: Histogram(tuple(counts), amount) for metric, (*counts, amount) in in_order.items()}
 
 
 SUMMED_TABLES: Mapping[str, Sequence[TableSpec]] = {
@@ -38,6 +50,7 @@ SUMMED_TABLES: Mapping[str, Sequence[TableSpec]] = {
     "deliveries": (ALERTS,),
     "lines": (BATCHES,),
     "rejected": (REJECTED,),
+    "histograms": (SCORES,),
 }
 """The tables whose rows each field of `FleetTotals` counts."""
 
@@ -65,7 +78,18 @@ def totals_of(
         deliveries=deliveries,
         lines=collector_stats.lines,
         rejected=collector_stats.rejected,
+        histograms=_histograms(scores),
     )
+
+
+def _histograms(scores: Iterable[ScoreStats]) -> dict[str, int]:
+    sums: dict[str, list[int]] = {}
+    for one in scores:
+        for metric, stats in one.metrics.items():
+            numbers = [*stats.histogram.counts, stats.histogram.amount]
+            before = sums.get(metric)
+            sums[metric] = numbers if before is None else list(map(add, before, numbers))
+    return {f"{metric} {place}": number for metric, numbers in sums.items() for place, number in enumerate(numbers)}
 
 
 class MonotonicTotals:

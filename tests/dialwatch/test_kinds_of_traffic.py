@@ -20,6 +20,7 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_la
 from evaluator.metrics import compute
 from lake.queries.answer_details import read_answer
 from lake.queries.application_classes import seen_answers
+from lake.queries.child_contexts import ChildContexts
 from lake.queries.frames import answers_frame
 from lake.spec.application_classes import SeenAnswers
 from lake.spec.schemas import PARSED_LOGS
@@ -126,7 +127,11 @@ def test_an_application_with_such_traffic_has_the_class(
     """Models and tools that an application calls have no answers that people saw, and so none."""
     lake = Lake(str(tmp_path))
     collect(lake, [line for line in LINES if json.loads(line, strict=False)["chat"]["id"] == chat])
-    seen = {one: seen_answers(lake.table(PARSED_LOGS, one), NOW) for one in lake.deployments() if one is not None}
+    seen = {
+        one: seen_answers(lake.table(PARSED_LOGS, one), NOW, ChildContexts(lake), one)
+        for one in lake.deployments()
+        if one is not None
+    }
     counts = {name: astuple(one) for name, one in seen.items() if one.answers}
     assert {
         name: list(SeenAnswers(*(50 * number for number in of_one)).classes) for name, of_one in counts.items()

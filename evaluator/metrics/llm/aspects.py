@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -136,8 +136,8 @@ def aspect_critique(
     time. The details have the votes, or the grades, and the sentences of the answer, from 1, that decided each.
 
     Where the judge has `logprobs`, a grade is the mean of all grades, weighted by the probabilities of their tokens;
-    one that is several tokens is taken as it is. `probability` needs such a judge. A reply without probabilities is
-    null with `no_probabilities`.
+    one that is several tokens, or may be the first of several, is taken as it is. `probability` needs such a judge. A
+    reply without probabilities is null with `no_probabilities`.
 
     Raises ValueError for a name or a definition without a word, for a strictness below 1, and for a wrong scale.
     """
@@ -192,6 +192,21 @@ def _value(reply: JudgeReply, scale: Scale | None, weighs: bool) -> float | None
         return probability_of_yes(probabilities.get("verdict", {}))
     low, high = scale
     grade, words = reply.parsed["grade"], probabilities.get("grade", {})
+    whole = _whole_grades(words, low, high)
     # A grade of several tokens: the first one alone says another grade.
-    weighted = weighted_grade(words, low, high) if weighs and str(grade) in words else None
+    weighted = weighted_grade(whole, low, high) if weighs and str(grade) in whole else None
     return ((grade if weighted is None else weighted) - low) / (high - low)
+
+
+def _whole_grades(words: Mapping[str, float], low: int, high: int) -> dict[str, float]:
+    """Return the words without those that may be the beginning of a longer grade: `1` of `10`.
+
+    A longer grade among the words shows that the judge's tokens are whole grades; then none is a beginning.
+    """
+    grades = {str(grade) for grade in range(low, high + 1)}
+    longest = max(map(len, grades.intersection(words)), default=0)
+    return {
+        word: one
+        for word, one in words.items()
+        if len(word) < longest or not any(grade.startswith(word) and grade != word for grade in grades)
+    }

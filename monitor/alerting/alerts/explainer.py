@@ -13,7 +13,7 @@ from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, around_onset
-from monitor.detect.regression import Transition
+from monitor.detect.regression import StreamKey, Transition
 
 MOST_AT_ONCE = 5
 """In one refresh: each reads the log, while other alerts wait."""
@@ -31,13 +31,15 @@ class Explainer:
         self._callers = CallersOfDays(lake)
         self._left = MOST_AT_ONCE
         self._looked: set[str] = set()
-        self._counted: dict[tuple[str, datetime], AffectedCounts] = {}
+        self._counted: dict[tuple[str, datetime], AffectedCounts | None] = {}
+        self._compared: dict[tuple[StreamKey, datetime], tuple[StandsOut, ...]] = {}
 
     def begin(self) -> None:
         """Forget what the last refresh looked at, and how much it was: another one begins."""
         self._left = MOST_AT_ONCE
         self._looked = set()
         self._counted = {}
+        self._compared = {}
         self._callers.forget()
 
     def around(
@@ -66,20 +68,31 @@ class Explainer:
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)
 
     def affected(self, transition: Transition, known: Sequence[AlertChange], now: datetime) -> AffectedCounts | None:
-        """Count who asked since the onset.
+        """Count who asked since the onset; what stands out is compared apart from it.
 
         None of an alert of history, of one that is recorded already, and where too many were counted in this refresh.
         """
         name, since = transition.key.deployment, transition.reading.since
         if since is None or transition.at < now - _OLDEST or _is_recorded(transition, known):
             return None
-        if (name, since) not in self._counted and len(self._counted) < MOST_AT_ONCE:
+        onset = name, since
+        if onset not in self._counted and len(self._counted) < MOST_AT_ONCE:
+            self._counted[onset] = None  # a read that fails is one of the five too
             found = affected(self._lake, _table_of(name), max(since, now - _LONGEST), now)
-            groups = self._standing_out(transition, now) if found.requests else ()
-            self._counted[name, since] = AffectedCounts(found.requests, found.conversations, found.people, groups)
-        return self._counted.get((name, since))
+            self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
+        return self._counted.get(onset)
 
-    def _standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
+    def standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
+        """Return what the worst answers of the alert's metric have more often; nothing where too many were compared."""
+        if transition.reading.since is None:
+            return ()
+        fall = transition.key, transition.reading.since
+        if fall not in self._compared and len(self._compared) < MOST_AT_ONCE:
+            self._compared[fall] = ()  # a read that fails is one of the five too
+            self._compared[fall] = self._read_standing_out(transition, now)
+        return self._compared.get(fall, ())
+
+    def _read_standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
         key, reading = transition.key, transition.reading
         if key.metric == DISLIKES or reading.since is None or reading.reference_mean is None:
             return ()

@@ -14,6 +14,8 @@ from monitor.alerting.alerts.change import digest
 
 _AT_HOUR = 8
 _WEEK = 7
+_COLLECTED_AFTER = timedelta(hours=1)
+"""So long after a day its last lines are in the lake."""
 
 
 class DigestEvery(StrEnum):
@@ -62,18 +64,22 @@ class DigestPeriod:
 def due_period(every: DigestEvery, now: datetime, zone: ZoneInfo) -> DigestPeriod | None:
     """Return the period whose digest is to be sent by `now`: at 8 o'clock in the zone, each day or on Mondays.
 
-    None later than half a period after that: what a monitor that was away for longer missed is not sent.
+    It is no sooner than an hour after the end of the period. None later than half a period after that: what a monitor
+    that was away for longer missed is not sent.
     """
-    local = now.astimezone(zone)
-    at = local.replace(hour=_AT_HOUR, minute=0, second=0, microsecond=0)
-    length = timedelta(days=1)
+    end, days = now.astimezone(zone).date(), 1
     if every is DigestEvery.WEEKLY:
-        at, length = at - timedelta(days=at.weekday()), timedelta(weeks=1)
-    if at > local:
-        at -= length
-    # A zone far in the east has a day of which UTC has not even the beginning.
-    due = at.astimezone(UTC)
-    return None if now - due > length / 2 else DigestPeriod(every, due.date())
+        end, days = end - timedelta(days=end.weekday()), _WEEK
+    length = timedelta(days=days)
+    if _due(end, zone) > now:
+        end -= length
+    return None if now - _due(end, zone) > length / 2 else DigestPeriod(every, end)
+
+
+def _due(end: date, zone: ZoneInfo) -> datetime:
+    at = datetime(end.year, end.month, end.day, _AT_HOUR, tzinfo=zone).astimezone(UTC)
+    # At 8 o'clock in the far east UTC has the day before, or has just begun the day.
+    return max(at, _midnight(end) + _COLLECTED_AFTER)
 
 
 def last_period(every: DigestEvery, now: datetime) -> DigestPeriod:
@@ -117,6 +123,8 @@ class DigestRow(msgspec.Struct, frozen=True, rename="camel"):
     judge_cost: float = 0.0
     is_new_version: bool = False
     """Whether it is a version of an application whose first request came in the period."""
+    is_missing: bool = False
+    """Whether its numbers could not be worked out; they are 0 then."""
 
     @property
     def is_worse(self) -> bool:
@@ -125,8 +133,9 @@ class DigestRow(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def order(self) -> tuple[bool, bool, bool, int, str]:
-        """What a reader looks for first: open incidents, what got worse, incidents that are over, traffic."""
-        return not self.open_incidents, not self.is_worse, not self.incidents, -self.requests, self.deployment
+        """What is looked for first: open incidents, what got worse, incidents that are over or not known, traffic."""
+        had_none = not (self.incidents or self.is_missing)
+        return not self.open_incidents, not self.is_worse, had_none, -self.requests, self.deployment
 
 
 class DigestTable(msgspec.Struct, frozen=True, rename="camel"):
@@ -145,6 +154,11 @@ class DigestTable(msgspec.Struct, frozen=True, rename="camel"):
         """The sum of the rows."""
         names = ("incidents", "open_incidents", "requests", "failed", "likes", "dislikes", "cost", "judge_cost")
         return DigestRow("", **{name: sum(getattr(row, name) for row in self.rows) for name in names})
+
+    @property
+    def missing(self) -> int:
+        """How many rows have no numbers."""
+        return sum(row.is_missing for row in self.rows)
 
     @property
     def period(self) -> DigestPeriod:

@@ -6,6 +6,7 @@ from lake.spec.metric_names import metric_name
 from monitor.notify.digest.table import DigestRow, DigestTable, Quality
 from monitor.notify.plain_text import money, one_line, percent
 
+MISSING = "could not be looked at, see the log of the monitor"
 NOTHING = "No deployment had a request or an incident."
 
 
@@ -17,6 +18,8 @@ def headline(table: DigestTable) -> str:
         f"{worse} of {len(table.rows)} deployments got worse" if worse else "no deployment got worse",
         f"{number} incident{'' if number == 1 else 's'}" if number else "no incident",
     ]
+    if table.missing:
+        found.append(f"{_missing(table)} could not be looked at")
     return f"Digest of {table.period.words}: {', '.join(found if table.rows else ['no request'])}"
 
 
@@ -26,11 +29,15 @@ def total_line(table: DigestTable) -> str:
         return NOTHING
     total = table.total
     judges = f"; judges cost {amount(total.judge_cost, table.currency)}" if total.judge_cost else ""
-    return f"All together: {'; '.join(_counts(total, table.currency))}{judges}."
+    are = "is" if table.missing == 1 else "are"
+    left_out = f" {_missing(table)} could not be looked at and {are} not counted." if table.missing else ""
+    return f"All together: {'; '.join(_counts(total, table.currency))}{judges}.{left_out}"
 
 
 def row_line(row: DigestRow, currency: str) -> str:
     """Say in one line what a deployment had."""
+    if row.is_missing:
+        return one_line(f"{row.deployment}: {MISSING}")
     parts = [quality_words(row.quality)] if row.quality else []
     if row.incidents:
         parts.append(incident_words(row))
@@ -62,6 +69,10 @@ def failed_share(row: DigestRow) -> float | None:
 def amount(value: float, currency: str) -> str:
     """Return an amount with the word of its currency, where there is one."""
     return f"{money(value)} {currency}".strip()
+
+
+def _missing(table: DigestTable) -> str:
+    return f"{table.missing} deployment{'' if table.missing == 1 else 's'}"
 
 
 def _counts(row: DigestRow, currency: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lake.spec.metric_names import metric_name
 from monitor.notify.digest.table import DigestRow, DigestTable, Quality
-from monitor.notify.digest.words import amount, failed_share, headline, row_line, total_line
+from monitor.notify.digest.words import MISSING, amount, failed_share, headline, row_line, total_line
 from monitor.notify.formats.mail import Mail, button, clean, heading, html_page, paragraph, subject
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import percent
@@ -69,8 +69,8 @@ def _row(row: DigestRow, currency: str, external_url: str) -> str:
 def _name(row: DigestRow, external_url: str) -> str:
     name, link = html.escape(clean(row.deployment)), link_to(row.deployment, external_url)
     shown = f'<a href="{html.escape(link)}" style="color:#1a56b0;text-decoration:none">{name}</a>' if link else name
-    new = f" {_small('new version')}" if row.is_new_version else ""
-    return f"<strong>{shown}</strong>{new}"
+    note = MISSING if row.is_missing else "new version" if row.is_new_version else ""
+    return f"<strong>{shown}</strong>{f' {_small(note)}' if note else ''}"
 
 
 def _quality(quality: Quality | None) -> str:

@@ -46,7 +46,7 @@ def _course(chart: TimeChart, known: list[tuple[int, float]], times: Times) -> s
     if len(known) == 1:
         return f"Only one value: {chart.words(first_value)} at {at(first)}."
     lowest, highest = min(known, key=lambda one: one[1]), max(known, key=lambda one: one[1])
-    if chart.is_bars:
+    if chart.is_bars and "%" not in chart.unit:
         total = sum(value for _, value in known)
         return f"In all {chart.words(total)}; most {chart.words(highest[1])} at {at(highest[0])}."
     return (
@@ -57,9 +57,9 @@ def _course(chart: TimeChart, known: list[tuple[int, float]], times: Times) -> s
 
 def _onset(at: datetime | None, earliest: datetime, latest: datetime, times: Times) -> str:
     if earliest == latest:
-        return f"The drop began at {times.brief_moment(latest)}."
+        return f"The change began at {times.brief_moment(latest)}."
     likely = f" most likely at {times.brief_moment(at)}," if at else ""
-    return f"The drop began{likely} between {times.brief_moment(earliest)} and {times.brief_moment(latest)} (95 %)."
+    return f"The change began{likely} between {times.brief_moment(earliest)} and {times.brief_moment(latest)} (95 %)."
 
 
 def _marks(chart: TimeChart, times: Times) -> list[str]:

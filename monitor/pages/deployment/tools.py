@@ -1,10 +1,11 @@
-"""Tools that a deployment's turns called over a period: how often, how often that failed, and the answers of each."""
+"""Tools that a deployment's turns called over a period: how often, how often that failed, how long, and the answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from lake.queries.tool_times import ToolTime
 from lake.spec.vocabulary import FailureKind
 from monitor.detect.stats.tools import LONGEST_NAME, OTHERS, UNNAMED
 from monitor.pages.answers.query import AnswerQuery
@@ -18,7 +19,8 @@ class ToolCount:
 
     `share` is that of the failed ones among those of which it is known, None where it is of none. `answers` is the
     address of the answers in which it failed, or of those that called it where it never did; None where the tool has no
-    name to search by.
+    name to search by. `median_ms` is how long its newest calls took, `timed` of how many of them it is the median; None
+    and 0 where no line of the tool was found, or none could be read.
     """
 
     tool: str
@@ -27,6 +29,8 @@ class ToolCount:
     unknown: int
     share: float | None
     answers: str | None
+    median_ms: float | None = None
+    timed: int = 0
 
 
 def tools_of(name: str, state: DeploymentState, period: PagePeriod) -> tuple[ToolCount, ...]:
@@ -37,6 +41,14 @@ def tools_of(name: str, state: DeploymentState, period: PagePeriod) -> tuple[Too
         if any(sums := stats.by_time.total(period.first, period.last))
     ]
     return tuple(sorted(found, key=lambda one: (-one.errors, -one.calls, one.tool)))
+
+
+def with_times(tools: Sequence[ToolCount], times: Mapping[str, ToolTime]) -> tuple[ToolCount, ...]:
+    """Return the tools with how long they took, of those of which it is known."""
+    return tuple(
+        replace(one, median_ms=found.median_ms, timed=found.calls) if (found := times.get(one.tool)) else one
+        for one in tools
+    )
 
 
 def _count(name: str, tool: str, sums: Sequence[float], period: PagePeriod) -> ToolCount:

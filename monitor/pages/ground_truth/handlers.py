@@ -29,6 +29,7 @@ from monitor.pages.ground_truth.queue import (
     CaseVersion,
     Queue,
     QueuedCase,
+    RecentlyAsked,
     read_queue,
     read_queues,
 )
@@ -117,6 +118,7 @@ class GroundTruthPage(Page):
     def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
         super().__init__(monitor, renderer, authentication, reads)
         self._actions = CaseActions(monitor)
+        self._recent = RecentlyAsked(monitor.lake)
 
     def show(self, request: Request) -> Response:
         """Answer with the queue as a page."""
@@ -219,7 +221,7 @@ class GroundTruthPage(Page):
         with_texts, status, least = seen.may_read_texts(name), query.chosen_status, least_confidence(query.least)
         queue = self._reads.run(
             seen.reader,
-            lambda: read_queue(lake, name, status, query.case, now, with_texts=with_texts, least=least),
+            lambda: read_queue(lake, self._recent, name, status, query.case, now, with_texts=with_texts, least=least),
         )
         if with_texts and queue.cases:
             detail = f"{len(queue.cases)} cases of ground truth"
@@ -229,7 +231,8 @@ class GroundTruthPage(Page):
     def _read_all(self, seen: Visible, query: CaseQuery) -> Queue:
         """Read the queue of all deployments that the reader may see."""
         now = self._monitor.now()
-        queue = read_queues(self._monitor.lake, list(seen.states), query.chosen_status, now, seen.may_read_texts)
+        names, may_read = list(seen.states), seen.may_read_texts
+        queue = read_queues(self._monitor.lake, self._recent, names, query.chosen_status, now, may_read)
         for name, count in Counter(one.deployment for one in queue.cases if one.question is not None).items():
             detail = f"{count} cases of ground truth"
             self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)

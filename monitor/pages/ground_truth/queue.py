@@ -14,7 +14,7 @@ from markupsafe import Markup
 from lake.queries.alike_cases import AlikeCases, alike_cases
 from lake.queries.answer_details import read_answer_signals
 from lake.queries.answer_lookup import locate_source
-from lake.queries.asked_questions import comparing_metrics, times_asked
+from lake.queries.asked_questions import CASE_COLUMNS, Asked, comparing_metrics, questions_asked, times_asked
 from lake.queries.case_versions import cases_in, history_in, newest_versions
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
@@ -30,9 +30,12 @@ ASKED_WITHIN = timedelta(days=7)
 """How often a question was asked is counted in the answers of so long a time."""
 COUNTED_IN = 20
 """Deployments of a queue of all in which that is counted."""
+KEPT = timedelta(minutes=5)
+"""What was counted is shown for so long a time: a queue is looked at case by case."""
 _LISTED = (
     "case_id", "version", "status", "confidence", "question", "answer", "facts", "conversation_hash", "documents",
 )  # fmt: skip
+_SHORT = ("case_id", "version", "status", "confidence")
 _OF_FACTS = "facts_"
 """Metrics that need the facts of a case begin so."""
 
@@ -131,8 +134,26 @@ class Queue:
     """Proposed cases from the confidence on that was asked for."""
 
 
+class RecentlyAsked:
+    """What was asked of late, by deployment, counted anew every few minutes."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._counted: dict[str, tuple[datetime, Asked]] = {}
+
+    def of(self, name: str, now: datetime) -> Asked:
+        """Return how often each question was asked."""
+        at, asked = self._counted.get(name, (now - KEPT, Counter[int]()))
+        if now - at >= KEPT:
+            asked = questions_asked(self._lake, deployment_of(name), now - ASKED_WITHIN, now)
+            kept = {one: counted for one, counted in self._counted.items() if now - counted[0] < KEPT}
+            self._counted = kept | {name: (now, asked)}
+        return asked
+
+
 def read_queue(
     lake: Lake,
+    recent: RecentlyAsked,
     name: str,
     status: CaseStatus | None,
     case_id: str,
@@ -150,7 +171,7 @@ def read_queue(
     counts = {str(one): sum(case["status"] == one for case in every) for one in CaseStatus}
     alike = alike_cases(every)
     known = {case["case_id"]: case for case in every}
-    asked = times_asked(lake, deployment_of(name), every, now - ASKED_WITHIN, now)
+    asked = times_asked(recent.of(name, now), every) if every else {}
     wanted = _ordered([case for case in every if status is None or case["status"] == status], asked)
     cases = [_queued(case, alike, asked, name, with_texts=with_texts) for case in wanted[:MOST]]
     ids = [case["case_id"] for case in wanted]
@@ -166,31 +187,57 @@ def read_queue(
 
 
 def read_queues(
-    lake: Lake, names: Sequence[str], status: CaseStatus | None, now: datetime, may_read: Callable[[str], bool]
+    lake: Lake,
+    recent: RecentlyAsked,
+    names: Sequence[str],
+    status: CaseStatus | None,
+    now: datetime,
+    may_read: Callable[[str], bool],
 ) -> Queue:
     """Read one queue of the cases of several deployments; none is chosen.
 
-    How often a question was asked is counted in the deployments with the most of these cases.
+    How often a question was asked is counted in the deployments with the most of these cases. Answers and facts are
+    read of deployments alone that have a case in the list.
     """
 
     def read(name: str) -> list[dict[str, Any]]:
-        table = lake.table(GROUND_TRUTH, deployment_of(name))
-        return [] if table.version() is None else newest_versions(table.read(_LISTED)).to_pylist()
+        return _newest(lake, name, _SHORT)
 
-    of_each = dict(zip(names, map_at_once(lake.root, read, names), strict=True))
-    counts = Counter(case["status"] for cases in of_each.values() for case in cases)
-    wanted = {
-        name: [case for case in cases if status is None or case["status"] == status] for name, cases in of_each.items()
-    }
+    every = dict(zip(names, map_at_once(lake.root, read, names), strict=True))
+    counts = Counter(case["status"] for cases in every.values() for case in cases)
+    wanted = {name: [one for one in cases if status in (None, one["status"])] for name, cases in every.items()}
     largest = sorted((name for name in names if wanted[name]), key=lambda name: (-len(wanted[name]), name))
-    found = []
-    for place, name in enumerate(largest):
-        alike = alike_cases(of_each[name])
-        counted = wanted[name] if place < COUNTED_IN else []
-        asked = times_asked(lake, deployment_of(name), counted, now - ASKED_WITHIN, now)
-        found += [_queued(one, alike, asked, name, with_texts=may_read(name)) for one in wanted[name]]
-    found.sort(key=lambda one: (-one.asked, -(one.confidence or 0.0), one.deployment, one.case_id))
-    return Queue({str(one): counts[one] for one in CaseStatus}, found[:MOST], total=len(found))
+    asked = {
+        name: times_asked(recent.of(name, now), _newest(lake, name, CASE_COLUMNS)) for name in largest[:COUNTED_IN]
+    }
+    found = [(name, one) for name in largest for one in wanted[name]]
+
+    def order(named: tuple[str, dict[str, Any]]) -> tuple[int, float, str, str]:
+        name, one = named
+        return -asked.get(name, {}).get(one["case_id"], 0), -(one["confidence"] or 0.0), name, one["case_id"]
+
+    listed = [(name, one["case_id"]) for name, one in sorted(found, key=order)[:MOST]]
+    queued = {
+        (name, case_id): one
+        for name in dict.fromkeys(name for name, _ in listed)
+        for case_id, one in _all_queued(lake, name, asked.get(name, {}), with_texts=may_read(name)).items()
+    }
+    cases = [queued[one] for one in listed if one in queued]
+    return Queue({str(one): counts[one] for one in CaseStatus}, cases, total=len(found))
+
+
+def _newest(lake: Lake, name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    table = lake.table(GROUND_TRUTH, deployment_of(name))
+    if table.version() is None:
+        return []
+    rows = newest_versions(table.read(list(dict.fromkeys((*columns, "version")))))
+    return list(rows.to_pylist())
+
+
+def _all_queued(lake: Lake, name: str, asked: Mapping[str, int], *, with_texts: bool) -> dict[str, QueuedCase]:
+    cases = _newest(lake, name, _LISTED)
+    alike = alike_cases(cases)
+    return {one["case_id"]: _queued(one, alike, asked, name, with_texts=with_texts) for one in cases}
 
 
 def surest(cases: Sequence[Mapping[str, Any]], least: float) -> list[Mapping[str, Any]]:

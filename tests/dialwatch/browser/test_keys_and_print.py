@@ -88,7 +88,7 @@ def test_paper_has_what_is_read_and_nothing_to_press(open_page: OpenPage, paths:
         assert page.get_by_role(role).count() == 0  # type: ignore[arg-type]
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    folded = page.locator("main details:not([open]):not(:has(> pre)):not(:has(form)) > :not(summary)")
+    folded = page.locator("main details:not([open], form *):not(:has(> pre)):not(:has(form)) > :not(summary)")
     for one in folded.all()[:10]:
         expect(one).to_be_visible()
     strokes = page.evaluate("[...document.querySelectorAll('svg .line')].map(line => getComputedStyle(line).stroke)")

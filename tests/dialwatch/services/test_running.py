@@ -129,3 +129,43 @@ main()
     ):
         ended = subprocess.run([sys.executable, "-c", child, *command], capture_output=True, timeout=60, check=False)
         assert (ended.returncode, ended.stderr) == (0, b""), command
+
+
+ENDING = """
+import os, signal, time
+from dialwatch.services import ending
+
+ending._STUCK_SECONDS = 0.2
+ending.end_by_signals()
+unset = signal.set_wakeup_fd
+
+def unset_late(*given, **named):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return unset(*given, **named)
+
+class Swallows:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+
+{happens}
+try:
+    ending.wait_for_signal()
+finally:
+    time.sleep(1)
+    print("ended in order")
+"""
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param("signal.set_wakeup_fd = unset_late", id="while services come up"),
+        pytest.param("Swallows()", id="where SystemExit is swallowed"),
+    ],
+)
+def test_a_signal_at_an_odd_moment_of_the_start_ends_a_process_in_order(happens: str) -> None:
+    """What is up takes longer to end than a start may, and is not cut off; nobody has to send the signal again."""
+    child = [sys.executable, "-c", ENDING.replace("{happens}", happens)]
+    ended = subprocess.run(child, capture_output=True, text=True, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "ended in order\n"), ended.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from time import process_time
 
 import pytest
 
@@ -143,3 +144,37 @@ def test_an_answer_is_given_with_all_that_was_said(
     assert with_conversations(table, [answer]) == [answer]
     monkeypatch.setattr(module, "MOST_TURNS", 3)
     assert [turn.question for turn in answers_of(table, [one])[0].conversation or ()] == ["A", "C", "D"]
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+def test_an_outage_that_a_bot_does_not_see_is_walked_in_a_moment(traffic: Traffic, tries: int) -> None:
+    """Without a chat: hundreds of failed turns in a row, each tried several times, are walked once."""
+    row, talk = Talk(traffic, None).turn("A", "a", 0)
+    rows = [row]
+    for turn in range(1, 1200 // tries):
+        failed, _ = talk.turn("go on", None, turn, status=500, name="failed")
+        # A short text for the hashes of a long one: each turn would say all before it again.
+        failed |= {"history_hash": f"hash-{turn}", "parent_history_hash": rows[-1]["history_hash"]}
+        rows += [
+            failed | {"event_id": f"{turn}-{one}", "requested_at": failed["requested_at"] + timedelta(seconds=one)}
+            for one in range(tries)
+        ]
+    traffic.log(*rows)
+    before = process_time()
+    assert found(traffic) == [["A"]]
+    assert process_time() - before < 5
+
+
+def test_the_log_is_read_as_often_for_many_turns_as_for_few(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a chat too, back from a last turn and on from a first one."""
+    Talk(traffic, None).log(*((f"Q{turn}", f"a{turn}", turn) for turn in range(20)))
+    table = logs(traffic)
+    due = [max(table.read(REQUEST_COLUMNS).to_pylist(), key=lambda row: row["requested_at"])]
+    (answer,) = answers_of(table, list(conversations(table, due)))
+    reads: list[object] = []
+    original = Table.read
+    monkeypatch.setattr(Table, "read", lambda *given: reads.append(given) or original(*given))  # type: ignore[func-returns-value]
+    (one,) = conversations(table, due)
+    assert (len(one.turns), len(reads)) == (20, 1)
+    assert with_conversations(table, [answer]) == [answer]
+    assert len(reads) == 4

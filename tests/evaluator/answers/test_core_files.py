@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from evaluator.answers.core_files import MOST_BYTES, CoreFiles, ImageSettings, is_image_file
+from evaluator.answers import core_files
+from evaluator.answers.core_files import MOST_BYTES, CoreFiles, CoreUnavailableError, ImageSettings, is_image_file
 from tests.evaluator.pictures import data_url, png
 
 
@@ -18,6 +19,7 @@ class Core:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.redirects: dict[str, str] = {}
+        self.statuses: dict[str, int] = {}
         self.asked: list[tuple[str, str | None]] = []
         core = self
 
@@ -31,7 +33,7 @@ class Core:
                     self.end_headers()
                     return
                 content = core.files.get(self.path)
-                self.send_response(404 if content is None else 200)
+                self.send_response(core.statuses.get(self.path, 404 if content is None else 200))
                 self.send_header("Content-Length", str(len(content or b"")))
                 self.end_headers()
                 self.wfile.write(content or b"")
@@ -42,9 +44,11 @@ class Core:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_port}"
 
+    def reader(self) -> CoreFiles:
+        return CoreFiles(ImageSettings.model_validate({"base_url": f"{self.address}/", "api_key": "secret-key"}))
+
     def read(self, name: str) -> str | None:
-        settings = ImageSettings.model_validate({"base_url": f"{self.address}/", "api_key": "secret-key"})
-        return CoreFiles(settings).image(name)
+        return self.reader().read(name)
 
 
 def serving(core: Core) -> Iterator[Core]:
@@ -112,10 +116,10 @@ def test_no_redirect_is_followed(core: Core, other: Core) -> None:
             "files/b/red.png?x=.png",
             "files/b/red.pdf#.png",
             "files/b/red\r\nHost: x.png",
-            "files/b/leave.pdf",
             "files/",
         ),
         "files/b/%3Fx.png",
+        *("files/%252e%252e/red.png", "files/%25252E%25252e/red.png", "files/b/%252Fred.png"),
     ],
 )
 def test_what_is_no_image_among_the_files_is_not_asked_for(core: Core, name: str) -> None:
@@ -124,7 +128,64 @@ def test_what_is_no_image_among_the_files_is_not_asked_for(core: Core, name: str
 
 
 def test_without_an_address_or_an_answer_there_is_none(core: Core) -> None:
-    assert CoreFiles(ImageSettings()).image("files/b/x.png") is None
+    assert CoreFiles(ImageSettings()).read("files/b/x.png") is None
     nobody = ImageSettings.model_validate({"base_url": "http://127.0.0.1:9"})
-    assert CoreFiles(nobody).image("files/b/x.png") is None
+    with pytest.raises(CoreUnavailableError):
+        CoreFiles(nobody).read("files/b/x.png")
     assert core.read("files/b/gone.png") is None
+
+
+def test_a_name_with_a_percent_sign_is_read(core: Core) -> None:
+    core.files = {"/v1/files/b/100%25.png": png("red")}
+    assert core.read("files/b/100%25.png") == data_url("red")
+
+
+def test_a_file_that_its_request_calls_an_image_needs_no_ending(core: Core) -> None:
+    """It is still no way out of `files/`; by its name alone it is no image."""
+    assert not is_image_file("files/b/leave.pdf")
+    core.files = {"/v1/files/b/red": png("red")}
+    assert core.reader().read("files/b/red") == data_url("red")
+    assert core.reader().read("files/b/../red") is None
+    assert len(core.asked) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 410])
+def test_a_refusal_is_for_good(core: Core, status: int) -> None:
+    core.statuses = {"/v1/files/b/x.png": status}
+    assert core.read("files/b/x.png") is None
+
+
+@pytest.mark.parametrize("status", [401, 408, 429, 500, 503])
+def test_what_core_may_give_later_is_told_apart(core: Core, status: int, caplog: pytest.LogCaptureFixture) -> None:
+    """The log says why, and names no file and no key."""
+    core.statuses = {"/v1/files/b/x.png": status}
+    with pytest.raises(CoreUnavailableError):
+        core.read("files/b/x.png")
+    assert f"HTTP {status}" in caplog.text
+    assert "x.png" not in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_core_is_left_alone_after_three_failures_in_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked again after five minutes; an answer between two failures counts."""
+    now = [1000.0]
+    monkeypatch.setattr(core_files, "monotonic", lambda: now[0])
+    core.statuses = {"/v1/files/b/x.png": 503}
+    reader = core.reader()
+
+    def fail(times: int) -> None:
+        for _ in range(times):
+            with pytest.raises(CoreUnavailableError):
+                reader.read("files/b/x.png")
+
+    fail(2)
+    assert reader.read("files/b/gone.png") is None
+    fail(5)
+    assert len(core.asked) == 6
+    now[0] += 300
+    fail(3)
+    assert len(core.asked) == 7
+    now[0] += 300
+    core.statuses, core.files = {}, {"/v1/files/b/x.png": png("red")}
+    assert reader.read("files/b/x.png") == data_url("red")
+    assert reader.read("files/b/x.png") == data_url("red")

@@ -111,7 +111,9 @@ print(sorted(name for name in sys.modules if name.partition(".")[0] == "lake"))
     words = [
         "lake",
         "lake.spec",
+        "lake.spec.answer_kinds",
         "lake.spec.case_vocabulary",
+        "lake.spec.message_parts",
         "lake.spec.thoughts",
         "lake.spec.tool_calls",
         "lake.spec.vocabulary",

@@ -9,6 +9,7 @@ import pytest
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
 from lake.queries.application_classes import ApplicationClasses, DecidedClass, seen_answers
+from lake.queries.child_contexts import ChildContexts
 from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.application_classes import CLASS_METRICS, DEFAULT_METRICS, ApplicationClass, SeenAnswers
 from lake.spec.case_vocabulary import CASE_PASSED
@@ -165,10 +166,12 @@ def test_a_week_of_few_answers_changes_no_class(lake: Lake, traffic: Any) -> Non
     assert list(known(lake)) == ["calls_tools"]
 
 
-def test_an_open_alert_keeps_the_class_of_its_metric(lake: Lake, traffic: Any) -> None:
-    """Whoever broke retrieval must not end the scores that say so; once the alert is over the class changes."""
+@pytest.mark.parametrize("named", [None, ("context_present", "faithfulness_kprecision")])
+def test_an_open_alert_keeps_the_class_of_its_metric(lake: Lake, traffic: Any, named: Sequence[str] | None) -> None:
+    """Whoever broke retrieval must not end the scores that say so, nor make them null where the configuration names
+    the metric; once the alert is over the class changes."""
     log(traffic, "a", 50)
-    run(lake)
+    run(lake, metrics=named)
     log(traffic, "b", 50, 8 * DAY, **PLAIN)
     alert = {"alert_id": "1", "deployment": "rag", "metric": "context_present", "metric_version": "1"}
 
@@ -178,11 +181,12 @@ def test_an_open_alert_keeps_the_class_of_its_metric(lake: Lake, traffic: Any) -
         lake.table(ALERTS, "rag").append(ALERTS.rows([row]))
 
     record(AlertEvent.FIRING, 1)
-    run(lake, NOW + timedelta(days=8))
+    run(lake, NOW + timedelta(days=8), metrics=named)
     assert (list(known(lake)), scored(traffic, "b")) == (["retrieves"], set(DEFAULT_METRICS[:2]))
+    assert set(traffic.values("context_present").values()) == {1.0, 0.0}
     record(AlertEvent.RESOLVED, 15)
     log(traffic, "c", 50, 15 * DAY, **PLAIN)
-    run(lake, NOW + timedelta(days=15))
+    run(lake, NOW + timedelta(days=15), metrics=named)
     assert list(known(lake)) == ["plain"]
 
 
@@ -242,18 +246,33 @@ def test_a_backfill_scores_by_the_class_that_was_decided(lake: Lake, traffic: An
     assert set(traffic.values("context_present").values()) == {"no_retrieval"}
 
 
-def test_an_agent_is_judged_where_a_judge_may_be_asked(lake: Lake) -> None:
-    """A judge of which nobody knows what it costs may not; a class without metrics of a judge asks none."""
-    judge = {"base_url": "http://127.0.0.1:1", "model": "m"}
-    free = EvaluatorSettings(judges={"j": judge | {"prompt_price": 0, "completion_price": 0}})
-    unpriced = EvaluatorSettings(judges={"j": judge})
-    names = [
-        [one.name for one in settings.chosen_metrics("rag", [kind])]
-        for settings, kind in ((free, "calls_tools"), (unpriced, "calls_tools"), (free, "plain"))
-        for kind in [ApplicationClass(kind)]
-    ]
-    agent, plain = (list(CLASS_METRICS[ApplicationClass(kind)]) for kind in ("calls_tools", "plain"))
-    assert names == [[*agent, "goal_accuracy", "faithfulness_claims"], agent, plain]
+@pytest.mark.parametrize(
+    ("price", "settings", "is_judged"),
+    [
+        (0, {"judge": "j"}, True),
+        (0, {"deployments": {"rag": {"judge": "j"}}}, True),
+        (0, {"deployments": {"other": {"judge": "j"}}}, False),
+        (0, {}, False),
+        (0, {"ground_truth": {"judge": "j"}, "replay": {"preference": "j"}}, False),
+        (None, {"judge": "j"}, False),
+    ],
+)
+def test_an_agent_is_judged_where_a_judge_is_named_and_may_be_asked(
+    price: float | None, settings: dict[str, Any], is_judged: bool
+) -> None:
+    """A judge that is there for something else is not named; one of which nobody knows what it costs may not be asked.
+
+    A class without metrics of a judge asks none.
+    """
+    judge = {"base_url": "http://127.0.0.1:1", "model": "m", "prompt_price": price, "completion_price": price}
+    evaluator = EvaluatorSettings(judges={"j": judge}, **settings)
+    agent, plain = (
+        [one.name for one in evaluator.chosen_metrics("rag", [kind])]
+        for kind in (ApplicationClass.CALLS_TOOLS, ApplicationClass.PLAIN)
+    )
+    judged = ["goal_accuracy", "faithfulness_claims"] if is_judged else []
+    assert agent == [*CLASS_METRICS[ApplicationClass.CALLS_TOOLS], *judged]
+    assert plain == list(CLASS_METRICS[ApplicationClass.PLAIN])
 
 
 def test_history_is_seen_by_its_last_days(lake: Lake, traffic: Any) -> None:
@@ -272,7 +291,33 @@ def test_only_answers_that_people_saw_count(lake: Lake, traffic: Any) -> None:
     log(traffic, "failed", 50, answer_kind="failed")
     log(traffic, "refused", 50, status=500)
     log(traffic, "future", 50, DAY)
-    assert seen_answers(lake.table(PARSED_LOGS, "rag"), NOW) == SeenAnswers(50, 0, 0, 0)
+    assert seen_answers(lake.table(PARSED_LOGS, "rag"), NOW, ChildContexts(lake), "rag") == SeenAnswers(50, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"chunks": ["Delhi is the seat of government."], "contexts_origin": "prompt"}, ["retrieves"]),
+        ({**PLAIN, "tool_calls": [CALL], "tool_calls_origin": "answer"}, ["calls_tools"]),
+        (PLAIN, ["plain"]),
+    ],
+)
+@pytest.mark.parametrize("number", [50, 12])
+def test_what_model_calls_say_that_were_logged_later_counts(
+    lake: Lake, traffic: Any, number: int, columns: dict[str, Any], expected: Sequence[str]
+) -> None:
+    """As for scores: the collector joins no call that comes after its parent, or stands behind an interceptor."""
+    model = type(traffic)(lake, "gpt-4o")
+    for i in range(number):
+        trace = {"trace_id": f"trace-{i}"}
+        of_model = {"span_id": f"model-{i}", "parent_span_id": f"span-{i}", "parent_deployment": "rag"}
+        of_answer = {"span_id": f"span-{i}", "tool_calls_origin": "none"}
+        traffic.log(traffic.answer(f"a-{i}", 0, **PLAIN) | trace | of_answer)
+        model.log(model.answer(f"m-{i}", 0, is_entry=False, **columns) | trace | of_model)
+    run(lake)
+    metrics = {one for kind in expected for one in CLASS_METRICS[ApplicationClass(kind)]}
+    assert scored(traffic, "a") == metrics - {CASE_PASSED, *DEFAULT_METRICS[2:]}
+    assert (class_of(lake) is None) == (number < 50)
 
 
 def test_answers_are_read_again_only_where_a_class_is_due_and_answers_came(
@@ -281,9 +326,9 @@ def test_answers_are_read_again_only_where_a_class_is_due_and_answers_came(
     """A pass costs nothing: 7 days of answers are read once in 7 days."""
     reads: list[datetime] = []
 
-    def counted(logs: Table, now: datetime) -> SeenAnswers:
+    def counted(logs: Table, now: datetime, *others: Any) -> SeenAnswers:
         reads.append(now)
-        return seen_answers(logs, now)
+        return seen_answers(logs, now, *others)
 
     monkeypatch.setattr("evaluator.service.class_decisions.seen_answers", counted)
     clock = NOW

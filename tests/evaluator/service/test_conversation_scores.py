@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -308,3 +309,69 @@ def test_first_passes_commit_where_they_begin(lake: Lake, traffic: Traffic, serv
     service.restart()
     assert lake.table(SCORES, "rag").version() is not None
     assert service.at(200) == {"chat-ann-2": 0.5}
+
+
+def test_a_fault_in_conversations_stops_nothing_else(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores that are pending are asked for again all the same; the fault is told."""
+    service.judge.always = fails(401)
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 2))
+    assert service.at(75) == {"chat-ann-2": "judge_unavailable"}
+    service.judge.always = judges
+
+    def broken(*_: Any) -> Any:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(conversation_scores.ConversationScores, "score", broken)
+    service.now = NOON + 87 * MINUTE
+    result = service.evaluator.run_once()
+    assert ([failure.error for failure in result.failures], result.deployments) == (["RecursionError: too deep"], 0)
+    assert traffic.values("repetition") == {"chat-ann-2": 0.5}
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["a new process", "one process"])
+def test_a_log_that_was_restored_begins_anew(service: Service, traffic: Traffic, restarts: bool) -> None:
+    """What was closed before the first look costs nothing after it either; what is closed from then on is scored."""
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 9))
+    assert service.at(75) == {"chat-ann-9": 0.5}
+    shutil.rmtree(traffic.lake.table(PARSED_LOGS, "rag").uri)
+    old, talk = Talk(traffic, "before").turn("A", "a", -300)
+    traffic.log(old, talk.turn("B", "b", -299)[0], Talk(traffic, "new").turn("A", "a", 80)[0])
+    if restarts:
+        service.restart()
+    assert service.at(90, 110) == {"chat-ann-9": 0.5}
+    talk = Talk(traffic, "newer").log(("C", "c", 111), ("D", "d", 112))
+    assert service.at(190, 210) == {"chat-ann-9": 0.5, "new-ann-80": "one_turn", "newer-ann-112": 0.5}
+    assert service.calls() == 2
+
+
+@pytest.mark.parametrize("late", [0, 1, 4])
+def test_a_chat_that_a_whole_client_uses_is_no_conversation(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, late: int
+) -> None:
+    """It is left out and told once, whether all its requests are due or only some; a chat with as many as may be is."""
+    monkeypatch.setattr(reading, "MOST_REQUESTS", 3)
+    busy = Talk(traffic, "default").log(*((f"Q{minute}", "a", minute) for minute in range(1, 5 - late)))
+    Talk(traffic, "chat").log(("A", "a", 1), ("B", "b", 2), ("C", "c", 3))
+    busy.log(*((f"R{minute}", "a", minute) for minute in range(40, 40 + late)))
+    asked: list[int] = []
+    original = reading.Conversation
+    monkeypatch.setattr(reading, "Conversation", lambda turns, at: asked.append(len(turns)) or original(turns, at))
+    assert service.at(75, 120, 140) == {"chat-ann-3": 1 / 3}
+    assert set(asked) == {3}
+    told = [record for record in caplog.records if record.name == conversation_scores.__name__]
+    assert [(record.levelname, record.deployment) for record in told] == [("WARNING", "rag")]
+    assert "1 chats" in told[0].getMessage()
+
+
+def test_a_pending_score_of_a_chat_that_grew_too_busy_stays(
+    service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not scored as a conversation of one turn."""
+    service.judge.always = fails(401)
+    Talk(traffic).log(("A", "a", 1), ("B", "b", 2))
+    assert service.at(75) == {"chat-ann-2": "judge_unavailable"}
+    service.judge.always = judges
+    monkeypatch.setattr(reading, "MOST_REQUESTS", 1)
+    assert service.at(87) == {"chat-ann-2": "judge_unavailable"}

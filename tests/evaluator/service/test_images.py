@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, PassResult
-from evaluator.answers import CoreFiles
+from evaluator.answers import CoreFiles, images
+from evaluator.answers.core_files import CoreUnavailableError
+from evaluator.scoring import scorer
 from lake.tables.lake import Lake
+from tests.evaluator.conversing import Talk
 from tests.evaluator.judged import settings
-from tests.evaluator.judges.scripted_server import ScriptedServer, fails
+from tests.evaluator.judges.scripted_server import Act, ScriptedServer, fails, says
 from tests.evaluator.pictures import colours, data_url, png, sees_colours
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
@@ -27,11 +30,13 @@ Run = Callable[..., PassResult]
 
 @pytest.fixture
 def run(lake: Lake, judge: ScriptedServer, tmp_path: Path) -> Run:
-    def run(at: datetime = NOW, **changes: Any) -> PassResult:
-        judge.always = sees_colours
+    def run(
+        at: datetime = NOW, is_stopping: Callable[[], bool] = lambda: False, always: Act = sees_colours, **changes: Any
+    ) -> PassResult:
+        judge.always = always
         given = {"metrics": [METRIC], "judge": {"images": True}} | changes
         with closing(Evaluator(lake, settings(judge.url, tmp_path, **given), lambda: at)) as evaluator:
-            return evaluator.run_once()
+            return evaluator.run_once(is_stopping)
 
     return run
 
@@ -85,7 +90,7 @@ def test_an_image_among_the_files_is_read_through_core(
     """One that cannot be read is null with its reason; without an address all are."""
     logged(traffic, "read", ["files/b/red.png"], None)
     logged(traffic, "gone", ["files/b/gone.png"], None, minute=1)
-    monkeypatch.setattr(CoreFiles, "image", lambda _, name: RED if name == "files/b/red.png" else None)
+    monkeypatch.setattr(CoreFiles, "read", lambda _, name: RED if name == "files/b/red.png" else None)
     run()
     assert traffic.values(METRIC) == {"read": 1.0, "gone": "no_image"}
     assert len(judge.requests) == 1
@@ -113,13 +118,44 @@ def test_what_is_not_at_hand(run: Run, traffic: Any, documents: list[str], body:
     assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"type": "image", "source": SOURCE | {"media_type": ["image/png"]}}, {}),
+        ({}, {"custom_content": {"attachments": [{"type": ["image/png"], "data": RED_DATA}]}}),
+        ({"type": "image_url", "image_url": [RED]}, {"custom_content": {"attachments": [[], {"type": {}, "data": 1}]}}),
+    ],
+)
+def test_an_odd_request_stops_no_pass(run: Run, traffic: Any, part: Any, message: Any) -> None:
+    logged(traffic, "odd", [inline("x")], asked(part, **message))
+    logged(traffic, "a", [inline(RED)], asked({"type": "image_url", "image_url": {"url": RED}}), minute=1)
+    assert run().failures == ()
+    assert traffic.values(METRIC)["a"] == 1.0
+
+
+def test_a_request_that_cannot_be_looked_through_is_no_score(
+    run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names the answer, and nothing of what was asked."""
+    logged(traffic, "odd", [inline("x")], asked({"secret": 1}))
+    logged(traffic, "a", ["files/b/red.png"], None, minute=1)
+    monkeypatch.setattr(images, "_objects", lambda value: value["secret"])
+    monkeypatch.setattr(CoreFiles, "read", lambda *_: RED)
+    assert run().failures == ()
+    assert traffic.values(METRIC) == {"odd": "no_image", "a": 1.0}
+    (warned,) = [one.getMessage() for one in caplog.records if one.name == images.__name__]
+    assert "'event-odd'" in warned
+    assert "TypeError" in warned
+    assert "secret" not in warned
+
+
 def test_more_images_than_are_shown_are_no_score(
     run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ninth may show what the answer says."""
     logged(traffic, "eight", [f"files/b/{n}.png" for n in range(8)], None)
     logged(traffic, "nine", [f"files/b/{n}.png" for n in range(9)], None, minute=1)
-    monkeypatch.setattr(CoreFiles, "image", lambda *_: RED)
+    monkeypatch.setattr(CoreFiles, "read", lambda *_: RED)
     run()
     assert traffic.values(METRIC) == {"eight": 1.0, "nine": "no_image"}
     assert [len(colours(request)) for request in judge.requests] == [8]
@@ -141,3 +177,133 @@ def test_a_judge_without_images_scores_as_before(run: Run, traffic: Any, judge: 
     run(judge={})
     assert traffic.values(METRIC) == {"a": 0.0}
     assert isinstance(judge.requests[0].body["messages"][1]["content"], str)
+
+
+PHOTO = {"type": "image/png", "title": "photo.png", "data": RED_DATA}
+BLUE_DATA = base64.b64encode(png("blue")).decode()
+
+
+@pytest.mark.parametrize(
+    ("document", "attachment", "value"),
+    [
+        ("photo.png", PHOTO, 1.0),
+        ("photo", PHOTO | {"title": "photo", "type": "IMAGE/PNG; x=y"}, 1.0),
+        ("files/b/red", {"type": "image/png", "title": "photo.png", "url": "files/b/red"}, 1.0),
+        (RED, {"type": "image/png", "url": RED}, 1.0),
+        ("https://example.com/red.png", {"type": "image/png", "url": "https://example.com/red.png"}, None),
+        ("files/b/../red", {"type": "image/png", "url": "files/b/../red"}, None),
+        ("photo.png", PHOTO | {"data": "%"}, None),
+        ("plan.svg", {"type": "image/svg+xml", "title": "plan.svg", "data": "PHN2Zy8+"}, None),
+        ("notes.txt", {"type": "text/plain", "title": "notes.txt", "data": "red"}, 0.0),
+        ("files/b/notes", {"type": "text/plain", "url": "files/b/notes"}, 0.0),
+    ],
+)
+def test_an_attachment_that_is_an_image_is_shown_or_is_no_score(
+    run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch, document: str, attachment: Any, value: float | None
+) -> None:
+    """Its type says that it is one, whatever it is named by."""
+    logged(traffic, "a", [document], asked(custom_content={"attachments": [attachment]}))
+    monkeypatch.setattr(CoreFiles, "read", lambda _, name: RED if name == "files/b/red" else None)
+    run()
+    assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
+
+
+@pytest.mark.parametrize(
+    ("document", "part", "value"),
+    [
+        (
+            "https://example.com/red",
+            {"type": "image", "source": {"type": "url", "url": "https://example.com/red"}},
+            None,
+        ),
+        (inline(f"data:{RED_DATA}"), {"type": "image", "source": {"type": "base64", "data": RED_DATA}}, 1.0),
+        ("files/b/red", {"type": "image_url", "image_url": {"url": "files/b/red"}}, 1.0),
+        (inline(RED[:-9]), {"type": "image_url", "image_url": {"url": RED[:-9]}}, None),
+        (inline(RED + "*"), {"type": "image_url", "image_url": {"url": RED + "*"}}, None),
+        (
+            inline("data:image/svg+xml,<svg/>"),
+            {"type": "image_url", "image_url": {"url": "data:image/svg+xml,<svg/>"}},
+            None,
+        ),
+    ],
+)
+def test_a_part_that_is_an_image_is_shown_or_is_no_score(
+    run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch, document: str, part: Any, value: float | None
+) -> None:
+    logged(traffic, "a", [document], asked(part))
+    monkeypatch.setattr(CoreFiles, "read", lambda _, name: RED if name == "files/b/red" else None)
+    run()
+    assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
+
+
+def test_images_of_one_title_are_all_shown(run: Run, traffic: Any, judge: ScriptedServer) -> None:
+    """Those of the user alone: an application's charts are none of the question."""
+    body = json.loads(asked(custom_content={"attachments": [PHOTO, PHOTO | {"data": BLUE_DATA}, PHOTO]}))
+    chart = PHOTO | {"data": base64.b64encode(png("green")).decode()}
+    body["messages"].insert(0, {"role": "assistant", "content": "x", "custom_content": {"attachments": [chart]}})
+    logged(traffic, "a", ["photo.png"], json.dumps(body))
+    run()
+    assert colours(judge.requests[0]) == ["red", "blue"]
+
+
+def test_while_core_is_unavailable_a_score_is_pending(
+    run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes once the image can be read."""
+
+    def unavailable(*_: object) -> None:
+        raise CoreUnavailableError("HTTP 503")
+
+    logged(traffic, "a", ["files/b/red.png"], None)
+    monkeypatch.setattr(CoreFiles, "read", unavailable)
+    run()
+    assert (traffic.values(METRIC), judge.requests) == ({"a": "judge_unavailable"}, [])
+    monkeypatch.setattr(CoreFiles, "read", lambda *_: RED)
+    run(NOW + timedelta(minutes=10))
+    assert [row["value"] for row in traffic.scores() if row["value"] is not None] == [1.0]
+
+
+@pytest.mark.parametrize("metric", ["aspect_coherence", "conversation_completeness"])
+def test_images_are_looked_for_only_where_a_metric_sees_them(
+    run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch, metric: str
+) -> None:
+    read: list[str] = []
+    columns = {"documents": ["files/b/red.png"]}
+    Talk(traffic, columns=columns).log(("Which colour?", "The picture is red.", 0), ("Sure?", "It is red.", 1))
+    monkeypatch.setattr(CoreFiles, "read", lambda _, name: read.append(name))
+    reply = says('{"sentences": [], "verdict": true, "intents": [{"intent": "It", "met": true}]}')
+    for at in (NOW, NOW + timedelta(days=1)):
+        run(at, metrics=[metric], always=reply)
+    assert len(traffic.values(metric)) >= 1
+    assert read == []
+
+
+def test_few_images_are_held_at_once(run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    score = scorer.score_chunk
+
+    def counting(metrics: Any, chunk: Any) -> Any:
+        held.append(sum(len(answer.images or ()) for answer in chunk.answers))
+        return score(metrics, chunk)
+
+    for number in range(9):
+        logged(traffic, f"a{number}", ["files/b/red.png"], None, minute=number)
+    logged(traffic, "none", [], None, minute=10)
+    monkeypatch.setattr(scorer, "score_chunk", counting)
+    monkeypatch.setattr(images, "_CHARACTERS_AT_ONCE", len(RED) * 2, raising=False)
+    monkeypatch.setattr(CoreFiles, "read", lambda *_: RED)
+    run()
+    assert traffic.values(METRIC) == {f"a{number}": 1.0 for number in range(9)} | {"none": 0.0}
+    assert (max(held), sum(held)) == (4, 9)
+
+
+def test_no_more_images_are_read_once_the_service_stops(
+    run: Run, traffic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    for number in range(5):
+        logged(traffic, f"a{number}", ["files/b/red.png"], None, minute=number)
+    monkeypatch.setattr(CoreFiles, "read", lambda _, name: read.append(name) or RED)
+    run(is_stopping=lambda: len(read) > 1)
+    assert sorted(map(str, traffic.values(METRIC).values())) == ["1.0", "1.0", *["judge_unavailable"] * 3]
+    assert len(read) == 2

@@ -19,7 +19,7 @@ from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TableSpec
 from lake.tables.lake import Lake
-from lake.tables.pass_transaction import PASSES
+from lake.tables.pass_transaction import PASSES, PassTransaction
 from lake.tables.table import Table
 from tests.lake.erasure.planted_rows import NOW, PLANTED, QUESTION, call, everywhere, numbers, put
 
@@ -61,6 +61,30 @@ def test_a_pass_that_has_read_the_rows_is_refused(lake: Lake, spec: TableSpec, d
     with pytest.raises(LostRaceError):
         table.append(made, {PASSES: before + 1})
     table.append(made, {PASSES: (table.committed(PASSES) or 0) + 1})
+
+
+def test_a_replay_of_any_other_deployment_that_has_read_the_cases_is_refused(lake: Lake) -> None:
+    """Families with names are in the configuration alone: any deployment may be a newer version, replayed for the first
+    time, and have asked the cases of the one that was called. Of other tables none is made for it."""
+    put(lake, PARSED_LOGS, call("n1", user_id="stranger"), deployment="help-desk")
+    replays = lake.table(REPLAYS, "help-desk")
+    transaction = PassTransaction(replays)
+    erase(lake, Subject(user="planted-user"), NOW, dry_run=True)
+    erase(lake, Subject(user="nobody"), NOW)
+    assert replays.version() is None
+    erase(lake, Subject(user="planted-user"), NOW)
+    with pytest.raises(LostRaceError):
+        transaction.append(REPLAYS.schema.empty_table())
+    assert lake.table(GROUND_TRUTH, "help-desk").version() is None
+
+
+def test_an_erasure_makes_no_table_of_replays_where_no_case_is(tmp_path: Path) -> None:
+    """Without cases no replay can have read one."""
+    lake = Lake(str(tmp_path))
+    put(lake, PARSED_LOGS, call("aa", user_id="planted-user"))
+    put(lake, PARSED_LOGS, call("bb", user_id="stranger"), deployment="help-desk")
+    erase(lake, Subject(user="planted-user"), NOW)
+    assert lake.table(REPLAYS, "help-desk").version() is None
 
 
 def test_an_erasure_that_finds_nothing_refuses_passes_too(lake: Lake) -> None:

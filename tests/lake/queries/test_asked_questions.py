@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lake.queries.asked_questions import comparing_metrics, times_asked
+import pytest
+
+from lake.queries.asked_questions import comparing_metrics, questions_asked, times_asked
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
 
@@ -43,9 +45,19 @@ def test_answers_are_counted_as_they_are_compared(lake_of_each_kind: Lake) -> No
     # A line that was written twice is one answer.
     _log(lake, {"question": "How much LEAVE"})
     cases = [_case("a", "How much leave?"), _case("b", "And then?", conversation_hash="p"), _case("c", "And then?")]
-    assert times_asked(lake, "hr", cases, NOW - 7 * DAY, NOW) == {"a": 2, "b": 1, "c": 0}
-    assert times_asked(lake, "hr", [], NOW - 7 * DAY, NOW) == {}
-    assert times_asked(lake, "nobody", cases, NOW - 7 * DAY, NOW) == {"a": 0, "b": 0, "c": 0}
+    assert times_asked(questions_asked(lake, "hr", NOW - 7 * DAY, NOW), cases) == {"a": 2, "b": 1, "c": 0}
+    assert times_asked(questions_asked(lake, "hr", NOW - 7 * DAY, NOW), []) == {}
+    assert times_asked(questions_asked(lake, "nobody", NOW - 7 * DAY, NOW), cases) == {"a": 0, "b": 0, "c": 0}
+
+
+def test_of_a_day_with_many_answers_some_are_read(lake_of_each_kind: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the days before it, and not all of it."""
+    monkeypatch.setattr("lake.queries.asked_questions.ENOUGH", 5)
+    for day, count in ((1, 3), (2, 40), (3, 1)):
+        of_day = {"question": "How much leave?", "requested_at": NOW - day * DAY}
+        _log(lake_of_each_kind, *(of_day | {"event_id": f"{day} {number}"} for number in range(count)))
+    asked = questions_asked(lake_of_each_kind, "hr", NOW - 7 * DAY, NOW)
+    assert times_asked(asked, [_case("a", "How much leave?")]) == {"a": 5}
 
 
 def test_metrics_that_compared_answers_are_named(lake_of_each_kind: Lake) -> None:

@@ -78,6 +78,18 @@ def test_the_cookie_of_a_session_names_it_until_its_end(by_token: ByToken, wrong
     assert by_token.reader_of(asked) is None
 
 
+def test_a_bearer_of_a_proxy_locks_out_nobody_with_a_session(by_token: ByToken, wrong_tokens: WrongTokens) -> None:
+    """It is no try of the token: it is not counted, also once others of the address have to wait."""
+    value = by_token.sessions.begin()
+    asked = request((b"authorization", b"Bearer ey.of.proxy"), (b"cookie", f"{COOKIE}={value}".encode()))
+    by_person = Reader("token", ALL_RIGHTS, by_token.sessions.find(value))
+    assert [by_token.reader_of(asked) for _ in range(2 * IN_A_ROW)] == [by_person] * 2 * IN_A_ROW
+    assert wrong_tokens.wrong == 0
+    for _ in range(IN_A_ROW):
+        by_token.reader_of(authorized("Bearer ey.of.proxy"))
+    assert by_token.reader_of(asked) == by_person
+
+
 @pytest.mark.parametrize("access", [None, "none"])
 def test_without_access_everybody_has_every_right_and_needs_a_form_of_ours(
     access: None, wrong_tokens: WrongTokens

@@ -236,6 +236,8 @@ def test_a_collector_that_stands_still_is_seen(monitor: Monitor, rows: Any, cloc
 
 
 SUMMED_TABLES = {
+    "dialwatch_all_scores_count": {SCORES.name},
+    "dialwatch_all_scores_sum": {SCORES.name},
     "dialwatch_evaluations_total": {SCORES.name},
     "dialwatch_evaluation_skips_total": {SCORES.name},
     "dialwatch_judge_cost_total": {SCORES.name, ANCHORS.name},
@@ -312,6 +314,8 @@ def test_a_counter_never_goes_down(monitor: Monitor, rows: Any, lake: Lake, monk
         ("dialwatch_evaluation_skips_total", labelled(reason="no_contexts")): 1,
         ("dialwatch_judge_cost_total", labelled(judge="lexical")): 0.5,
         ("dialwatch_lines_total", labelled(outcome="stored")): 2,
+        ("dialwatch_all_scores_count", labelled(metric="faithfulness_kprecision")): 1,
+        ("dialwatch_all_scores_sum", labelled(metric="faithfulness_kprecision")): 1,
     }
 
 

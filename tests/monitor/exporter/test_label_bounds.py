@@ -90,6 +90,23 @@ def test_names_of_tools_without_end_are_few_series() -> None:
     assert shown == {("ok", "search"): 9, ("error", "t000"): 1, ("error", "other"): 149}
 
 
+def test_names_of_tools_of_one_deployment_take_no_place_from_another() -> None:
+    """Its model makes up names first; the tools of the other one have series all the same."""
+    made_up = {f"t{number:03}": ToolStats(errors=9) for number in range(150)}
+    first = {"a": DeploymentState(requests=RequestStats(tools=made_up))}
+    second = {"b": DeploymentState(requests=RequestStats(tools={"search": ToolStats(ok=3), "t149": ToolStats(ok=2)}))}
+    scrapes = Scrapes(10, 2)
+    scrapes.of(first)
+    found = scrapes.of(first | second)
+    shown = {key[1:]: number for key, number in found.items() if key[0] == "dialwatch_tool_calls_total" and number}
+    assert {key: number for key, number in shown.items() if key[0] == "b"} == {
+        ("b", "ok", "search"): 3,
+        ("b", "ok", "t149"): 2,
+    }
+    assert shown["a", "error", "other"] == 9 * 148
+    assert found["dialwatch_other_label_values", "tool"] == 148
+
+
 def test_the_busiest_deployments_are_shown_and_stay() -> None:
     """Those with most requests come first; what was shown goes on, whoever comes later."""
     scrapes = Scrapes(2, 10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +22,7 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.regression import StreamKey
 from monitor.notify import MailSettings, NotificationView, Notifier
+from monitor.notify import mail as mail_module
 from monitor.notify.delivery import DeliveryOutcome
 from monitor.notify.formats.mail import Mail, alert_mail, subject, text_mail
 from monitor.notify.mail import MailServer
@@ -198,6 +201,44 @@ def test_a_server_that_is_slow_ends_with_its_time(certificate: Path) -> None:
         attempt = send(settings(server), seconds=0.5)
         assert time.monotonic() - began < 5
     assert (attempt.outcome, attempt.reason) == (DeliveryOutcome.FAILED, "no answer within 0.5 s")
+
+
+@pytest.mark.parametrize("slow", ["name", "connection"])
+def test_a_server_that_is_reached_late_ends_with_its_time(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """The time is over before there is a connection that could be ended; then it drips."""
+    place = {"name": "checked_addresses", "connection": "socket.create_connection"}[slow]
+    prompt = {"name": mail_module.checked_addresses, "connection": socket.create_connection}[slow]
+
+    def late(*asked: Any) -> Any:
+        time.sleep(0.5)
+        return prompt(*asked)
+
+    monkeypatch.setattr(f"monitor.notify.mail.{place}", late)
+    found = []
+    with SmtpServer(certificate=certificate, drip_seconds=0.05) as server:
+        thread = threading.Thread(target=lambda: found.append(send(settings(server), seconds=0.3)), daemon=True)
+        thread.start()
+        thread.join(5)
+        assert not thread.is_alive()
+    assert [(one.outcome, one.reason) for one in found] == [(DeliveryOutcome.FAILED, "no answer within 0.3 s")]
+
+
+def test_all_addresses_have_one_time(server: SmtpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first ones took is not there for the next; none is asked when it is over."""
+    waits: list[float] = []
+
+    def silent(_: Any, timeout: float) -> None:
+        waits.append(timeout)
+        time.sleep(0.2)
+        raise TimeoutError
+
+    monkeypatch.setattr("monitor.notify.mail.checked_addresses", lambda *_: ["127.0.0.1"] * 9)
+    monkeypatch.setattr("monitor.notify.mail.socket.create_connection", silent)
+    assert send(settings(server), seconds=0.5).reason == "no answer within 0.5 s"
+    assert len(waits) == 3
+    assert waits[2] < waits[1] < waits[0] <= 0.5
 
 
 def test_a_server_that_greets_with_no_or_hangs_up_gets_nothing(server: SmtpServer) -> None:

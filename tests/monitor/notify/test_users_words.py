@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -10,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from lake.spec.alert_vocabulary import LimitKind
+from lake.queries.comments import newest_comments
+from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
@@ -20,7 +23,7 @@ from monitor.detect.limits import LimitChange, LimitDetails
 from monitor.notify import NotificationView, Notifier, WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.incident_text import IncidentNote
-from monitor.notify.users_words import UsersWords, UsersWordsReader
+from monitor.notify.users_words import MessageWords, UsersWords, UsersWordsReader
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.notify.conftest import SECRET
 
@@ -48,15 +51,18 @@ def texts(lake: Lake) -> None:
     lake.table(USER_SIGNALS, KEY.deployment).append(USER_SIGNALS.rows([said]))
 
 
-def sent(lake: Lake, receiver: Any, *, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def sent(
+    lake: Lake, receiver: Any, *, settings: dict[str, Any], seconds: float = 60, retries: int = 0
+) -> list[dict[str, Any]]:
     alerts, audit = AlertStore(lake), AuditLog(lake, lambda: NOW)
     webhook = WebhookSettings.model_validate({"url": receiver.url, "secret": SECRET} | settings)
     view = NotificationView(silences=())
-    words = UsersWordsReader(lake, audit)
+    words = UsersWordsReader(lake, audit, seconds)
     notifier = Notifier([webhook], alerts, "", view=view, internal_hosts=["127.0.0.1"], users_words=words)
     for step in (fired(), resolved()):
         alerts.record([step], step.at)
-        notifier.run_due(step.at)
+        for attempt in range(retries + 1):
+            notifier.run_due(step.at + attempt * timedelta(minutes=3))
     audit.write()
     return [json.loads(request.body) for request in receiver.requests]
 
@@ -123,6 +129,64 @@ def test_without_the_lake_the_message_is_sent_without_them(
     begun, _ = sent(lake, start_receiver(), settings={"texts": True})
     assert begun["alerts"]
     assert "usersWords" not in begun["incident"]
+
+
+def test_texts_are_read_once_and_noted_once_they_were_sent(
+    lake: Lake, texts: None, start_receiver: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often a message is tried, and another message reads its own."""
+    reads: list[Any] = []
+
+    def read(*asked: Any) -> Any:
+        reads.append(asked)
+        return newest_comments(*asked)
+
+    monkeypatch.setattr("monitor.notify.users_words.newest_comments", read)
+    first, second, third, _ = sent(lake, start_receiver(503, 503, 200), settings={"texts": True}, retries=2)
+    assert first["incident"]["usersWords"] == second["incident"]["usersWords"] == third["incident"]["usersWords"]
+    assert len(reads) == 1
+    assert lake.table(AUDIT).read().num_rows == 1
+
+
+def test_texts_that_nobody_got_are_not_noted(lake: Lake, texts: None, start_receiver: Callable[..., Any]) -> None:
+    bodies = sent(lake, start_receiver(503), settings={"texts": True}, retries=2)
+    assert all("usersWords" in body["incident"] for body in bodies[:3])
+    assert not lake.table(AUDIT).read().num_rows
+
+
+def test_a_store_that_hangs_delays_no_message(
+    lake: Lake, texts: None, start_receiver: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sent without texts, and one thread alone waits for the store."""
+    goes_on, reads = threading.Event(), list[Any]()
+
+    def hang(*asked: Any) -> tuple[()]:
+        reads.append(asked)
+        goes_on.wait(30)
+        return ()
+
+    monkeypatch.setattr("monitor.notify.users_words.newest_comments", hang)
+    began = time.monotonic()
+    (message, *_) = sent(lake, start_receiver(), settings={"texts": True}, seconds=0.1)
+    assert time.monotonic() - began < 20
+    assert "usersWords" not in message["incident"]
+    change = next(one for one in AlertStore(lake).changes() if one.change == AlertEvent.FIRING)
+    words = MessageWords(UsersWordsReader(lake, AuditLog(lake, lambda: NOW), 0.1), "team")
+    assert [words.of(message_id, [change], NOW) for message_id in "abc"] == [None] * 3
+    assert len(reads) == 2
+    goes_on.set()
+
+
+def test_texts_of_few_messages_are_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the latest ones, and until they are settled."""
+    monkeypatch.setattr("monitor.notify.users_words._MOST_KEPT", 2)
+    (change,) = AlertStore(lake).record([fired()], NOW)
+    words = MessageWords(UsersWordsReader(lake, AuditLog(lake, lambda: NOW)), "team")
+    for message_id in "abac":
+        words.of(message_id, [change], NOW)
+    assert list(words._found) == ["b", "c"]
+    words.forget("b")
+    assert list(words._found) == ["c"]
 
 
 def test_chats_show_them_in_lines(lake: Lake) -> None:

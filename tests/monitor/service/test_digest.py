@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -196,6 +197,16 @@ def test_an_incident_that_was_over_before_does_not_count() -> None:
         1,
     ]
     assert [incidents(0, None), incidents(0.1, None)] == [0, 1]
+
+
+def test_a_deployment_whose_row_fails_costs_no_other_row(caplog: pytest.LogCaptureFixture) -> None:
+    """Its own row says so; the log has the reason."""
+    fired = change(at=at(3)["requested_at"], fired_at=at(3)["requested_at"])
+    state = DeploymentState(incidents=incidents_of([fired]))
+    broken: Any = SimpleNamespace(incidents=None)
+    rows = digest_rows({"a": broken, "rag": state}, BY_ID, PERIOD)
+    assert [(one.deployment, one.is_missing, one.incidents) for one in rows] == [("a", True, 0), ("rag", False, 1)]
+    assert "The row of 'a' in the digest" in caplog.text
 
 
 def test_a_new_version_is_one_whose_first_request_came_now(

@@ -58,7 +58,8 @@ def scores_of(bench: Bench, judge: Mapping[str, Any] | None = None, **options: A
         ({"8": 0.7, "9": 0.2, "7": 0.1}, 8.1),
         ({"8": 0.9, "9": 0.005}, 8.0),
         ({"8": 0.9, "9": 0.01}, (0.9 * 8 + 0.01 * 9) / 0.91),
-        ({"8": 0.6, " 8": 0.2, "1": 0.2}, (0.8 * 8 + 0.2) / 1.0),
+        ({"8": 0.6, " 8": 0.2, "2": 0.2}, (0.8 * 8 + 0.4) / 1.0),
+        ({"8": 0.6, "1": 0.3, "10": 0.1}, (0.6 * 8 + 0.3 + 1.0) / 1.0),
         ({"8": 0.5, "11": 0.3, "0": 0.1, "eight": 0.1}, 8.0),
         ({"8": 0.5, "10": 0.5}, 9.0),
     ],
@@ -76,6 +77,32 @@ def test_a_grade_is_weighted_by_what_it_could_have_been(
     assert {name: server.requests[0].body[name] for name in ("logprobs", "top_logprobs")} == {
         "logprobs": True, "top_logprobs": 20,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "alternatives", "scale", "grade"),
+    [
+        ("9", {"9": 0.55, "1": 0.4}, (1, 10), 9.0),
+        ("9", {"9": 0.5, "8": 0.25, "1": 0.25}, (1, 10), (0.5 * 9 + 0.25 * 8) / 0.75),
+        ("1", {"1": 0.5, "9": 0.5}, (1, 10), 1.0),
+        ("7", {"7": 0.5, "9": 0.5}, (0, 100), 7.0),
+        ("7", {"7": 0.5, "9": 0.3, "85": 0.2}, (0, 100), 0.5 * 7 + 0.3 * 9 + 0.2 * 85),
+        ("85", {"85": 0.5, "10": 0.5}, (0, 100), 85.0),
+        ("3", {"3": 0.5, "1": 0.5}, (0, 5), 2.0),
+    ],
+)
+def test_the_beginning_of_a_longer_grade_is_no_grade(
+    bench: Bench,
+    server: ScriptedServer,
+    said: str,
+    alternatives: Mapping[str, float],
+    scale: tuple[int, int],
+    grade: float,
+) -> None:
+    """`1` may begin 10 where tokens are digits; where a longer grade is among the tokens, it is a 1."""
+    server.follow(written("grade", token(said, alternatives)))
+    score, _ = scores_of(bench, scale=scale)
+    assert score.value == pytest.approx((grade - scale[0]) / (scale[1] - scale[0]))
 
 
 def test_the_word_of_a_grade_in_a_text_is_none(bench: Bench, server: ScriptedServer) -> None:

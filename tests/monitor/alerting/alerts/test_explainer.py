@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -156,9 +158,11 @@ def test_what_stands_out_is_kept_with_the_counts_and_names_no_document(lake: Lak
     lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(logs))
     metric = {"metric": fired.key.metric, "metric_version": fired.key.metric_version}
     lake.table(SCORES, "rag").append(SCORES.rows([one | metric for one in scores]))
-    counts = Explainer(lake).affected(fired, [], START + HOUR)
+    explainer = Explainer(lake)
+    counts = explainer.affected(fired, [], START + HOUR)
     assert counts is not None
     assert counts.requests == 90
+    counts = msgspec.structs.replace(counts, stands_out=explainer.standing_out(fired, START + HOUR))
     assert [(one.kind, one.name, one.worst, one.good) for one in counts.stands_out] == [
         ("project", "hr", 30, 0),
         ("language", "de", 30, 0),
@@ -166,6 +170,34 @@ def test_what_stands_out_is_kept_with_the_counts_and_names_no_document(lake: Lak
     ]
     assert msgspec.json.decode(msgspec.json.encode(counts), type=AffectedCounts) == counts
     of_dislikes = replace(fired, key=replace(fired.key, metric=DISLIKES))
-    found = Explainer(lake).affected(of_dislikes, [], START + HOUR)
-    assert found is not None
-    assert found.stands_out == ()
+    assert explainer.standing_out(of_dislikes, START + HOUR) == ()
+    other = replace(fired, key=replace(fired.key, metric="other"))
+    assert explainer.standing_out(other, START + HOUR) == ()
+    older = replace(fired, key=replace(fired.key, metric_version="0"))
+    assert explainer.standing_out(older, START + HOUR) == ()
+    assert explainer.standing_out(fired, START + HOUR) == counts.stands_out
+
+
+def test_reads_that_fail_are_bounded_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five of each kind in a refresh, whatever comes of them, and none twice."""
+    reads: list[str] = []
+
+    def fail(what: str) -> Callable[..., None]:
+        def read(*_: Any) -> None:
+            reads.append(what)
+            raise OSError("the store is away")
+
+        return read
+
+    monkeypatch.setattr(module, "affected", fail("counts"))
+    monkeypatch.setattr(module, "read_compared", fail("answers"))
+    explainer, now = Explainer(lake), START + HOUR
+    for refresh in (1, 2):
+        explainer.begin()
+        for number in range(8):
+            fired = began(since=START - number * HOUR, reference_mean=0.8)
+            for _ in range(2):
+                for look in (partial(explainer.affected, fired, [], now), partial(explainer.standing_out, fired, now)):
+                    with suppress(OSError):
+                        look()
+        assert [reads.count(what) for what in ("counts", "answers")] == [refresh * MOST_AT_ONCE] * 2

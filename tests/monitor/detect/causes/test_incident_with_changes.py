@@ -138,6 +138,23 @@ def test_a_monitor_that_starts_anew_says_the_same(rows: ScoreColumns, lake: Lake
     assert len(found) == 1
 
 
+def test_who_asked_is_counted_where_what_stands_out_cannot_be_read(
+    rows: ScoreColumns, lake: Lake, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The alert has the counts, and the monitor says what failed."""
+
+    def fail(*_: Any) -> None:
+        raise OSError("the store is away")
+
+    monkeypatch.setattr("monitor.alerting.alerts.explainer.read_compared", fail)
+    _log(rows, OLD, NEW)
+    monitor.refresh()
+    affected = _fired(lake).details.affected
+    assert affected is not None
+    assert affected.requests > 0
+    assert "worst answers of 'rag-search'" in str(monitor.health().problems)
+
+
 def test_a_changed_setting_without_a_regression_is_a_mark_of_the_chart(
     rows: ScoreColumns, lake: Lake, clock: Clock, make_monitor: Callable[[], Monitor]
 ) -> None:

@@ -104,6 +104,26 @@ def test_a_digest_that_fails_is_tried_an_hour_later(lake: Lake, start_receiver: 
     assert changes(lake).count("sent") == 1
 
 
+def test_a_digest_does_not_wait_for_an_alert_that_is_tried_again(
+    lake: Lake, start_receiver: Callable[..., Any]
+) -> None:
+    """The alert has failed for hours: its next attempt comes later, and the receiver counts as failing until then."""
+    receiver = start_receiver(*[503] * 6, 200)
+    AlertStore(lake).record([transition(deployment="hr-leave")], MONDAY - 3 * HOUR)
+    sender = Sender(lake, [receiver.settings()])
+    for minutes in (150, 149, 148, 146, 138, 90):
+        sender.at(MONDAY - timedelta(minutes=minutes))
+    assert len(receiver.requests) == 6
+    sender.at(MONDAY)
+    assert [one["deployment"] for one in of(receiver.requests[6].body)["digest"]["rows"]] == ["hr-leave", "<b>gpt</b>"]
+    assert sender.notifier.failing == {"pager": True}
+    assert "answered 503" in str(sender.notifier.problem)
+    sender.at(MONDAY + HOUR)
+    assert len(receiver.requests) == 8
+    assert sender.notifier.failing == {"pager": False}
+    assert sender.notifier.problem is None
+
+
 def test_a_digest_waits_as_long_as_planned_when_the_clock_is_set(
     lake: Lake, start_receiver: Callable[..., Any]
 ) -> None:

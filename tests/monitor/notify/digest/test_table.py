@@ -18,6 +18,7 @@ from monitor.notify.digest.table import (
     table_of,
 )
 from monitor.notify.digest.words import NOTHING, headline, row_line, total_line
+from monitor.notify.formats.digest_mail import digest_mail
 
 DAILY, WEEKLY = DigestEvery.DAILY, DigestEvery.WEEKLY
 WEEK = DigestPeriod(WEEKLY, date(2026, 11, 23))
@@ -47,13 +48,19 @@ def test_a_weekly_digest_is_due_on_monday_at_eight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "end"),
-    [("Europe/Berlin", 23), ("America/Los_Angeles", 23), ("Asia/Kathmandu", 23), ("Pacific/Auckland", 22)],
-)
-def test_eight_is_that_of_the_zone_and_days_are_whole(zone: str, end: int) -> None:
-    """Where UTC has still Sunday, the digest ends with Saturday."""
-    assert due(WEEKLY, 23, 7, 59, zone) is None
-    assert due(WEEKLY, 23, 8, 0, zone) == date(2026, 11, end)
+    ("zone", "hour"),
+    [
+        ("Europe/Berlin", 8), ("America/Los_Angeles", 8), ("Asia/Kathmandu", 8), ("Asia/Singapore", 9),
+        ("Asia/Tokyo", 10), ("Australia/Sydney", 12), ("Pacific/Auckland", 14), ("Pacific/Kiritimati", 15),
+    ],
+)  # fmt: skip
+def test_eight_is_that_of_the_zone_and_weeks_end_with_sunday(zone: str, hour: int) -> None:
+    """Far in the east it is later: an hour after UTC has Monday, when the lines of Sunday are collected."""
+    for every in (WEEKLY, DAILY):
+        assert due(every, 23, hour - 1, 59, zone) in (None, date(2026, 11, 22))
+        assert due(every, 23, hour, 0, zone) == date(2026, 11, 23)
+    assert due(WEEKLY, 23, hour - 1, 59, zone) is None
+    assert DigestPeriod(WEEKLY, date(2026, 11, 23)).begin.weekday() == 0
 
 
 def test_eight_stays_eight_when_the_clocks_change() -> None:
@@ -125,3 +132,19 @@ def test_the_words_say_what_is_known() -> None:
     assert headline(table_of([], WEEK)).endswith("(UTC): no request")
     assert total_line(table_of([], WEEK)) == NOTHING
     assert headline(table_of([row("fine", requests=1)], WEEK)).endswith(": no deployment got worse, no incident")
+
+
+def test_what_is_missing_is_said() -> None:
+    """In the headline, with the totals and in its row, which comes before those that are well."""
+    table = table_of([row("fine", requests=9), row("lost", is_missing=True)], WEEK)
+    assert [one.deployment for one in table.rows] == ["lost", "fine"]
+    assert headline(table).endswith(": no deployment got worse, no incident, 1 deployment could not be looked at")
+    assert total_line(table) == (
+        "All together: 9 requests, 0 % failed. 1 deployment could not be looked at and is not counted."
+    )
+    assert row_line(table.rows[0], "") == "lost: could not be looked at, see the log of the monitor"
+    mail = digest_mail(table, [], "", "")
+    assert "lost: could not be looked at" in mail.text
+    assert mail.html.count("see the log of the monitor") == 1
+    both = table_of([row("lost", is_missing=True), row("gone", is_missing=True)], WEEK)
+    assert "2 deployments could not be looked at and are not counted." in total_line(both)

@@ -178,7 +178,7 @@ def test_the_words_say_what_is_seen() -> None:
     assert drawn.finding() == (
         "From 0.82 at 1 Oct, 00:00 UTC to 0.70 at 5 Oct, 00:00 UTC; lowest 0.61 at 4 Oct, 00:00 UTC, "
         "highest 0.90 at 3 Oct, 00:00 UTC. "
-        "Reference 0.83. The drop began most likely at 4 Oct, 00:00 UTC, "
+        "Reference 0.83. The change began most likely at 4 Oct, 00:00 UTC, "
         "between 3 Oct, 00:00 UTC and 5 Oct, 00:00 UTC (95 %). "
         "No data in 1 of 5 slots. Page: 5 Oct, 00:00 UTC."
     )
@@ -241,3 +241,10 @@ def test_an_empty_distribution(environment: Environment) -> None:
     )
     assert drawn.finding == "Before: no score. Since: no score."
     assert html(environment, shown=drawn)
+
+
+def test_shares_are_not_summed() -> None:
+    """Bars of percentages say their course, not a sum."""
+    said = draw(chart(40, 0, 20, is_bars=True, unit=" %")).finding()
+    assert "In all" not in said
+    assert "highest 40" in said

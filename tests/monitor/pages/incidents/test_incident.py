@@ -28,7 +28,7 @@ def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client:
     parts = (
         "rag-search: words that stand in the documents fell", "Open since", "Nobody has acknowledged it",
         "What happened, and how sure that is", "The evidence is",
-        "How sure: steady quality", "before and since", "The drop began", "Scores before and since",
+        "How sure: steady quality", "before and since", "The change began", "Scores before and since",
         "Worst answers since", 'action="/incident/acknowledge"', 'action="/incident/silence"',
         'action="/incident/release"', 'id="log"', "opened", "Earlier incidents", "Open now in other deployments",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.settings import ExporterSettings, MetricsDetail
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.incidents.conftest import incident_id
 from tests.monitor.pages.incidents.test_forms import ACCESS, of
@@ -91,9 +92,13 @@ def test_prometheus_has_what_stood_out_when_the_alert_was_found(
     plant(rows, 0.99, 90, "Is the canteen open", "handbook.pdf", project_id="legal")
     monitor.refresh()
     found = TestClient(create_app(monitor)).get("/metrics").text
-    (project,) = re.findall(r'dialwatch_incident_worst_share\{.*kind="project",name="hr"\} (.*)', found)
+    (project,) = re.findall(r'dialwatch_incident_worst_share\{.*kind="project",name=""\} (.*)', found)
     assert float(project) == pytest.approx(40 / 140)
     assert 'kind="document",name=""}' in found
+    assert "leave.pdf" not in found
+    with_details = MonitorSettings(exporter=ExporterSettings(detail=MetricsDetail.ALL))
+    found = TestClient(create_app(monitor, with_details)).get("/metrics").text
+    assert 'kind="project",name="hr"}' in found
     assert "leave.pdf" not in found
 
 
