@@ -213,6 +213,7 @@ class Monitor:
             self._failures,
             self._keeper.learned_at,
             timedelta(seconds=self.settings.judge_wait_seconds),
+            self._classes,
         )
         self._known: set[str | None] = set()
         """Deployments of the last refresh."""

@@ -10,6 +10,7 @@ from functools import partial
 
 import msgspec
 
+from lake.queries.application_classes import ApplicationClasses
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.case_vocabulary import FailedPart
 from lake.spec.schemas import UNASSIGNED
@@ -79,6 +80,7 @@ class AlertRecorder:
         failures: Failures,
         learned_at: Mapping[str, datetime],
         judge_wait: timedelta,
+        classes: ApplicationClasses,
     ) -> None:
         """`learned_at` is when the streams of a deployment were last learned without the monitor's state.
 
@@ -86,6 +88,7 @@ class AlertRecorder:
         """
         self._learned_at = learned_at
         self._judge_wait = judge_wait
+        self._classes = classes
         self._explainer = Explainer(lake)
         self._ingest = ingest
         self._alerts = alerts
@@ -193,14 +196,15 @@ class AlertRecorder:
         judged = [self._with_judgement(one, now) for one in found]
         complete = {name for name in self._ingest.deployments.keys() & due if self._ingest.is_complete(name)}
         newest = self._newest_scores(complete)
-        known = {key: reading for key, reading in readings.items() if key in newest}
+        unscored = self._unscored(newest)
+        known = {key: reading for key, reading in readings.items() if key in newest and key not in unscored}
         stages: tuple[Callable[[], object], ...] = (
             # With nothing found too: the store still holds what the lake would not take last time.
             partial(alerts.record, judged, now),
             partial(alerts.update_verdicts, judgements, readings, now),
             partial(alerts.raise_overdue, judgements, now),
             partial(alerts.refire, known, judgements, self._ingest.streams.is_worse_since, now),
-            partial(alerts.close_obsolete, readings, newest, complete, now, self._ingest.limits.replaced()),
+            partial(alerts.close_obsolete, readings, newest, complete, now, self._ingest.limits.replaced(), unscored),
         )
         for stage in stages:
             self._failures.attempt(ALERTS_RECORDED, stage)
@@ -223,6 +227,15 @@ class AlertRecorder:
             StreamKey(name, metric, scores.version): scores.scored_at
             for name in deployments
             for metric, scores in self._ingest.deployments[name].watched.items()
+        }
+
+    def _unscored(self, newest: Mapping[StreamKey, datetime]) -> set[StreamKey]:
+        """Return the streams of metrics that are not scored any more, as the application does something else now."""
+        classes = self._classes.known
+        return {
+            key
+            for key, scored_at in newest.items()
+            if key.deployment in classes and classes[key.deployment].has_ended(key.metric, scored_at)
         }
 
     def _of_judges(self, last: LastChanges, now: datetime) -> list[LimitChange]:

@@ -1,8 +1,9 @@
 """Ends of alerts that nothing watches any more, which are no recovery, and alerts that fire again after such an end.
 
 An alert is obsolete where its stream, computed anew as after other settings, has been read past the alert's beginning
-and is not regressed or learns anew; where its metric has a newer version; and where no score was made, and nothing of
-the alert recorded, for `IDLE`, or `REPLACED_IDLE` where another version of the application is in use.
+and is not regressed or learns anew; where its metric has a newer version; where its application has another class by
+now, of which its metric is not scored; and where no score was made, and nothing of the alert recorded, for `IDLE`, or
+`REPLACED_IDLE` where another version of the application is in use.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ def end_of_obsolete(
     newest: Mapping[StreamKey, datetime],
     now: datetime,
     replaced_by: str | None = None,
+    *,
+    is_unscored: bool = False,
 ) -> AlertChange | None:
     """Return the end of an obsolete alert, dated by the last scores of its stream; None for other alerts.
 
     `newest` are the streams of each metric's newest version, with when their newest scores were made. `replaced_by` is
-    the version of the application that is in use in place of the alert's deployment.
+    the version of the application that is in use in place of the alert's deployment; `is_unscored` says that the
+    metric is not scored of an application of this class.
     """
     latest = reading.latest if reading is not None else None
     reason = _reason_of_stream(alert, reading, newest)
@@ -40,11 +44,12 @@ def end_of_obsolete(
         return _end(alert, reason, latest, now)
     # Where the lake has no score of it any more, the alert itself says until when there were some.
     last_active = max(filter(None, (newest.get(alert.key), latest, recorded_at(alert))))
-    if now - last_active < (IDLE if replaced_by is None else REPLACED_IDLE):
+    if not is_unscored and now - last_active < (IDLE if replaced_by is None else REPLACED_IDLE):
         return None
     since = newest.get(alert.key) or latest or last_active
     reason = f"no longer watched: no score of this metric since {since:%Y-%m-%d %H:%M} UTC, so nothing can tell whether"
     in_use = "" if replaced_by is None else f"; requests go to {replaced_by}"
+    in_use = "; it is not scored of what the application does now" if is_unscored else in_use
     return _end(alert, f"{reason} quality is back{in_use}", latest, now, last_active)
 
 

@@ -89,19 +89,26 @@ class AlertStore:
         deployments: Collection[str],
         now: datetime,
         replaced: Mapping[str, str] | None = None,
+        unscored: Collection[StreamKey] = (),
     ) -> list[AlertChange]:
         """Resolve the alerts that no evidence can end any more; returns the changes. See module `obsolete`.
 
         `newest` are the streams of each metric's newest version, with when their newest score was made. `deployments`
         are those whose scores have all been read: a stream that lacks some seems to learn. `replaced` names the version
-        of an application that is in use in place of another.
+        of an application that is in use in place of another, and `unscored` the streams of metrics that are not scored
+        of an application of this class.
         """
         return self._follow_active(
             lambda alert: (
                 None
                 if alert.is_limit or alert.key.deployment not in deployments
                 else end_of_obsolete(
-                    alert, readings.get(alert.key), newest, now, (replaced or {}).get(alert.key.deployment)
+                    alert,
+                    readings.get(alert.key),
+                    newest,
+                    now,
+                    (replaced or {}).get(alert.key.deployment),
+                    is_unscored=alert.key in unscored,
                 )
             )
         )

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from lake.queries.application_classes import DecidedClass
 from lake.spec.alert_vocabulary import DELIVERY_EVENTS
+from lake.spec.application_classes import SeenAnswers
 from lake.spec.schemas import ALERTS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
@@ -360,3 +362,27 @@ def test_an_outage_after_which_no_score_comes_is_a_page_by_the_clock(lake: Lake,
     again = Monitor(lake, MonitorSettings(), clock)
     again.refresh()
     assert found(again) == (["warn", "page"], "page")
+
+
+def test_an_alert_of_a_metric_that_a_new_class_does_not_score_ends_and_stays_so(lake: Lake, rows: Any, clock: Any):
+    """Also where its last batch closes only later: what was scored before the decision fires nothing again."""
+    rows.hours("rag", 24 * 11, lambda left: 0.4 if left < 30 else 0.8, "faithfulness_kprecision")
+    monitor = Monitor(lake, MonitorSettings(), clock)
+    monitor.refresh()
+
+    def found() -> list[str]:
+        assert monitor.snapshot is not None
+        assert monitor.failures == {}
+        changes = monitor.snapshot.deployments["rag"].changes
+        return [str(one.change) for one in reversed(changes) if one.key.metric == "faithfulness_kprecision"]
+
+    assert found()[0] == "firing"
+    assert "resolved" not in found()
+    seen = SeenAnswers(120, 0, 83, 0)
+    decided = DecidedClass("rag", 1, (), seen, (), is_chosen=False, since=clock(), decided_at=clock())
+    monitor._classes.keep(decided)
+    for _ in range(3):
+        monitor.refresh()
+        clock.advance(hours=1)
+    assert found()[-1] == "resolved"
+    assert found().count("resolved") == 1

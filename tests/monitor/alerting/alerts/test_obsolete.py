@@ -149,6 +149,18 @@ def test_a_store_says_why_an_alert_fires_again(lake: Lake) -> None:
     assert [change.change for change in AlertStore(lake).changes()] == ["firing", "resolved", "firing"]
 
 
+def test_an_alert_ends_where_its_metric_is_not_scored_any_more_of_what_the_application_does(lake: Lake) -> None:
+    """At once, as its page shows the metric as idle; where it is scored again, and is no better, it fires again."""
+    store = AlertStore(lake)
+    store.record([fired()], START + 11 * HOUR)
+    state = {KEY: read(Status.REGRESSED)}
+    assert store.close_obsolete(state, {KEY: NOW}, [KEY.deployment], NOW, unscored={NEXT}) == []
+    (end,) = store.close_obsolete(state, {KEY: NOW}, [KEY.deployment], NOW, unscored={KEY})
+    assert end.reason is not None
+    assert end.reason.endswith("can tell whether quality is back; it is not scored of what the application does now")
+    assert end.details.idle_since == NOW
+
+
 def test_alerts_of_deployments_that_are_still_read_do_not_end(lake: Lake) -> None:
     """Their streams seem to learn; so do those of limits, which no stream watches."""
     store = AlertStore(lake)
