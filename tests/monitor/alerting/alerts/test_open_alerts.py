@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,7 +59,10 @@ def test_a_start_without_a_state_shows_an_alert_whose_last_batch_is_open_again(
     clock.advance(hours=2)
     restarted.refresh()
     assert not reading_of(restarted).kept
-    assert changes(lake) == ["firing"]
+    rows_of_alert = sorted(lake.table(ALERTS, "rag").read().to_pylist(), key=lambda row: row["changed_at"])
+    # So deep a fall is told as a page once it lasts for three hours.
+    tiers = [(row["change"], json.loads(row["details"])["tier"]) for row in rows_of_alert]
+    assert tiers == [("firing", "warn"), ("firing", "page")]
 
 
 @pytest.fixture
