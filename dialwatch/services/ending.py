@@ -54,10 +54,11 @@ def wait_for_signal() -> None:
     """Return when the process is asked to end."""
     # First of all: an orderly end may take longer than a start that is stuck.
     signal.set_wakeup_fd(-1)
-    _start.cannot_be_stuck.set()
     asked = threading.Event()
     for number in _SIGNALS:
         signal.signal(number, lambda *_: asked.set())
+    # Not before: the handler of the start sets it too, and must not interrupt that.
+    _start.cannot_be_stuck.set()
     # The SystemExit of an earlier signal is lost where it was raised in a `__del__` or a callback of C. And a wait
     # without end would keep the signal from being handled on some systems.
     while not _start.is_ending and not asked.wait(1.0):

@@ -164,7 +164,9 @@ def with_conversations(logs: Table, some: Sequence[LoggedAnswer]) -> list[Logged
     chats = [row for row in rows if row["chat_id"] is not None]
     if chats:
         requests, busy = _read_chats(logs, chats)
-        found |= {row["event_id"]: requests[row["chat_id"]].chain(row) for row in chats if row["chat_id"] not in busy}
+        # A chat may have been erased since its rows were read.
+        there = requests.keys() - busy
+        found |= {row["event_id"]: requests[row["chat_id"]].chain(row) for row in chats if row["chat_id"] in there}
     alone = [row for row in rows if row["chat_id"] is None]
     if alone:
         window = _Window(logs, alone)

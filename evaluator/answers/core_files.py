@@ -28,6 +28,8 @@ _PAUSE_SECONDS = 300.0
 _MOST_CHARACTERS = MOST_BYTES * 4 // 3 + 100
 _MAY_COME = frozenset({401, 408, 425, 429})
 """Refusals that another key or another time ends; so does every status from 500 on."""
+_LONGEST_NAME, _MOST_DECODED = 2_000, 5
+"""Of the name of a file: characters, and times that it may be percent-encoded."""
 _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
 
@@ -105,16 +107,23 @@ def is_image_file(name: str) -> bool:
 
 
 def _is_inside(name: str) -> bool:
+    if len(name) > _LONGEST_NAME:
+        return False
     plain = _plain(name)
     is_inside = not any(part in ("", ".", "..") for part in plain.split("/")) and plain.isprintable()
     return name.startswith("files/") and is_inside and not any(mark in plain for mark in "\\?#")
 
 
 def _plain(name: str) -> str:
-    """Return a name without its percent-encoding, however often it was encoded: who serves it may decode it twice."""
-    while (plain := urllib.parse.unquote(name)) != name:
+    """Return a name without its percent-encoding, also of a name that was encoded twice: who serves it may decode both.
+
+    Empty for one that is encoded more often than anybody does.
+    """
+    for _ in range(_MOST_DECODED):
+        if (plain := urllib.parse.unquote(name)) == name:
+            return name
         name = plain
-    return name
+    return ""
 
 
 def checked_data_url(url: str) -> str | None:

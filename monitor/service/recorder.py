@@ -185,7 +185,9 @@ class AlertRecorder:
         return [
             Transition(alert.key, AlertEvent.FIRING, alert.changed_at + _MOMENT, reading, ())
             for alert in self._alerts.active()
-            if alert.tier == Tier.WARN and (reading := readings.get(alert.key)) is not None
+            if alert.tier == Tier.WARN
+            and alert.details.page_due is None
+            and (reading := readings.get(alert.key)) is not None
             if reading.page_held_until is not None and reading.tier == Tier.PAGE
             if self._ingest.is_complete(alert.key.deployment)
         ]

@@ -146,12 +146,17 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             outage_seconds=reading.outage_lasted.total_seconds() if reading.outage_lasted is not None else None,
             new_class=reading.new_class,
             **_shift_of(transition.judgement),
-            worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
+            worst=tuple(WorstAnswer(*answer) for answer in transition.worst) or _worst_known(transition, opened),
             around_onset=transition.around_onset or (opened.details.around_onset if opened else None),
             affected=transition.affected or (opened.details.affected if opened else None),
             failed_parts={part: count for part, count in transition.failed_parts.items() if count},
         ),
     )
+
+
+def _worst_known(transition: Transition, opened: AlertChange | None) -> tuple[WorstAnswer, ...]:
+    """Return those of the warning where its page comes later, by the clock alone."""
+    return opened.details.worst if opened and transition.change == AlertEvent.FIRING else ()
 
 
 def _reason(transition: Transition) -> str:

@@ -25,6 +25,7 @@ SHOWN = 20
 MOST_CHARACTERS = 2_000
 """Characters of an answer whose words are compared."""
 _Z = 1.96
+_ENOUGH = 10
 _WORD = re.compile(r"\w+|[^\w\s]")
 _SMALLEST = 1e-9
 
@@ -88,17 +89,27 @@ class PairedComparison:
     pairs: tuple[AnswerPair, ...]
     preferences: Preferences | None = None
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether an interval of these pairs means anything."""
+        return self.count >= _ENOUGH
+
     def without_texts(self) -> PairedComparison:
         """Return it for who may not read texts."""
         return replace(self, pairs=tuple(_without_texts(one) for one in self.pairs))
 
 
 def pairs_of(
-    before: Iterable[tuple[str, ComparedAnswer]], after: Iterable[tuple[str, ComparedAnswer]], *, lower_is_better: bool
+    before: Iterable[tuple[str, ComparedAnswer]],
+    after: Iterable[tuple[str, ComparedAnswer]],
+    *,
+    lower_is_better: bool,
+    largest: float = math.inf,
 ) -> PairedComparison | None:
     """Pair answers by their keys, and return what the pairs say; None where there is no pair.
 
     Of several answers with one key on a side the mean of their values counts, and the one nearest to it is shown.
+    `largest` is the largest difference that there can be.
     """
     old, new = _by_key(before), _by_key(after)
     sign = -1.0 if lower_is_better else 1.0
@@ -118,8 +129,8 @@ def pairs_of(
         before_mean=float(np.mean([value for _, value, _ in found])),
         after_mean=float(np.mean([value for _, _, value in found])),
         mean_difference=mean,
-        lower=mean - _Z * error,
-        upper=mean + _Z * error,
+        lower=max(mean - _Z * error, -largest),
+        upper=min(mean + _Z * error, largest),
         better=better,
         worse=worse,
         same=int((np.abs(differences) <= _SMALLEST).sum()),

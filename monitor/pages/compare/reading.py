@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -69,7 +70,7 @@ def compare_periods(
             (query.deployment, after, query.after_since, query.after_until),
         )
     ]
-    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
+    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats), largest=_largest(stats))
     if found is None:
         return None
     facts = {question_key(case["question"]): case["facts"] or () for case in _cases(lake, query.deployment)}
@@ -122,7 +123,7 @@ def compare_runs(
     sides = [list(_answers_of(some, query.metric, questions)) for some in rows]
     if len(set(names)) > 1:
         sides = [[(question_key(one.question) or case_id, one) for case_id, one in side] for side in sides]
-    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
+    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats), largest=_largest(stats))
     # What a judge prefers was asked beside the run that this one was compared with.
     judged = [row for row in rows[1] if row["compared_with"] == before and preferences_in(row)]
     if found is None:
@@ -155,6 +156,11 @@ def _with_preferences(found: PairedComparison, rows: Sequence[Mapping[str, Any]]
     preferred = {row["case_id"]: _PREFERRED.get(preferences_in(row)[0]) for row in rows}
     pairs = tuple(replace(pair, preferred=preferred.get(pair.after.case_id)) for pair in found.pairs)
     return replace(found, pairs=pairs, preferences=Preferences.of(rows))
+
+
+def _largest(stats: MetricStats | None) -> float:
+    scale = stats.scale if stats is not None else None
+    return math.inf if scale is None else abs(scale.best - scale.worst)
 
 
 def _is_lower_better(stats: MetricStats | None) -> bool:

@@ -189,3 +189,11 @@ def test_core_is_left_alone_after_three_failures_in_a_row(core: Core, monkeypatc
     core.statuses, core.files = {}, {"/v1/files/b/x.png": png("red")}
     assert reader.read("files/b/x.png") == data_url("red")
     assert reader.read("files/b/x.png") == data_url("red")
+
+
+def test_names_that_are_too_long_or_encoded_too_often_are_no_images() -> None:
+    """They take no time, however long they are."""
+    assert is_image_file("files/b/a%2Epng")
+    assert not is_image_file("files/b/" + "a" * 2_000 + ".png")
+    assert not is_image_file("files/b/a%" + "25" * 500_000 + "41.png")
+    assert not is_image_file("files/b/a%" + "25" * 6 + "41.png")

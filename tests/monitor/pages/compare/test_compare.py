@@ -263,6 +263,19 @@ def test_the_interval_is_that_of_95_percent_around_the_mean_of_the_differences()
     assert (found.better, found.worse, found.same, found.unpaired) == (1, 0, 1, 0)
 
 
+def test_an_interval_is_no_wider_than_values_can_differ_and_is_not_said_of_few_pairs() -> None:
+    """A share can fall by 1 at most; under ten pairs no interval means anything."""
+    before = [(f"q{n}", answer(1.0)) for n in range(10)]
+    after = [(f"q{n}", answer(float(n == 0))) for n in range(10)]
+    found = pairs_of(before, after, lower_is_better=False, largest=1.0)
+    assert found is not None
+    assert (found.lower, found.is_enough) == (-1.0, True)
+    assert found.upper < -0.5
+    few = pairs_of(before[:9], after[:9], lower_is_better=False, largest=1.0)
+    assert few is not None
+    assert not few.is_enough
+
+
 def test_worse_and_better_have_a_sign_test() -> None:
     """Six of six differ in one direction: 2 / 64; what is the same is no evidence."""
     before = [(f"q{n}", answer(0.5)) for n in range(8)]
