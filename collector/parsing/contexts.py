@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from collector.parsing.json_text.bodies import objects, read_object, text_or_none
+from collector.parsing.json_text.bodies import read_object
+from lake.spec.message_parts import objects, text_or_none
 from lake.spec.vocabulary import ContextsOrigin
 
 RETRIEVAL_RESPONSES: Final = (

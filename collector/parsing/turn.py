@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from collector.parsing.answer.answer import Answer
 from collector.parsing.contexts import RETRIEVAL_RESPONSES
-from collector.parsing.json_text.bodies import objects, read_object, text_or_none
+from collector.parsing.json_text.bodies import read_object
 from collector.parsing.request.request import Request
-from lake.spec.message_parts import PartKind, part_kind
+from lake.spec.message_parts import PartKind, objects, part_kind, text_or_none
 from lake.spec.tool_calls import (
     MOST_CALLS,
     ToolCall,

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-import pyarrow as pa
-import pyarrow.dataset as ds
 
 from evaluator.answers.answer import LoggedAnswer
 from evaluator.answers.core_files import CoreFiles, CoreUnavailableError, checked_data_url, is_image_file
+from lake.spec.message_parts import objects, text_or_none
+from lake.tables.day_reading import DayReader
 from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
@@ -90,9 +90,10 @@ def _requests(logs: Table, few: Sequence[LoggedAnswer]) -> dict[str, _Sources | 
     """Read the images in the requests of answers."""
     if not few:
         return {}
-    days = ds.field("date").isin([pa.scalar(day) for day in {one.date for one in few}])
-    where = days & ds.field("event_id").isin([one.event_id for one in few])
-    rows = logs.read(["event_id", "request_body"], where).to_pylist()
+    days = sorted({one.date for one in few})
+    # The bodies of the other answers of these days are not read.
+    reader = DayReader(logs, days[0], days[-1])
+    rows = reader.read_rows(["event_id"], [one.event_id for one in few], ["event_id", "request_body"], days).to_pylist()
     return {row["event_id"]: _looked_through(row["event_id"], row["request_body"]) for row in rows}
 
 
@@ -119,34 +120,34 @@ def _images_in(request_body: str | None) -> Iterator[tuple[str, str | None]]:
         body = orjson.loads(request_body or "null")
     except orjson.JSONDecodeError:
         return
-    for message in _objects(_member(body, "messages")):
+    for message in objects(_member(body, "messages")):
         if message.get("role") != "user":
             continue
-        for part in _objects(message.get("content")):
+        for part in objects(message.get("content")):
             yield from _shown(part)
-        for attachment in _objects(_member(message.get("custom_content"), "attachments")):
+        for attachment in objects(_member(message.get("custom_content"), "attachments")):
             yield from _attached(attachment)
 
 
 def _shown(part: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     shown, source = part.get("image_url"), part.get("source")
     if shown is None and part.get("type") == "image" and isinstance(source, dict):
-        url, data = _text(source.get("url")), _text(source.get("data"))
+        url, data = text_or_none(source.get("url")), text_or_none(source.get("data"))
         if url is None and data is not None:
             # The type that the source names is not read: the first bytes decide.
             yield _inline(f"data:{data}"), checked_data_url(f"data:;base64,{data}")
     else:
-        url = _text(shown.get("url") if isinstance(shown, dict) else shown)
+        url = text_or_none(shown.get("url") if isinstance(shown, dict) else shown)
     if url is not None:
         yield (_inline(url) if url.startswith("data:") else url), _at(url)
 
 
 def _attached(attachment: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    kind = _text(attachment.get("type"))
+    kind = text_or_none(attachment.get("type"))
     if kind is None or not kind.lower().startswith("image/"):
         return
-    url, data = _text(attachment.get("url")), _text(attachment.get("data"))
-    name = url or _text(attachment.get("title")) or (_inline(data) if data is not None else None)
+    url, data = text_or_none(attachment.get("url")), text_or_none(attachment.get("data"))
+    name = url or text_or_none(attachment.get("title")) or (_inline(data) if data is not None else None)
     if name is not None:
         yield name, _at(url or "") if data is None else checked_data_url(f"data:;base64,{data}")
 
@@ -163,13 +164,5 @@ def _inline(data: str) -> str:
     return _INLINE + hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def _member(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else None
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lake.spec.answer_kinds import finish_kind
-from lake.spec.message_parts import PartKind, part_kind, read_parts
+from lake.spec.message_parts import PartKind, part_kind, read_parts, text_or_none
 from lake.spec.vocabulary import FinishReason
 
 Probabilities = Mapping[str, Mapping[str, float]]
@@ -78,7 +78,7 @@ def read_completion(body: bytes) -> ChatCompletion:
         raise UnreadableCompletionError(f"the endpoint's reply is no JSON: {error}") from None
     if failure := _member(completion, "error"):
         raise UnreadableCompletionError(
-            "the endpoint replied with an error and status 200", _text(_member(failure, "code"))
+            "the endpoint replied with an error and status 200", text_or_none(_member(failure, "code"))
         )
     choices = _member(completion, "choices")
     if not isinstance(choices, list) or not choices:
@@ -89,8 +89,8 @@ def read_completion(body: bytes) -> ChatCompletion:
     return ChatCompletion(
         content=parts.text,
         arguments=_arguments(message),
-        refusal=_text(_member(message, "refusal")) or parts.refusal,
-        finish_reason=_text(_member(choices[0], "finish_reason")),
+        refusal=text_or_none(_member(message, "refusal")) or parts.refusal,
+        finish_reason=text_or_none(_member(choices[0], "finish_reason")),
         prompt_tokens=_count(_member(usage, "prompt_tokens")),
         cached_prompt_tokens=_count(_member(_member(usage, "prompt_tokens_details"), "cached_tokens")) or 0,
         completion_tokens=_count(_member(usage, "completion_tokens")),
@@ -103,7 +103,7 @@ def _probabilities(tokens: Any) -> Probabilities | None:
     found: dict[str, Mapping[str, float]] = {}
     before = ""
     for token in _items(tokens):
-        text = _text(_member(token, "token")) or ""
+        text = text_or_none(_member(token, "token")) or ""
         name = _NAME.search((before + text[: len(text) - len(text.lstrip(' "'))])[-_LONGEST_NAME:])
         if name and _VALUE.fullmatch(_value(text)):
             found[name[1]] = _alternatives(token)
@@ -117,7 +117,7 @@ def _alternatives(token: Any) -> Mapping[str, float]:
     listed = {_member(one, "token") for one in shown}
     found: dict[str, float] = {}
     for one in shown if _member(token, "token") in listed else [token, *shown]:
-        value, logprob = _value(_text(_member(one, "token")) or ""), _member(one, "logprob")
+        value, logprob = _value(text_or_none(_member(one, "token")) or ""), _member(one, "logprob")
         if _VALUE.fullmatch(value) and isinstance(logprob, (int, float)) and logprob <= 0:
             found[value] = found.get(value, 0.0) + math.exp(logprob)
     return found
@@ -155,10 +155,6 @@ def _items(value: Any) -> list[Any]:
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _count(value: Any) -> int | None:

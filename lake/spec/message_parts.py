@@ -77,6 +77,16 @@ _THOUGHTS_OF_MESSAGE = (
 _DEEPEST = 4
 
 
+def text_or_none(value: object) -> str | None:
+    """The value if it is a string with something in it, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The JSON objects among a list's elements; [] for what is no list."""
+    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
+
+
 def part_kind(part: object) -> PartKind:
     """Return the kind of a part of a message's content."""
     if isinstance(part, str):

@@ -53,6 +53,12 @@ from lake.spec.vocabulary import (
 UNASSIGNED = "_unassigned"
 """Folder of rows that name no deployment, such as calls of global routes."""
 
+
+def deployment_of(name: str) -> str | None:
+    """Return the deployment whose tables have this name as their folder; None for those that name none."""
+    return None if name == UNASSIGNED else name
+
+
 PARSED_LOGS = TableSpec(
     "parsed_logs",
     "One row a request that DIAL Core served: answers, and every other kind of call.",

@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from lake.spec.message_parts import objects, text_or_none
+
 MOST_CALLS: Final = 200
 """The most calls that are kept of one answer: the first."""
 LONGEST_RESULT: Final = 16 << 10
@@ -118,7 +120,7 @@ def messages_of_turn(body: Message) -> list[dict[str, Any]]:
 
 def after_person(messages: object) -> list[dict[str, Any]]:
     """Return the messages after the last one of a person; all where no person speaks."""
-    some = _objects(messages)
+    some = objects(messages)
     said = (place for place in range(len(some) - 1, -1, -1) if _is_of_person(some[place]))
     return some[next(said, -1) + 1 :]
 
@@ -235,11 +237,16 @@ def _found_in(message: Message) -> Iterator[ToolCall | _Result]:
     if role in ("tool", "function"):
         status = message.get("status")
         is_error = status == "error" if isinstance(status, str) else None
-        yield _Result(_text(message.get("tool_call_id")), _text(message.get("name")), _result_text(content), is_error)
+        yield _Result(
+            text_or_none(message.get("tool_call_id")),
+            text_or_none(message.get("name")),
+            _result_text(content),
+            is_error,
+        )
         return
-    for part in _objects(content):
+    for part in objects(content):
         yield from _of_part(part)
-    asked = _objects(message.get("tool_calls")) or _objects([message.get("function_call")])
+    asked = objects(message.get("tool_calls")) or objects([message.get("function_call")])
     yield from map(_of_chat, asked)
 
 
@@ -257,7 +264,9 @@ def _of_part(part: Message) -> Iterator[ToolCall | _Result]:
     elif kind == "tool_result":
         is_error = part.get("is_error")
         text = _result_text(part.get("content"))
-        yield _Result(_text(part.get("tool_use_id")), None, text, is_error if isinstance(is_error, bool) else None)
+        yield _Result(
+            text_or_none(part.get("tool_use_id")), None, text, is_error if isinstance(is_error, bool) else None
+        )
     elif isinstance(used := part.get("toolUse"), dict):
         yield _call(used.get("toolUseId"), used.get("name"), used.get("input"))
     elif isinstance(used := part.get("functionCall"), dict):
@@ -268,7 +277,7 @@ def _of_item(item: Message, kind: str) -> Iterator[ToolCall | _Result]:
     """An item of the Responses API; the tools that the server runs have their results with them."""
     call_id = item.get("call_id") or item.get("id")
     if kind.endswith("_output"):
-        yield _Result(_text(call_id), None, _result_text(item.get("output")), None)
+        yield _Result(text_or_none(call_id), None, _result_text(item.get("output")), None)
     elif kind == "mcp_call":
         error = item.get("error")
         result = item.get("output") if error is None else error
@@ -288,13 +297,19 @@ def _call(
     call_id: object, name: object, arguments: object, result: str | None = None, is_error: bool | None = None
 ) -> ToolCall:
     written = arguments if isinstance(arguments, str) or arguments is None else json_text(arguments)
-    return {"id": _text(call_id), "name": _text(name), "arguments": written, "result": result, "is_error": is_error}
+    return {
+        "id": text_or_none(call_id),
+        "name": text_or_none(name),
+        "arguments": written,
+        "result": result,
+        "is_error": is_error,
+    }
 
 
 def _is_of_person(message: Message) -> bool:
     if message.get("role") not in _PERSON and message.get("type") not in _PERSON:
         return False
-    parts = _objects(message.get("content"))
+    parts = objects(message.get("content"))
     # The Messages API gives a tool's result in the name of the user.
     return not parts or any(part.get("type") != "tool_result" for part in parts)
 
@@ -303,14 +318,14 @@ def _result_text(content: object) -> str | None:
     """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep."""
     if content is None or isinstance(content, str):
         return content
-    parts = _objects(content)
+    parts = objects(content)
     texts = [part["text"] for part in parts if part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)]
     return "\n".join(texts) if texts and len(texts) == len(parts) else json_text(content)
 
 
 def _logs(outputs: object) -> str | None:
     """What a program printed, or the JSON of other results."""
-    texts = [one["logs"] for one in _objects(outputs) if isinstance(one.get("logs"), str)]
+    texts = [one["logs"] for one in objects(outputs) if isinstance(one.get("logs"), str)]
     return "\n".join(texts) if texts else _result_text(outputs)
 
 
@@ -326,11 +341,3 @@ def json_text(value: object) -> str | None:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:
         return None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []

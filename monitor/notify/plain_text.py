@@ -15,6 +15,11 @@ def one_line(text: str) -> str:
     return _NOT_IN_A_LINE.sub(" ", text)
 
 
+def cut(text: str, length: int) -> str:
+    """Return the text with at most so many characters."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def time(at: datetime | None) -> str:
     """A time to the minute, in UTC."""
     return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"

@@ -15,14 +15,14 @@ from lake.queries.tool_errors import last_tool_error
 from lake.queries.worst_answers.answer_words import words_of
 from lake.queries.worst_answers.compared_answers import ScoredFall, read_compared
 from lake.spec.alert_vocabulary import AlertEvent
-from lake.spec.schemas import UNASSIGNED
+from lake.spec.schemas import deployment_of
 from lake.spec.service_vocabulary import AuditAction
 from lake.spec.vocabulary import DISLIKES
 from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 from monitor.access.audit import AuditLog
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.plain_text import one_line
+from monitor.notify.plain_text import cut, one_line
 
 _MOST_COMMENTS = 3
 _CHARACTERS = 200
@@ -96,7 +96,7 @@ class UsersWordsReader:
         self._audit.note(f"receiver {receiver}", AuditAction.READ_TEXTS, name, detail=detail)
 
     def _read(self, firing: Sequence[AlertChange], now: datetime) -> UsersWords:
-        name = _table_of(firing[0].key.deployment)
+        name = deployment_of(firing[0].key.deployment)
         began = min(map(_began, firing))
         comments = newest_comments(self._lake, name, max(began, now - _DAYS), now, _MOST_COMMENTS)
         fall = next((fall for one in firing if (fall := _fall_of(one)) is not None), None)
@@ -113,7 +113,7 @@ class UsersWordsReader:
             exceeded = change.details.exceeded
             if exceeded is None or exceeded.tool is None:
                 continue
-            table, since = _table_of(change.key.deployment), max(_began(change), now - _DAYS)
+            table, since = deployment_of(change.key.deployment), max(_began(change), now - _DAYS)
             error = last_tool_error(self._lake, table, exceeded.tool.name, since, now)
             if error is not None and error.text and (text := _short(error.text)):
                 return ToolErrorText(exceeded.tool.name, text)
@@ -173,18 +173,14 @@ def _firing(changes: Sequence[AlertChange]) -> list[AlertChange]:
     return [one for one in changes if one.change == AlertEvent.FIRING]
 
 
-def _table_of(name: str) -> str | None:
-    return None if name == UNASSIGNED else name
-
-
 def _fall_of(change: AlertChange) -> ScoredFall | None:
     """Return the fall that an alert tells of; None of a limit, of people's ratings, and where it is not known."""
     key, details, onset = change.key, change.details, change.since
     if change.is_limit or key.metric == DISLIKES or onset is None or change.reference_mean is None:
         return None
     return ScoredFall(
-        name=_table_of(key.deployment),
-        older=_table_of(details.older_version or key.deployment),
+        name=deployment_of(key.deployment),
+        older=deployment_of(details.older_version or key.deployment),
         metric=key.metric,
         version=key.metric_version,
         earliest=details.since_earliest or onset,
@@ -195,5 +191,4 @@ def _fall_of(change: AlertChange) -> ScoredFall | None:
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
+    return cut(" ".join(text.split()), _CHARACTERS)

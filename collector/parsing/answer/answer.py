@@ -23,17 +23,11 @@ from collector.parsing.answer.sse import (
 )
 from collector.parsing.answer.streams import assemble, repeats_message
 from collector.parsing.contexts import read_contexts
-from collector.parsing.json_text.bodies import (
-    CUT_MARK,
-    read_array,
-    read_cut_object,
-    read_object,
-    text_or_none,
-    write_json,
-)
+from collector.parsing.json_text.bodies import CUT_MARK, read_array, read_cut_object, read_object, write_json
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
 from lake.spec.answer_kinds import answer_kind, finish_kind, is_visible
+from lake.spec.message_parts import text_or_none
 from lake.spec.thoughts import may_have_thoughts, split_thoughts
 from lake.spec.tool_calls import ToolCall, turn_of_state
 from lake.spec.vocabulary import NO_ID, ContextsOrigin, FinishReason, has_known_contexts

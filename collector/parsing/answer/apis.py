@@ -10,9 +10,9 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from collector.parsing.json_text.bodies import objects, read_object, text_or_none
+from collector.parsing.json_text.bodies import read_object
 from collector.parsing.json_text.value_limit import holds_more_values
-from lake.spec.message_parts import MessageParts, apart, once, read_parts, thoughts_of
+from lake.spec.message_parts import MessageParts, apart, objects, once, read_parts, text_or_none, thoughts_of
 from lake.spec.vocabulary import NO_ID, FinishReason
 
 _CALLS = (

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from collector.parsing.answer.apis import message_of, reason_of
 from collector.parsing.answer.chunk_merge import ChunkMerge
-from collector.parsing.json_text.bodies import read_object, text_or_none, write_json
-from lake.spec.message_parts import PartKind, part_kind, read_parts, text_of_part
+from collector.parsing.json_text.bodies import read_object, write_json
+from lake.spec.message_parts import PartKind, part_kind, read_parts, text_of_part, text_or_none
 
 _LARGEST_INDEX: Final = 999
 _LONGEST_NAME: Final = 1_000

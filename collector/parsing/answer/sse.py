@@ -12,8 +12,9 @@ import numpy as np
 import orjson
 
 from collector.parsing.answer.errors import NO_MESSAGE, error_of
-from collector.parsing.json_text.bodies import BLANK, read_array, read_object, text_or_none
+from collector.parsing.json_text.bodies import BLANK, read_array, read_object
 from collector.parsing.json_text.value_limit import holds_more_values
+from lake.spec.message_parts import text_or_none
 
 _FIELD: Final = "data:"
 _DATA: Final = f"\n{_FIELD}"

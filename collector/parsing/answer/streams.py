@@ -8,7 +8,7 @@ from typing import Any, Final
 from collector.parsing.answer.chunk_merge import ChunkMerge
 from collector.parsing.answer.deltas import Deltas
 from collector.parsing.answer.output_items import output_items
-from collector.parsing.json_text.bodies import text_or_none
+from lake.spec.message_parts import text_or_none
 
 _FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _MESSAGE: Final = '"message":'

@@ -7,7 +7,8 @@ from typing import Any
 
 from collector.parsing.answer.errors import error_message
 from collector.parsing.answer.sse import events, is_stream
-from collector.parsing.json_text.bodies import CUT_MARK, objects, read_cut_object, read_objects, text_of
+from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_objects, text_of
+from lake.spec.message_parts import objects
 
 
 def tool_error(body: str) -> str | None:

@@ -10,6 +10,7 @@ import orjson
 
 from collector.parsing.json_text.cut import BrokenText, read_cut
 from collector.parsing.json_text.value_limit import holds_more_values
+from lake.spec.message_parts import objects, text_or_none
 
 CUT_MARK: Final = ">>"
 """Mark that DIAL Core appends to a text that it cut for its length."""
@@ -79,16 +80,6 @@ def text_of(content: object) -> str | None:
     if not isinstance(content, list):
         return None
     return "\n".join(text for part in content if (text := _part_text(part))) or None
-
-
-def text_or_none(value: object) -> str | None:
-    """The value if it is a string with something in it, else None."""
-    return value if isinstance(value, str) and value else None
-
-
-def objects(value: object) -> list[dict[str, Any]]:
-    """The JSON objects among a list's elements; [] for what is no list."""
-    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
 def _part_text(part: object) -> str | None:

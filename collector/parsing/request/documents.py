@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from collector.parsing.json_text.bodies import objects, text_or_none
+from lake.spec.message_parts import objects, text_or_none
 
 
 def documents_of(custom_contents: Iterable[object]) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from collector.parsing.json_text.bodies import text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
+from lake.spec.message_parts import text_or_none
 
 _Json = Raw | UnsetType
 

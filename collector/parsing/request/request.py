@@ -9,11 +9,12 @@ import msgspec
 from msgspec import UNSET
 
 from collector.parsing.contexts import Context, contexts_of_prompt
-from collector.parsing.json_text.bodies import CUT_MARK, objects, read_object, text_of, text_or_none
+from collector.parsing.json_text.bodies import CUT_MARK, read_object, text_of
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
 from collector.parsing.request.documents import documents_of, images_of
 from collector.parsing.request.history import HistoryHashes, read_history
 from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
+from lake.spec.message_parts import objects, text_or_none
 
 _NO_HISTORY: Final = HistoryHashes()
 _LIST: Final = ord("[")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from lake.queries.affected import StandsOut, affected, standing_out, without_names
 from lake.queries.worst_answers.compared_answers import ScoredFall, read_compared
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
-from lake.spec.schemas import UNASSIGNED
+from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
@@ -78,7 +78,7 @@ class Explainer:
         onset = name, since
         if onset not in self._counted and len(self._counted) < MOST_AT_ONCE:
             self._counted[onset] = None  # a read that fails is one of the five too
-            found = affected(self._lake, _table_of(name), max(since, now - _LONGEST), now)
+            found = affected(self._lake, deployment_of(name), max(since, now - _LONGEST), now)
             self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
         return self._counted.get(onset)
 
@@ -97,8 +97,8 @@ class Explainer:
         if key.metric == DISLIKES or reading.since is None or reading.reference_mean is None:
             return ()
         fall = ScoredFall(
-            name=_table_of(key.deployment),
-            older=_table_of(reading.older_version or key.deployment),
+            name=deployment_of(key.deployment),
+            older=deployment_of(reading.older_version or key.deployment),
             metric=key.metric,
             version=key.metric_version,
             earliest=reading.since_earliest or reading.since,
@@ -107,10 +107,6 @@ class Explainer:
             lower_is_better=reading.lower_is_better,
         )
         return without_names(standing_out(read_compared(self._lake, fall, now)), with_texts=False)
-
-
-def _table_of(name: str) -> str | None:
-    return None if name == UNASSIGNED else name
 
 
 def _is_recorded(transition: Transition, known: Sequence[AlertChange]) -> bool:

@@ -39,11 +39,6 @@ def text_of(change: AlertChange, changes: Sequence[AlertChange], external_url: s
     return words if len(changes) == 1 else f"{summary(change)}\n{words}"
 
 
-def cut(text: str, length: int) -> str:
-    """Return the text with at most so many characters."""
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
 def _more(changes: Sequence[AlertChange]) -> str:
     others, by_judge = len(changes) - 1, sum(change.verdict == AlertVerdict.JUDGE for change in changes)
     one, many = ("limit is exceeded", "limits are exceeded") if changes[0].is_limit else ("metric", "metrics")

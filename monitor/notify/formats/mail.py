@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.formats.chat_text import cut, mark, text_of, title
+from monitor.notify.formats.chat_text import mark, text_of, title
 from monitor.notify.incident_text import IncidentNote, note_lines, tier_of
 from monitor.notify.link import link_to
-from monitor.notify.plain_text import one_line
+from monitor.notify.plain_text import cut, one_line
 
 _SUBJECT, _LINE, _LINES = 200, 2000, 200
 _BAD, _GOOD, _NEITHER = "#b3261e", "#1e7b34", "#5f6368"

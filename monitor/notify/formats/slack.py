@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.formats.chat_text import cut, mark, text_of, title
+from monitor.notify.formats.chat_text import mark, text_of, title
 from monitor.notify.incident_text import IncidentNote, note_lines
 from monitor.notify.link import link_to
+from monitor.notify.plain_text import cut
 
 _HEADER = 150
 _TEXT = 3000

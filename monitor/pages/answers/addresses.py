@@ -12,7 +12,7 @@ from fastapi import Request
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
-from lake.spec.schemas import UNASSIGNED
+from lake.spec.schemas import UNASSIGNED, deployment_of
 from monitor.access.reader import Reader
 from monitor.notify.link import answer_page
 from monitor.pages.answers.query import AnswerQuery, BadQueryError
@@ -152,11 +152,6 @@ def address_with_list(path: str, query: AnswerQuery, **fields: str) -> str:
     """Return a path with the query of a list in its field `list`."""
     text = urlencode(fields | {"list": query.address("")[1:]}, errors="replace")
     return f"{path}{'&' if '?' in path else '?'}{text}"
-
-
-def deployment_of(name: str) -> str | None:
-    """Return the deployment as the lake knows it."""
-    return None if name == UNASSIGNED else name
 
 
 def day_of(text: str, field: str) -> date:

@@ -21,6 +21,7 @@ from lake.queries.answer_details import read_answer_row
 from lake.queries.answer_lookup import locate_response
 from lake.queries.answer_search import AnswerPage, AnswerRow, find_answers
 from lake.queries.ratings import AnswerLabel
+from lake.spec.schemas import deployment_of
 from lake.spec.service_vocabulary import AuditAction
 from lake.spec.vocabulary import Signal
 from lake.tables.lake import Lake
@@ -32,7 +33,6 @@ from monitor.pages.answers.addresses import (
     address_of,
     address_with_list,
     day_of,
-    deployment_of,
     in_list,
     no_answer,
 )

@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 from lake.queries.answer_search import AnswerFilter
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
-from lake.spec.schemas import UNASSIGNED
+from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import FailureKind
 
 WordT = TypeVar("WordT", bound=StrEnum)
@@ -168,7 +168,7 @@ class AnswerQuery:
     def filter(self, page_size: int = PAGE_SIZE) -> AnswerFilter:
         """Return what to search the lake by."""
         return AnswerFilter(
-            deployment=None if self.deployment == UNASSIGNED else self.deployment,
+            deployment=deployment_of(self.deployment),
             since=self.start_time or datetime.combine(self.since, time(), UTC),
             until=datetime.combine(self.until, time(), UTC) + _DAY,
             metric=self.metric or None,

@@ -17,10 +17,9 @@ from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.preferences import EARLIER, LATER, TIE, Preferences, preferences_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
-from lake.spec.schemas import PARSED_LOGS
+from lake.spec.schemas import PARSED_LOGS, deployment_of
 from lake.tables.lake import Lake
 from monitor.detect.stats.scores import MetricStats
-from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.answers.fact_places import places_of
 from monitor.pages.compare.pairs import (
     AnswerPair,

@@ -9,7 +9,7 @@ from datetime import datetime
 from lake.queries.application_classes import DecidedClass
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind, Tier
 from lake.spec.application_classes import ApplicationClass
-from lake.spec.schemas import UNASSIGNED
+from lake.spec.schemas import deployment_of
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, SegmentChange, Status
@@ -200,7 +200,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
     """Return all figures of the page."""
     period, state = view.period, view.state
     return DeploymentData(
-        deployment=None if view.name == UNASSIGNED else view.name,
+        deployment=deployment_of(view.name),
         days=int(period.days),
         since=period.begin,
         until=period.end,

@@ -9,8 +9,9 @@ from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 
 from lake.queries.tool_times import tool_times
+from lake.spec.schemas import deployment_of
 from monitor.notify.alert_text import summary
-from monitor.pages.answers.addresses import Visible, deployment_of
+from monitor.pages.answers.addresses import Visible
 from monitor.pages.deployment.as_json import data_of
 from monitor.pages.deployment.tools import with_times
 from monitor.pages.deployment.view import DeploymentQuery, DeploymentView, view_of

@@ -16,10 +16,11 @@ from lake.queries.case_versions import CaseChangedError, case_history, change_ca
 from lake.queries.cases import citations_of, statements_of
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.schemas import deployment_of
 from lake.spec.service_vocabulary import AuditAction
 from lake.spec.tool_calls import call_line, call_of_line, expected_calls
 from monitor.access.reader import Reader
-from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
+from monitor.pages.answers.addresses import AnswerPlace, no_answer
 from monitor.pages.answers.fact_places import places_of
 from monitor.pages.ground_truth.queue import surest
 from monitor.service.monitor import Monitor

@@ -18,9 +18,9 @@ from lake.queries.asked_questions import CASE_COLUMNS, Asked, comparing_metrics,
 from lake.queries.case_versions import cases_in, history_in, newest_versions
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.schemas import deployment_of
 from lake.tables.day_reading import map_at_once
 from lake.tables.lake import Lake
-from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.answers.fact_places import places_of
 from monitor.pages.texts import TextMark, marked
 

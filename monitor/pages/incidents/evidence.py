@@ -17,10 +17,10 @@ from lake.queries.affected import StandsOut, standing_out, without_names
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.worst_answers.answer_words import AnswerWords, words_of
 from lake.queries.worst_answers.compared_answers import as_good_as, compared, first_rows
+from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
-from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident

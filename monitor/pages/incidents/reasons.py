@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from lake.queries.answer_details import AnswerScore
 from lake.queries.metric_scores import scores_of_answers
+from lake.spec.schemas import deployment_of
 from lake.tables.lake import Lake
-from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.answers.answer_view import read_cases
 from monitor.pages.answers.findings import ComparedCase, ScoredAnswer, claims_in, facts_in, unsupported_in
 from monitor.pages.answers.outcomes import OutcomeKind, outcomes_in

@@ -10,13 +10,13 @@ from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments
 from lake.queries.tool_errors import ToolError, last_tool_error
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
+from lake.spec.schemas import deployment_of
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases
 from monitor.alerting.controls.silences import Silence, read_silences
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
-from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of

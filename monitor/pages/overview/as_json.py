@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake.spec.schemas import UNASSIGNED
+from lake.spec.schemas import deployment_of
 from monitor.pages.overview.rows import DeploymentRow, OverviewTable, State, WorstMetric
 from monitor.pages.overview.strip import Strip
 
@@ -75,7 +75,7 @@ def overview_of(table: OverviewTable | None, strip: Strip) -> Overview:
 
 def _row(row: DeploymentRow) -> OverviewRow:
     return OverviewRow(
-        deployment=None if row.name == UNASSIGNED else row.name,
+        deployment=deployment_of(row.name),
         state=row.state,
         why=row.why,
         worst=None if row.worst is None else _worst(row.worst),

@@ -12,7 +12,7 @@ from functools import partial
 from lake.delta_log.change import LostRaceError
 from lake.spec.case_tables import REPLAYS
 from lake.spec.root_tables import BATCHES, REJECTED, RELEASES
-from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, UNASSIGNED, USER_SIGNALS
+from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, UNASSIGNED, USER_SIGNALS, deployment_of
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
 from lake.tables.lake import Lake
@@ -109,7 +109,7 @@ class StateKeeper:
         Without `is_recorded`, which says that what the streams found is recorded as alerts, nothing is saved.
         """
         closed = self._ingest.streams.take_closed()
-        self._due |= {None if name == UNASSIGNED else name for name in closed}
+        self._due |= {deployment_of(name) for name in closed}
         if not is_recorded:
             return
         for place in [place for place, saved_at in self._others.items() if self._is_stale(saved_at, now)]:

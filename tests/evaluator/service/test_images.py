@@ -139,7 +139,7 @@ def test_a_request_that_cannot_be_looked_through_is_no_score(
     """The log names the answer, and nothing of what was asked."""
     logged(traffic, "odd", [inline("x")], asked({"secret": 1}))
     logged(traffic, "a", ["files/b/red.png"], None, minute=1)
-    monkeypatch.setattr(images, "_objects", lambda value: value["secret"])
+    monkeypatch.setattr(images, "objects", lambda value: value["secret"])
     monkeypatch.setattr(CoreFiles, "read", lambda *_: RED)
     assert run().failures == ()
     assert traffic.values(METRIC) == {"odd": "no_image", "a": 1.0}

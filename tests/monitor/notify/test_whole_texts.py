@@ -19,12 +19,11 @@ from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.regression import NewClass, StreamKey
 from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
 from monitor.notify.formats import FORMATS
-from monitor.notify.formats.chat_text import cut
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, lines, title
 from monitor.notify.incident_text import incident_line, note_of
 from monitor.notify.link import worst_since
 from monitor.notify.onset_text import brief_onset, onset
-from monitor.notify.plain_text import duration
+from monitor.notify.plain_text import cut, duration
 from monitor.notify.posted_alert import posted_alerts
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)

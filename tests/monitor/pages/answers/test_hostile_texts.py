@@ -19,7 +19,7 @@ from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event
 _TAGS = """
 html head meta title link body a header img nav main footer p h1 h2 h3 section dl div dt dd span strong br ul ol li mark
 blockquote table caption thead tbody tr th td details summary pre code form label select option input button
-fieldset legend textarea
+fieldset legend textarea dialog kbd
 bdi wbr
 """
 TAGS = frozenset(_TAGS.split())
@@ -27,9 +27,10 @@ TAGS = frozenset(_TAGS.split())
 _ATTRIBUTES = """
 lang charset name content rel href type class id src alt width height aria-label aria-labelledby aria-hidden dir value
 title scope colspan action method selected inputmode size rows maxlength required
-checked data-label open tabindex role
+checked data-label open tabindex role data-rows data-with-keys hidden
 """
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
+OWN_SCRIPT = [("src", "/static/keys.js"), ("defer", None)]
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0041]")
 
 
@@ -46,6 +47,8 @@ class Page(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "script" and attrs == OWN_SCRIPT:
+            return
         self.tags.add(tag)
         self.attributes.update(name for name, _ in attrs)
         self.read += [value or "" for name, value in attrs if name != "value"]
