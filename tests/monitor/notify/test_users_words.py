@@ -73,7 +73,7 @@ def test_a_receiver_that_may_have_texts_gets_them(lake: Lake, texts: None, start
     words = begun["incident"]["usersWords"]
     assert words["questions"] == ["elternzeit", "paid"]
     (comment,) = words["comments"]
-    assert comment.startswith("all wrong xxx")
+    assert comment.startswith("all wrong yyy")
     assert len(comment) == 200
     assert "usersWords" not in ended["incident"]
     (row,) = lake.table(AUDIT).read().to_pylist()
