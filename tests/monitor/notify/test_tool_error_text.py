@@ -25,7 +25,7 @@ from tests.monitor.alerting.alerts.test_alerts import KEY, NOW
 from tests.monitor.notify.conftest import SECRET
 
 MINUTE = timedelta(minutes=1)
-TOLD = f"index <b>down</b>\n{'x' * 300}"
+TOLD = f"index <b>down</b>\n{'y' * 300}"
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def texts(lake: Lake) -> None:
     lake.table(SCORES, KEY.deployment).append(SCORES.rows([one | of_metric for one in scores]))
     at = since + HOUR / 2
     said = {"signal_id": "1", "signaled_at": at, "date": at.date(), "signal": "dislike"}
-    said["details"] = json.dumps({"comment": f"all\nwrong {'x' * 300}"})
+    said["details"] = json.dumps({"comment": f"all\nwrong {'y' * 300}"})
     lake.table(USER_SIGNALS, KEY.deployment).append(USER_SIGNALS.rows([said]))
 
 
