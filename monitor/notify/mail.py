@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import logging
 import smtplib
 import socket
 import ssl
@@ -11,12 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 
 import httpx
 
+from lake.store.store_errors import log_failure
 from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.formats.mail import Mail
 from monitor.notify.network import checked_addresses
@@ -25,6 +28,7 @@ from monitor.notify.settings import MailSettings
 SECONDS = 30.0
 """For a whole exchange: servers that look for spam take their time."""
 _SHOWN_CHARACTERS = 200
+_PLAIN_SUBJECT = "[dialwatch] a message"
 _ADVICE = {
     454: "TLS is not available: ask who runs the server",
     530: "the server wants a log-in, or TLS before it: check monitor.mail.user and security",
@@ -35,6 +39,7 @@ _ADVICE = {
     553: "the server does not take this sender or address: check monitor.mail.sender and the receiver's `to`",
     554: "the server refuses the mail: ask who runs it",
 }
+logger = logging.getLogger(__name__)
 
 
 class MailServer:
@@ -113,7 +118,9 @@ class _Connection(smtplib.SMTP):
         seconds: float,
         ended: threading.Event,
     ) -> None:
-        super().__init__(timeout=seconds)
+        # smtplib's own way to a name asks the DNS, which may take longer than the whole exchange has.
+        name = socket.gethostname()
+        super().__init__(local_hostname=name if "." in name else "[127.0.0.1]", timeout=seconds)
         self._ends_at = time.monotonic() + seconds
         self._ended = ended
         self._host = settings.server  # whose certificate is expected after STARTTLS
@@ -168,11 +175,24 @@ def _log_in(server: smtplib.SMTP, user: str, password: str) -> None:
 
 
 def _message(mail: Mail, sender: str, to: Sequence[str], message_id: str, now: datetime) -> EmailMessage:
+    """Return the message; under a plain subject where its own cannot be written, which no later attempt would mend."""
+    try:
+        message = _formed(mail, sender, to, message_id, now)
+        message.as_bytes()
+    except Exception as error:
+        log_failure(logger, error, "A mail is sent without its subject, which cannot be written")
+        return _formed(replace(mail, subject=_PLAIN_SUBJECT), sender, to, message_id, now)
+    return message
+
+
+def _formed(mail: Mail, sender: str, to: Sequence[str], message_id: str, now: datetime) -> EmailMessage:
     message = EmailMessage(policy=SMTP)
     domain = sender.rpartition("@")[2]
     message["From"] = sender
     message["To"] = ", ".join(to)
-    message["Subject"] = mail.subject
+    # A header's encoded words are decoded when it is set, and the breaks in them are written as they are: a name that
+    # has such a word would begin other headers.
+    message["Subject"] = mail.subject.replace("=?", "= ?")
     message["Date"] = now
     message["Message-ID"] = f"<{message_id}@{domain}>"
     if mail.thread is not None:

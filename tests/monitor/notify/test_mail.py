@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lake.spec.schemas import ALERTS
@@ -225,6 +225,14 @@ def test_a_server_that_is_reached_late_ends_with_its_time(
     assert [(one.outcome, one.reason) for one in found] == [(DeliveryOutcome.FAILED, "no answer within 0.3 s")]
 
 
+def test_who_we_are_is_not_asked_of_the_dns(server: SmtpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resolver that hangs would hold the message longer than its time."""
+    asked: list[str] = []
+    monkeypatch.setattr(socket, "getfqdn", lambda *_: str(asked.append("a name")))
+    assert send(logged_in(server)).outcome is DeliveryOutcome.DELIVERED
+    assert asked == []
+
+
 def test_all_addresses_have_one_time(server: SmtpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first ones took is not there for the next; none is asked when it is over."""
     waits: list[float] = []
@@ -279,6 +287,10 @@ def named(firing: AlertChange, name: str) -> AlertChange:
     return replace(firing, key=StreamKey(name, f"metric {name}", "1"), reason=name)
 
 
+@example(name="=?utf-8?q?bot=0D=0ABcc:_evil=40x.org?=")
+@example(name="=?utf-8?q?=0D=0A=0D=0Aa_body?=")
+@example(name="=?utf-8?q?=ff=fe?= é")
+@example(name="==??utf-8?b?DQpCY2M6IGE=?==?utf-8?q?=0Aa?=")
 @given(name=st.text("\r\n\x00\u2028\u202e<>&\"'@:;,=?_ab ü\ud83d", max_size=80))
 def test_no_name_is_a_header_or_markup(name: str) -> None:
     """Not by breaks, nor by encoded words; half a character is a question mark."""
@@ -303,6 +315,18 @@ def test_no_name_is_a_header_or_markup(name: str) -> None:
 
 def test_a_subject_is_one_line() -> None:
     assert subject("a\r\nBcc: spy@example.com\u2028\ud83d") == "[dialwatch] a  Bcc: spy@example.com ?"
+
+
+def test_a_mail_whose_subject_cannot_be_written_is_sent_under_a_plain_one() -> None:
+    """What it says is in its text; to try it again would not help."""
+    for wrong in ("\ud83d", "a\r\nBcc: spy@example.com"):
+        with SmtpServer() as server:
+            attempt = send(settings(server, security="none"), replace(MAIL, subject=wrong))
+        assert attempt.outcome is DeliveryOutcome.DELIVERED
+        (received,) = server.received
+        assert received.message["Subject"] == "[dialwatch] a message"
+        assert received.message["Bcc"] is None
+        assert "a text" in received.part("plain")
 
 
 def test_a_mail_has_bounds() -> None:
