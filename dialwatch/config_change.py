@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,12 @@ def _replace(path: Path, text: str) -> None:
     real = path.resolve()
     written = real.with_name(f".{real.name}.new")
     try:
-        written.write_text(text, "utf-8")
+        # A file of an earlier attempt has its own permissions, which `os.open` would keep.
+        written.unlink(missing_ok=True)
+        # It may hold secrets: nobody else reads it before it has the permissions of the old one.
+        opened = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            file.write(text)
         written.chmod(real.stat().st_mode & 0o7777)
         written.replace(real)
     finally:

@@ -39,8 +39,10 @@ def end_by_signals() -> None:
 
     def end_if_stuck() -> None:
         os.read(arrived, 1)
-        if not _start.cannot_be_stuck.wait(_STUCK_SECONDS):
-            os._exit(0)
+        if _start.cannot_be_stuck.wait(_STUCK_SECONDS):
+            # A second signal before services are up: whoever sends it waits for what has begun to end no longer.
+            os.read(arrived, 1)
+        os._exit(0)
 
     os.set_blocking(wakeup, False)
     # It is written to when the signal comes, and not only when its handler runs.

@@ -57,3 +57,23 @@ def test_a_file_that_would_say_something_else_stays_as_it_is(tmp_path: Path, bef
     with pytest.raises(ConfigError):
         set_key(file, KEYS, VALUE)
     assert file.read_text() == before
+
+
+def test_nobody_else_reads_the_file_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where an attempt that was killed left one that all may read; in the end it has the old permissions."""
+    path, left = tmp_path / "dialwatch.yaml", tmp_path / ".dialwatch.yaml.new"
+    path.write_text("lake: {root: x}\n", "utf-8")
+    path.chmod(0o640)
+    left.write_text("", "utf-8")
+    left.chmod(0o644)
+    seen: list[int] = []
+    change = Path.chmod
+
+    def spy(self: Path, mode: int) -> None:
+        seen.append(self.stat().st_mode & 0o777)
+        change(self, mode)
+
+    monkeypatch.setattr(Path, "chmod", spy)
+    set_key(path, KEYS, VALUE)
+    assert seen == [0o600]
+    assert path.stat().st_mode & 0o777 == 0o640

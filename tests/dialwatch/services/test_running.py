@@ -131,6 +131,25 @@ main()
         assert (ended.returncode, ended.stderr) == (0, b""), command
 
 
+def test_a_second_signal_ends_a_start_that_is_slow_to_end() -> None:
+    """Also where it waits for a store that is away."""
+    child = """
+import os, signal, time
+from dialwatch.services import ending
+
+ending.end_by_signals()
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20)
+finally:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20)
+"""
+    began = time.monotonic()
+    assert subprocess.run([sys.executable, "-c", child], timeout=60, check=False).returncode == 0
+    assert time.monotonic() - began < 15
+
+
 ENDING = """
 import os, signal, time
 from dialwatch.services import ending
