@@ -21,6 +21,8 @@ Probabilities = Mapping[str, Mapping[str, float]]
 _NAME = re.compile(r'"(\w+)"\s*:\s*"?$')
 _VALUE = re.compile(r"[0-9]+|true|false|yes|no")
 _LONGEST_NAME = 80
+_LARGEST = 1e6
+"""Of a logarithm: some endpoints write -9999 for never, and JSON has integers that no float can be."""
 _ARGUMENTS = ("arguments", "input", "args", "json")
 
 
@@ -114,11 +116,11 @@ def _probabilities(tokens: Any) -> Probabilities | None:
 def _alternatives(token: Any) -> Mapping[str, float]:
     """Return the probability of each number or truth that a token could be; the same in other writing is added up."""
     shown = _items(_member(token, "top_logprobs"))
-    listed = {_member(one, "token") for one in shown}
+    listed = [_member(one, "token") for one in shown]
     found: dict[str, float] = {}
     for one in shown if _member(token, "token") in listed else [token, *shown]:
         value, logprob = _value(text_or_none(_member(one, "token")) or ""), _member(one, "logprob")
-        if _VALUE.fullmatch(value) and isinstance(logprob, (int, float)) and logprob <= 0:
+        if _VALUE.fullmatch(value) and isinstance(logprob, (int, float)) and -_LARGEST <= logprob <= 0:
             found[value] = found.get(value, 0.0) + math.exp(logprob)
     return found
 

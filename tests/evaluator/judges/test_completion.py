@@ -34,3 +34,12 @@ def test_a_part_that_refuses_is_a_refusal() -> None:
     body = {"choices": [{"message": {"content": [{"type": "refusal", "refusal": "No."}]}}]}
     completion = read_completion(json.dumps(body).encode())
     assert (completion.text, completion.refusal) == ("", "No.")
+
+
+@pytest.mark.parametrize("odd", [{"token": ["8"], "logprob": -1}, {"token": "8", "logprob": -(10**400)}])
+def test_odd_alternatives_have_no_probabilities(odd: dict[str, object]) -> None:
+    """They cost no reply: the grade itself is there."""
+    tokens = [{"token": '{"grade": ', "logprob": -0.1}, {"token": "8", "logprob": -(10**400), "top_logprobs": [odd]}]
+    choice = {"message": {"content": '{"grade": 8}'}, "logprobs": {"content": tokens}}
+    completion = read_completion(json.dumps({"choices": [choice]}).encode())
+    assert (completion.content, completion.probabilities) == ('{"grade": 8}', {"grade": {}})
