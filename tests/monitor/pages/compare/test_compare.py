@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from monitor.pages.compare.pairs import ComparedAnswer, different_words, pairs_of, question_key
+from monitor.pages.compare.pairs import MOST_CHARACTERS, ComparedAnswer, different_words, pairs_of, question_key
 from tests.monitor.conftest import NOW, ScoreColumns
 
 METRIC = "faithfulness_kprecision"
@@ -246,6 +247,24 @@ def test_what_is_not_marked_is_the_same_on_both_sides(one: str, other: str) -> N
 
     assert rest(one, old) == rest(other, new)
     assert different_words(one, one) == ([], [])
+
+
+def test_different_words_of_usual_texts_are_readable() -> None:
+    """Words and runs of signs, each in one piece; white space is no difference."""
+    one = "You get 30 days of leave per year... (always)"
+    other = "You get  25 days\nof leave each year!! (always)"
+    found = different_words(one, other)
+    shown = [[text[begin:end] for begin, end in places] for text, places in zip((one, other), found, strict=True)]
+    assert shown == [["30", "per", "..."], ["25", "each", "!!"]]
+
+
+@pytest.mark.parametrize("pattern", [("!?", "?!!"), ("! ? ", "? ! ! "), ("a b ", "b a a ")])
+def test_texts_of_two_signs_by_turns_are_compared_at_once(pattern: tuple[str, str]) -> None:
+    """Whoever asks the application chooses its answers: none may hold a page up for minutes."""
+    one, other = (part * (MOST_CHARACTERS // len(part)) for part in pattern)
+    began = time.process_time()
+    different_words(one, other)
+    assert time.process_time() - began < 0.5
 
 
 def answer(value: float, name: str = "") -> ComparedAnswer:
