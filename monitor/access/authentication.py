@@ -62,7 +62,7 @@ class ByToken:
         self._wrong_tokens.check_wait(address)
         is_right = same(given, self._token)
         if not is_right:
-            self._wrong_tokens.add(address)
+            self._wrong_tokens.add(address, given)
         return is_right
 
     def reader_of(self, request: HTTPConnection) -> Reader | None:
@@ -76,9 +76,13 @@ class ByToken:
             return Reader(TOKEN_USER, ALL_RIGHTS, session)
         for sent in request.headers.getlist("authorization"):
             scheme, _, token = sent.partition(" ")
-            if scheme.lower() == "bearer" and self.is_token(token.strip(), address_of(request)):
+            if scheme.lower() == "bearer" and self._is_bearer(token.strip(), address_of(request)):
                 return Reader(TOKEN_USER, ALL_RIGHTS)
         return None
+
+    def _is_bearer(self, given: str, address: str) -> bool:
+        # A proxy adds its bearer to every request, also to those of a person who signs in for the first time.
+        return not self._wrong_tokens.is_known(address, given) and self.is_token(given, address)
 
 
 class ByProxy:

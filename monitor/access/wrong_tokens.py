@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 
 from lake.spec.service_vocabulary import AuditAction
@@ -49,11 +49,17 @@ class WrongTokens:
             self.refused += 1
             raise TooManyWrongTokensError(wait)
 
-    def add(self, address: str) -> None:
+    def is_known(self, address: str, token: str) -> bool:
+        """Whether this token of the address was counted as a wrong one lately: to send it again tries nothing."""
+        pace = self._pace_of_address.get(address)
+        return pace is not None and hash(token) in pace.tokens
+
+    def add(self, address: str, token: str = "") -> None:
         """Count a wrong token."""
         now = self._clock()
         pace = self._pace_of_address.pop(address, None) or _Pace(IN_A_ROW, SECONDS_EACH)
         pace.add(now)
+        pace.tokens.append(hash(token))
         self._pace_of_address[address] = pace
         if len(self._pace_of_address) > MOST_ADDRESSES:
             self._pace_of_address.popitem(last=False)
@@ -72,6 +78,8 @@ class _Pace:
         self._seconds = seconds
         self._done_at = 0.0
         """When the events so far, one after the other, would have had their times."""
+        self.tokens: deque[int] = deque(maxlen=in_a_row)
+        """Hashes of the last tokens that were counted."""
 
     def add(self, now: float) -> None:
         self._done_at = max(self._done_at, now) + self._seconds

@@ -31,6 +31,8 @@ _SECONDS = 10.0
 """A message waits so long for its texts, and is sent without them then."""
 _MOST_KEPT = 100
 """Messages of a receiver whose texts are kept until they are sent."""
+_KEPT_FOR = timedelta(minutes=10)
+"""Retries go on for days: texts that were erased since are not to be sent by them."""
 _DAYS, _BEFORE_LIMIT = timedelta(days=7), timedelta(hours=1)
 logger = logging.getLogger(__name__)
 
@@ -125,13 +127,13 @@ def _began(change: AlertChange) -> datetime:
 
 
 class MessageWords:
-    """What users wrote, for the messages of one receiver: read once for each, and for a limited time."""
+    """What users wrote, for the messages of one receiver; a retry minutes later reads them anew."""
 
     def __init__(self, reader: UsersWordsReader, receiver: str) -> None:
         """To be used by one thread at a time."""
         self._reader = reader
         self._receiver = receiver
-        self._found: dict[str, UsersWords | None] = {}
+        self._found: dict[str, tuple[datetime, UsersWords | None]] = {}
         self._reading: threading.Thread | None = None
 
     def of(self, message_id: str, changes: Sequence[AlertChange], now: datetime) -> UsersWords | None:
@@ -139,17 +141,19 @@ class MessageWords:
         firing = _firing(changes)
         if not firing:
             return None
-        if message_id not in self._found:
+        found = self._found.get(message_id)
+        if found is None or not timedelta(0) <= now - found[0] < _KEPT_FOR:
+            self.forget(message_id)
             if len(self._found) >= _MOST_KEPT:
                 del self._found[next(iter(self._found))]
-            self._found[message_id] = self._read_in_time(firing, now)
-        return self._found[message_id]
+            found = self._found[message_id] = now, self._read_in_time(firing, now)
+        return found[1]
 
     def sent(self, message_id: str, changes: Sequence[AlertChange]) -> None:
         """Note who was sent the texts of a message, if it had some."""
-        words, firing = self._found.get(message_id), _firing(changes)
-        if words is not None and firing:
-            self._reader.note(firing, self._receiver, words)
+        found, firing = self._found.get(message_id), _firing(changes)
+        if found is not None and found[1] is not None and firing:
+            self._reader.note(firing, self._receiver, found[1])
 
     def forget(self, message_id: str) -> None:
         """Forget the texts of a message that is settled."""

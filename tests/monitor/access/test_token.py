@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 
 from lake.tables.lake import Lake
 from monitor.access.audit import AuditLog
-from monitor.access.authentication import COOKIE, ByProxy, ByToken, Open, authentication_of
+from monitor.access.authentication import COOKIE, ByProxy, ByToken, Open, address_of, authentication_of
 from monitor.access.reader import ALL_RIGHTS, Reader
 from monitor.access.settings import AccessSettings
 from monitor.access.wrong_tokens import IN_A_ROW, SECONDS_EACH, TooManyWrongTokensError, WrongTokens
@@ -78,6 +78,14 @@ def test_the_cookie_of_a_session_names_it_until_its_end(by_token: ByToken, wrong
     assert by_token.reader_of(asked) is None
 
 
+def test_a_bearer_of_a_proxy_locks_out_nobody_who_signs_in(by_token: ByToken, wrong_tokens: WrongTokens) -> None:
+    """A page has many requests, and each has the same bearer: it is counted once."""
+    for _ in range(2 * IN_A_ROW):
+        assert by_token.reader_of(authorized("Bearer ey.of.proxy")) is None
+    assert (wrong_tokens.wrong, wrong_tokens.refused) == (1, 0)
+    assert by_token.is_token(TOKEN, address_of(authorized()))
+
+
 def test_a_bearer_of_a_proxy_locks_out_nobody_with_a_session(by_token: ByToken, wrong_tokens: WrongTokens) -> None:
     """It is no try of the token: it is not counted, also once others of the address have to wait."""
     value = by_token.sessions.begin()
@@ -85,8 +93,8 @@ def test_a_bearer_of_a_proxy_locks_out_nobody_with_a_session(by_token: ByToken, 
     by_person = Reader("token", ALL_RIGHTS, by_token.sessions.find(value))
     assert [by_token.reader_of(asked) for _ in range(2 * IN_A_ROW)] == [by_person] * 2 * IN_A_ROW
     assert wrong_tokens.wrong == 0
-    for _ in range(IN_A_ROW):
-        by_token.reader_of(authorized("Bearer ey.of.proxy"))
+    for number in range(IN_A_ROW):
+        by_token.reader_of(authorized(f"Bearer ey.of.proxy.{number}"))
     assert by_token.reader_of(asked) == by_person
 
 
@@ -178,8 +186,13 @@ def test_right_tokens_never_wait(by_token: ByToken) -> None:
 def test_a_header_is_counted_by_the_address_of_its_sender(by_token: ByToken) -> None:
     """Of IPv6 by the network, of which one who tries has all addresses."""
     for number in range(IN_A_ROW):
-        sent = {"type": "http", "headers": [(b"authorization", b"Bearer x")], "client": (f"fd00::{number}", 1)}
+        sent = {
+            "type": "http",
+            "headers": [(b"authorization", b"Bearer %d" % number)],
+            "client": (f"fd00::{number}", 1),
+        }
         assert by_token.reader_of(HTTPConnection(sent)) is None
+    sent["headers"] = [(b"authorization", b"Bearer x")]
     with pytest.raises(TooManyWrongTokensError):
         by_token.reader_of(HTTPConnection(sent))
     by_token.reader_of(HTTPConnection(sent | {"client": ("fd00:0:0:1::1", 1)}))

@@ -189,6 +189,17 @@ def test_texts_of_few_messages_are_kept(lake: Lake, monkeypatch: pytest.MonkeyPa
     assert list(words._found) == ["c"]
 
 
+def test_texts_that_were_erased_since_are_not_sent_by_a_retry(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within minutes they are read once; after that again for each try."""
+    (change,) = AlertStore(lake).record([fired()], NOW)
+    reader = UsersWordsReader(lake, AuditLog(lake, lambda: NOW))
+    left = [READ, None]
+    monkeypatch.setattr(reader, "read", lambda *_: left.pop(0))
+    words = MessageWords(reader, "team")
+    shown = [words.of("a", [change], NOW + timedelta(minutes=minutes)) for minutes in (0, 9, 11)]
+    assert shown == [READ, READ, None]
+
+
 def test_chats_show_them_in_lines(lake: Lake) -> None:
     (change,) = AlertStore(lake).record([fired()], NOW)
     note = IncidentNote("id", "firing", "page", None, (), None, READ)
