@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.spec.answer_kinds import answer_kind_of, finish_kind, is_whole
+from lake.spec.tool_names import shown_name, shown_names
 from lake.spec.vocabulary import CUT_FINISH_REASONS, VISIBLE, AnswerKind, FailureKind
 
 STATUS_COLUMNS = ("status", "error")
@@ -44,13 +45,16 @@ def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[Failu
 
 
 def calls_tool(calls: pa.ChunkedArray, name: str = "", *, failed: bool = False) -> pa.Array:
-    """Say of each list of calls of tools whether it has one of this name, of any without a name; one that `failed`."""
+    """Say of each list of calls of tools whether it has one of this name, of any without a name; one that `failed`.
+
+    Names are compared as they are shown.
+    """
     found = np.zeros(len(calls), np.bool_)
     lists = calls.combine_chunks()
     each, of = pc.list_flatten(lists), pc.list_parent_indices(lists)
     matches = pa.repeat(pa.scalar(True), len(each))
     if name:
-        matches = pc.and_(matches, pc.fill_null(pc.equal(pc.struct_field(each, "name"), name), False))
+        matches = pc.and_(matches, pc.equal(shown_names(pc.struct_field(each, "name")), shown_name(name)))
     if failed:
         matches = pc.and_(matches, pc.fill_null(pc.struct_field(each, "is_error"), False))
     found[of.filter(matches).to_numpy()] = True

@@ -11,6 +11,7 @@ from lake.queries.answer_rows import CALLED_TOOLS, IS_ENTRY
 from lake.queries.failures import calls_tool
 from lake.queries.latest_rows import each_once
 from lake.spec.schemas import PARSED_LOGS
+from lake.spec.tool_names import shown_name
 from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
 
@@ -33,7 +34,7 @@ def last_tool_error(
 ) -> ToolError | None:
     """Return the newest failed call of a tool in answers from `since` on and before `until`; None where there is none.
 
-    Results, which may be long, are read of that answer alone.
+    `tool` is its shown name. Results, which may be long, are read of that answer alone.
     """
     period = RequestPeriod(since, until)
     reader = DayReader(lake.table(PARSED_LOGS, deployment), since.astimezone(UTC).date(), until.astimezone(UTC).date())
@@ -50,5 +51,5 @@ def last_tool_error(
 def _error(reader: DayReader, tool: str, event_id: str, day: date, at: datetime) -> ToolError | None:
     rows = reader.read_rows(["event_id"], [event_id], (*_PLACE, "tool_calls"), [day], RequestPeriod(at, at))
     calls = each_once(rows)["tool_calls"].to_pylist()[0] if rows.num_rows else []
-    texts = [call["result"] for call in calls if call["name"] == tool and call["is_error"]]
+    texts = [call["result"] for call in calls or () if shown_name(call["name"]) == tool and call["is_error"]]
     return ToolError(tool, day, event_id, at, texts[-1]) if texts else None

@@ -20,6 +20,7 @@ from lake.queries.child_contexts import ChildContexts
 from lake.queries.latest_rows import each_once
 from lake.spec.called_tools import rows_of_calls
 from lake.spec.schemas import PARSED_LOGS
+from lake.spec.tool_names import shown_name
 from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
 
@@ -47,6 +48,7 @@ def tool_times(
     """Return the time of each tool over the newest answers that were asked from `since` on and before `until`.
 
     A tool's line is looked for in the tables of `callees` and of the deployment; tools without one are left out.
+    Tools have their shown names.
     """
     first, last = since.astimezone(UTC).date(), until.astimezone(UTC).date() + _DAY
     logs = {name: DayReader(lake.table(PARSED_LOGS, name), first, last) for name in (deployment, *callees)}
@@ -65,7 +67,7 @@ def tool_times(
             calls, rows_of_calls(calls, called.get((one["trace_id"], one["span_id"]), ())), strict=True
         ):
             if row is not None and row.duration_ms is not None:
-                times[call["name"]].append(row.duration_ms)
+                times[shown_name(call["name"])].append(row.duration_ms)
     return {tool: ToolTime(median(found), len(found)) for tool, found in times.items()}
 
 

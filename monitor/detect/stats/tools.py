@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.spec.table_spec import TIMESTAMP
+from lake.spec.tool_names import shown_names
 from lake.spec.vocabulary import AnswerKind
 from monitor.detect.stats.period_sums import PeriodSums
 
-UNNAMED, OTHERS = "unnamed", "other"
-LONGEST_NAME, _MOST_TOOLS = 100, 200
-"""Characters of a name, and tools of a deployment that are counted by themselves: a model may make up names."""
+OTHERS = "other"
+_MOST_TOOLS = 200
+"""Tools of a deployment that are counted by themselves: a model may make up names."""
 _CALL = pa.schema([("requested_at", TIMESTAMP), ("name", pa.string()), ("is_error", pa.bool_()), ("turn", pa.int64())])
 
 
@@ -34,7 +35,7 @@ def called_tools(rows: pa.Table) -> pa.Table:
         return _CALL.empty_table()
     lists = turns["tool_calls"].chunk(0)
     calls, of = pc.list_flatten(lists), pc.list_parent_indices(lists)
-    names = pc.utf8_slice_codeunits(pc.fill_null(pc.struct_field(calls, "name"), UNNAMED), 0, LONGEST_NAME)
+    names = shown_names(pc.struct_field(calls, "name"))
     at = turns["requested_at"].take(of)
     return pa.table([at, names, pc.struct_field(calls, "is_error"), of], schema=_CALL)
 

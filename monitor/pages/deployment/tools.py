@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lake.queries.tool_times import ToolTime
+from lake.spec.tool_names import LONGEST_NAME, UNNAMED
 from lake.spec.vocabulary import FailureKind
-from monitor.detect.stats.tools import LONGEST_NAME, OTHERS, UNNAMED
+from monitor.detect.stats.tools import OTHERS
 from monitor.pages.answers.query import AnswerQuery
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState

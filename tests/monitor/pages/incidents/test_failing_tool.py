@@ -88,6 +88,18 @@ def test_the_last_error_is_that_of_the_newest_answer_of_the_time(
     assert (found and found.text) == error
 
 
+@pytest.mark.parametrize(("name", "shown"), [("n" * 150, "n" * 100), (None, "unnamed")])
+def test_the_last_error_is_found_by_the_name_that_is_shown(
+    rows: ScoreColumns, lake: Lake, name: str | None, shown: str
+) -> None:
+    """Alerts name a tool as it is counted: long names are cut, and a call without one has a name too."""
+    turn = {"requested_at": NOW - MINUTE, "date": NOW.date(), "kind": "chat_completion", "is_entry": True}
+    rows.logs("agent", turn | {"event_id": "e", "tool_calls": [called("get", True, "first") | {"name": name}]})
+    found = last_tool_error(lake, "agent", shown, NOW - 9 * MINUTE, NOW)
+    assert found is not None
+    assert (found.tool, found.text) == (shown, "first")
+
+
 def test_of_several_tools_that_failed_the_error_is_its_own(rows: ScoreColumns, lake: Lake) -> None:
     """In one answer, whose last failed call is of another tool."""
     calls = [called("get", True, "first"), called("get", True, "late"), called("put", True, "no"), called("get", False)]
