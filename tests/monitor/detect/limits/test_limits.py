@@ -25,6 +25,7 @@ from monitor.detect.regression import JudgeReading
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS
 from tests.monitor.detect.limits.test_shares import MINUTE, NOW, limits_of, logs, requests
+from tests.monitor.detect.limits.test_verdict_limits import run
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
