@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,9 +107,10 @@ def _sources(name: str, shown: _Sources) -> Sequence[str | None]:
 
 
 def _requests(logs: Table, few: Sequence[LoggedAnswer]) -> dict[str, _Sources | None]:
-    """Read the images in the requests of answers."""
+    """Read the images in the requests of answers; None of one that looking through fails for."""
+    documents = {one.event_id: one.documents for one in few}
     bodies = _bodies(logs, few, "request_body")
-    return {one: _looked_through(one, partial(_by_name, body)) for one, body in bodies.items()}
+    return {one: _looked_through(one, partial(_by_name, body, documents[one])) for one, body in bodies.items()}
 
 
 def _bodies(logs: Table, few: Sequence[LoggedAnswer], column: str) -> dict[str, str | None]:
@@ -135,22 +137,33 @@ def _looked_through(event_id: str, find: Callable[[], T]) -> T | None:
         return None
 
 
-def _by_name(request_body: str | None) -> _Sources:
-    """Return the images in a request, of one name each once."""
+def _by_name(request_body: str | None, documents: Sequence[str]) -> _Sources:
+    """Return the images in a request, of one name each once.
+
+    Where the request is no JSON, or was not kept, what was in it may have been an image.
+    """
+    try:
+        body = _decoded(request_body or "")
+    except ValueError:
+        return {name: [None] for name in documents if name.startswith(_INLINE)}
     found: dict[str, list[str | None]] = {}
-    for name, image in _images_in(request_body):
+    for name, image in _images_in(body):
         of_name = found.setdefault(name, [])
         of_name += [] if image in of_name else [image]
     return found
 
 
-def _images_in(request_body: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the images that the user shows or attaches, by the names that the collector gives to documents."""
+def _decoded(request_body: str) -> object:
+    """Decode a body; as the collector does it, with what few programs write: a mark of the byte order, NaN."""
     try:
-        body = orjson.loads(request_body or "null")
+        return orjson.loads(request_body)
     except orjson.JSONDecodeError:
-        return
-    for message in objects(_member(body, "messages")):
+        return json.loads(request_body.strip("\ufeff\ufffd \n"))
+
+
+def _images_in(body: object) -> Iterator[tuple[str, str | None]]:
+    """Yield the images that the user shows or attaches, by the names that the collector gives to documents."""
+    for message in objects(_member(body, "messages")) or objects(_member(body, "input")):
         if message.get("role") != "user":
             continue
         for part in objects(message.get("content")):

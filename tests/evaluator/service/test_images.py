@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from collector.parsing.request.request import read_request
 from evaluator import Evaluator, PassResult
 from evaluator.answers import CoreFiles, images
 from evaluator.answers.core_files import CoreUnavailableError
@@ -84,6 +85,22 @@ def test_an_image_in_the_request_is_shown_to_the_judge(
     assert colours(judge.requests[0]) == ["red"]
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["\ufeff%s", "%s\ufffd", '{"temperature":NaN,%s', '{"user":"\\ud83d",%s', "input"],
+)
+def test_an_image_is_found_in_every_request_that_the_collector_reads(
+    run: Run, traffic: Any, judge: ScriptedServer, form: str
+) -> None:
+    """With a mark of the byte order, a cut character, no number, half a character, and of the Responses API."""
+    body = asked({"type": "input_image", "image_url": RED})
+    body = body.replace('{"messages"', '{"input"') if form == "input" else form % body.removeprefix("{" * ("," in form))
+    assert read_request(body).documents == (inline(RED),)
+    logged(traffic, "a", [inline(RED)], body)
+    run()
+    assert traffic.values(METRIC) == {"a": 1.0}
+
+
 def test_an_image_among_the_files_is_read_through_core(
     run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +116,8 @@ def test_an_image_among_the_files_is_read_through_core(
 @pytest.mark.parametrize(
     ("documents", "body", "value"),
     [
-        ([inline(RED)], None, 0.0),
+        ([inline(RED)], None, None),
+        ([inline(RED)], '{"messages":[{"role":"user","content":[{"ty>>', None),
         ([inline("some text")], asked(), 0.0),
         (
             ["https://example.com/red"],
