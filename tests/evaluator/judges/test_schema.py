@@ -157,7 +157,10 @@ def test_an_object_that_begins_anew_within_another_is_none_of_its_parts() -> Non
 def test_an_object_that_is_taken_back_is_asked_again(behind: str) -> None:
     with pytest.raises(MisfitError, match="takes its JSON object back"):
         read(f"{PLAIN}\n{behind}", VERDICTS)
-    assert read(f"{PLAIN.replace('S', 'N')}\n{behind}\n{PLAIN}", VERDICTS)
+    final = f"{PLAIN.replace('S', 'N')}\n{behind}\n{PLAIN}"
+    assert read(final, VERDICTS) == json.loads(PLAIN)
+    with pytest.raises(MisfitError, match="takes its JSON object back"):
+        read(f"{final}\n{behind}", VERDICTS)
 
 
 def test_sentences_may_be_named_by_their_numbers() -> None:
@@ -167,6 +170,8 @@ def test_sentences_may_be_named_by_their_numbers() -> None:
     for name in ("", "sentence ", "Sentence #"):
         said = {f"{name}{one['sentence']}": {"facts": one["facts"]} for one in numbered}
         assert read(json.dumps({"sentences": said}), schema) == {"sentences": numbered}
+    other = {"1": {"facts": []}, "2": 5}
+    assert read(json.dumps({"sentences": other}), schema) == {"sentences": [other]}
 
 
 def test_a_number_for_a_list_of_numbers_is_a_list_of_one() -> None:
