@@ -11,6 +11,7 @@ from lake.spec.alert_vocabulary import LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
 from monitor.detect.limits import FailedTool, LimitChange, Limits, LimitSettings
+from monitor.detect.limits.evidence import has_risen
 from monitor.detect.limits.minute_counts import Usual
 from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.notify.limit_text import limit_lines, limit_summary
@@ -162,3 +163,22 @@ def test_of_made_up_names_those_that_fail_most_are_looked_at() -> None:
     looked_at = tools_of(many).looked_at()
     assert len(looked_at) == 20
     assert [name for name, _ in looked_at[:2]] == ["t00", "t01"]
+
+
+def test_a_tool_with_half_of_all_calls_is_seen_in_the_share_of_all() -> None:
+    rows = [turn(ago, call("mail", FAILED), call("mail", FAILED), call("order", FAILED)) for ago in range(20, 0, -1)]
+    assert [name for name, _ in tools_of(limits_of(rows)).looked_at()] == ["order"]
+
+
+def test_one_of_many_tools_is_told_only_above_the_limit() -> None:
+    """A quarter of bad minutes is more than usual, as far as is known, and less than the limit."""
+    minutes, shares = np.arange(240, dtype=np.int64), np.array([1.0, 1.0, *[0.0] * 6] * 30)
+    assert has_risen(minutes, shares, Usual(), 0.3).any()
+    assert not has_risen(minutes, shares, Usual(), 0.3, above_limit=True).any()
+    assert has_risen(minutes, np.ones(240), Usual(), 0.3, above_limit=True).any()
+    assert not has_risen(minutes, np.ones(240), Usual(999, 999), 0.3, above_limit=True).any()
+
+
+def test_seven_failures_in_a_row_of_one_of_many_tools_are_not_told() -> None:
+    rows = [*turns(range(600, 7, -1)), *turns(range(7, 0, -1), "mail")]
+    assert limits_of(rows, minimum_requests=15).look({}, NOW)[0] == []
