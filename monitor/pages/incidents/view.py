@@ -15,6 +15,7 @@ from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases
 from monitor.alerting.controls.silences import Silence, read_silences
+from monitor.alerting.incidents.related import Related
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
@@ -84,6 +85,11 @@ class IncidentView:
     def metrics(self) -> tuple[str, ...]:
         """Names to choose from in the forms, in place of the whole incident: that of the chosen alert first."""
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
+
+    @property
+    def also(self) -> tuple[Related, ...]:
+        """Other incidents that may have the same cause."""
+        return self.found.snapshot.related_to(self.found.incident)
 
     @property
     def changes(self) -> ChangesView | None:
