@@ -11,7 +11,7 @@ from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.related import Related, Relation
 from monitor.alerting.incidents.state import IncidentState
-from monitor.notify.link import link_to_incident
+from monitor.notify.link import link_to, link_to_incident
 from monitor.notify.plain_text import one_line
 from monitor.notify.users_words import UsersWords
 
@@ -96,6 +96,11 @@ def also_lines(note: IncidentNote) -> list[str]:
     ]
     more = [f"{len(note.also) - _MOST_ALSO} more"] if len(note.also) > _MOST_ALSO else []
     return [one_line(f"Also: {'; '.join([*shown, *more])}")]
+
+
+def main_link(note: IncidentNote | None, deployment: str, external_url: str) -> str:
+    """Return where a message leads: to the page of its incident, or without one to that of the deployment."""
+    return note.link if note and note.link else link_to(deployment, external_url)
 
 
 def incident_line(note: IncidentNote) -> str:
