@@ -67,6 +67,7 @@ SILENCES = TableSpec(
         ("metric", pa.string(), "Metric or limit that is silenced, as in alerts; null for every one."),
         ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
         ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
+        ("who", pa.string(), "Who did it on the pages; null by a command, where nobody signs in, and in older rows."),
     ),
     per_deployment=False,
     by_date=False,

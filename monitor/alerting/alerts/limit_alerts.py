@@ -34,12 +34,15 @@ def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange]
 
 
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
-    """Return whether each limit fires, since when, and as what: an end comes after the page of what was raised."""
+    """Return whether each limit fires, since when, and as what: an end comes after the page of what was raised.
+
+    Rows of versions that had no tiers were told as loudly as a page is: nothing raises them.
+    """
     return {
         (change.key.deployment, cast(LimitKind, change.key.metric)): LastChange(
             change.change == AlertEvent.FIRING,
             change.changed_at,
-            change.tier,
+            change.details.tier or Tier.PAGE,
             change.fired_at,
             _tool_alone(change.details.exceeded),
         )
