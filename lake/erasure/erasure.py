@@ -18,9 +18,10 @@ from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.erasure.scope_search import find_erasure_scope
 from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signals
 from lake.maintenance.cleaning import remove_history
+from lake.maintenance.id_index import forget_gone_files
 from lake.maintenance.retention import newest_baseline
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
-from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
+from lake.spec.root_tables import AUDIT, ID_INDEX, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
@@ -104,9 +105,11 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
     baselines = _rows_of_baselines(lake)
     erasure.run()
+    if not dry_run:
+        forget_gone_files(lake)
     lost = tuple(_lost_baselines(baselines, _rows_of_baselines(lake)))
     done = []
-    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES)):
+    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES, ID_INDEX)):
         gone, young = ([], []) if dry_run else remove_history(table, now)
         found = erasure.found[table.uri]
         left = erasure.left_in_doubt.get(table.uri, 0)
