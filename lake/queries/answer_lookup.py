@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from lake.queries.case_sources import source_rows
 from lake.spec.schemas import PARSED_LOGS
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, map_at_once
 from lake.tables.id_index import files_without
 from lake.tables.lake import Lake
 
@@ -46,7 +46,7 @@ def locate_response(
     """
     found = {}
     readers = {one: DayReader(lake.table(PARSED_LOGS, one), first, last) for one in dict.fromkeys(deployments)}
-    is_large = sum(reader.number_of_files() for reader in readers.values()) > _FEW_FILES
+    is_large = sum(map_at_once(lake.root, DayReader.number_of_files, list(readers.values()))) > _FEW_FILES
     without = files_without(lake, [response_id], first, last) if is_large else {}
     for deployment, reader in readers.items():
         skipped = without.get(deployment, frozenset())
