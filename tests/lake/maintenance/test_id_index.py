@@ -85,7 +85,7 @@ def damage(path: Path, kind: int) -> None:
 
 def scanned(lake: Lake) -> list[tuple[str | None, dict[str, Any]]]:
     names = lake.deployments()
-    columns = ["event_id", "response_id", "response_ids"]
+    columns = ["event_id", "response_id", "response_ids", "user_id"]
     return [(name, one) for name in names for one in lake.table(PARSED_LOGS, name).read(columns).to_pylist()]
 
 
@@ -126,6 +126,7 @@ def test_an_id_is_found_as_by_a_plain_scan(steps: list[tuple[Any, ...]]) -> None
             elif kind == "drop":
                 drop_before(lake.table(PARSED_LOGS, "app"), (NOW - timedelta(days=values[0])).date())
             rows = scanned(lake)
+            assert kind != "erase" or f"u{values[0]}" not in {one["user_id"] for _, one in rows}
             for some_id in ("r1", "e50", f"x{written - 1}"):
                 found = {(at.deployment, at.event_id) for at in locate_response(lake, some_id, DEPLOYMENTS)}
                 assert found == {(name, one["event_id"]) for name, one in rows if has_id(one, some_id)}
