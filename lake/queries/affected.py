@@ -1,4 +1,4 @@
-"""Who asked a deployment within a period, counted, and whom its bad answers go to; no user is named."""
+"""Query of who asked a deployment within a period, in counts, and whom its bad answers go to; no user is named."""
 
 from __future__ import annotations
 

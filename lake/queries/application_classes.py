@@ -1,4 +1,4 @@
-"""What applications do: counted in their answers, and kept in `_application_classes` for evaluators and monitors."""
+"""Queries of what applications do: counts over their answers, and the classes in `_application_classes`."""
 
 from __future__ import annotations
 

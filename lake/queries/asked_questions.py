@@ -1,4 +1,4 @@
-"""How often the questions of cases were asked of late, and by which metrics answers to them are compared."""
+"""Query of how often the questions of cases were asked of late, and by which metrics answers to them are compared."""
 
 from __future__ import annotations
 

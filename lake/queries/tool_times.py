@@ -1,4 +1,4 @@
-"""How long the tools of a deployment took: the median over its newest answers, by the lines that DIAL Core logged."""
+"""Query of how long the tools of a deployment took: the median over its newest answers, by the lines of DIAL Core."""
 
 from __future__ import annotations
 

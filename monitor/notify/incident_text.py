@@ -8,7 +8,7 @@ from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.state import IncidentState
-from monitor.notify.link import link_to_incident
+from monitor.notify.link import link_to, link_to_incident
 from monitor.notify.plain_text import one_line
 from monitor.notify.users_words import UsersWords
 
@@ -57,6 +57,11 @@ def note_of(incident_id: str, state: IncidentState, external_url: str) -> Incide
         metrics=tuple(IncidentMetric(c.key.metric, c.change, c.alert_id) for c in state.alerts.values()),
         link=link_to_incident(incident_id, external_url) or None,
     )
+
+
+def main_link(note: IncidentNote | None, deployment: str, external_url: str) -> str:
+    """Return where a message leads: to the page of its incident, or without one to that of the deployment."""
+    return note.link if note and note.link else link_to(deployment, external_url)
 
 
 def incident_line(note: IncidentNote) -> str:

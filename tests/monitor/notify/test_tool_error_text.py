@@ -25,7 +25,7 @@ from tests.monitor.alerting.alerts.test_alerts import KEY, NOW
 from tests.monitor.notify.conftest import SECRET
 
 MINUTE = timedelta(minutes=1)
-TOLD = f"index <b>down</b>\n{'x' * 300}"
+TOLD = f"index <b>down</b>\n{'y' * 300}"
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_receiver_that_may_have_texts_gets_the_newest_error_of_the_tool(
     """In one line, cut; and it is noted who got it, without what it says."""
     found = sent(lake, start_receiver(), texts=True)["incident"]["usersWords"]["lastToolError"]
     assert found["tool"] == "search"
-    assert found["text"].startswith("index <b>down</b> xxx")
+    assert found["text"].startswith("index <b>down</b> yyy")
     assert len(found["text"]) == 200
     (row,) = lake.table(AUDIT).read().to_pylist()
     assert (row["who"], row["action"], row["deployment"]) == ("receiver team", "read_texts", KEY.deployment)

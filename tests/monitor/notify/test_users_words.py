@@ -47,7 +47,7 @@ def texts(lake: Lake) -> None:
     lake.table(SCORES, KEY.deployment).append(SCORES.rows([one | of_metric for one in scores]))
     at = since + HOUR / 2
     said = {"signal_id": "1", "signaled_at": at, "date": at.date(), "signal": "dislike"}
-    said["details"] = json.dumps({"comment": f"all\nwrong {'x' * 300}"})
+    said["details"] = json.dumps({"comment": f"all\nwrong {'y' * 300}"})
     lake.table(USER_SIGNALS, KEY.deployment).append(USER_SIGNALS.rows([said]))
 
 
@@ -73,7 +73,7 @@ def test_a_receiver_that_may_have_texts_gets_them(lake: Lake, texts: None, start
     words = begun["incident"]["usersWords"]
     assert words["questions"] == ["elternzeit", "paid"]
     (comment,) = words["comments"]
-    assert comment.startswith("all wrong xxx")
+    assert comment.startswith("all wrong yyy")
     assert len(comment) == 200
     assert "usersWords" not in ended["incident"]
     (row,) = lake.table(AUDIT).read().to_pylist()
