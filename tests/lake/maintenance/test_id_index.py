@@ -249,6 +249,29 @@ def test_an_index_that_cannot_be_read_is_said_and_made_anew(lake: Lake, caplog: 
     assert "was not updated" in caplog.text
 
 
+def test_of_a_date_all_of_the_index_is_read_or_nothing(lake: Lake) -> None:
+    """The part that cannot be read may have keys of files that another part names."""
+    put(lake, "app", row(1), row(2))
+    put(lake, "app", row(3), row(4))
+    update_id_index(lake)
+    assert len(index_files(lake)) == 2
+    damage(index_files(lake)[0], 1)
+    assert "app" not in files_without(lake, ["none"])
+
+
+def test_keys_that_nobody_calls_complete_are_read_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program may have split a file of the index, and left the row that says so in the other part."""
+    monkeypatch.setattr(id_index, "_MANY_KEYS", 100)
+    put(lake, "app", row(1))
+    update_id_index(lake)
+    path = index_files(lake)[0]
+    some = pq.ParquetFile(path).read()
+    pq.write_table(some.slice(1, 1), path)
+    assert "app" not in files_without(lake, ["none"])
+    put(lake, "app", row(2))
+    assert update_id_index(lake) == Indexing(added=2, replaced=1)
+
+
 def test_a_file_of_rows_that_cannot_be_read_is_not_in_the_index(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     """The others are."""
     put(lake, "app", row(1), row(2, 1))
