@@ -44,6 +44,7 @@ def test_the_last_error_of_the_tool_stands_on_its_incident(failing: TestClient, 
     assert "order service timed out &lt;b&gt;1&lt;/b&gt;" in page
     (link,) = re.findall(r'<a href="(/answers\?[^"]*tool=orders_get[^"]*)"', page)
     assert "failure=tool_error" in link
+    assert "start_time=" in link
     (answer,) = re.findall(r'<a href="(/answer\?[^"]*)">Answer of', page)
     assert "event_id=e1" in answer
     found = failing.get(address.replace("/incident", "/incident.json")).json()
