@@ -238,3 +238,21 @@ LAKE_DEFAULTS = TableSpec(
     per_deployment=False,
     by_date=False,
 )
+
+ID_INDEX = TableSpec(
+    "_id_index",
+    "One row an id that a file of parsed_logs has, and one more a file. Maintenance keeps it, so that an id is found "
+    "without a look at every file. A file that it does not name is read.",
+    described(
+        ("date", pa.date32(), "UTC date of the file's rows. Partition."),
+        ("deployment", pa.string(), "Deployment of the file; null for rows that name none."),
+        ("path", pa.string(), "The file, below the folder of its table."),
+        (
+            "key",
+            pa.int32(),
+            "CRC-32 of an id of a row: of its call, its answer, its conversation, its person, its trace or the "
+            "conversation before it. Null in the row that says that all ids of the file are here.",
+        ),
+    ),
+    per_deployment=False,
+)
