@@ -84,8 +84,11 @@ $(AXE)/.installed: tests/dialwatch/browser/axe/package-lock.json
 screenshots: $(VENV)/.installed-dev
 	DIALWATCH_SCREENSHOTS=1 $(BIN)/python -m pytest tests/dialwatch/browser/test_screenshots.py $(ARGS)
 
+# Integration tests mostly wait for processes that they started: two at a time more than there are processors.
+WORKERS = $(shell $(BIN)/python -c "import os; print(os.cpu_count() + 2)")
+
 test-all: $(VENV)/.installed-dev $(AXE)/.installed
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 readers: $(READERS)/.installed
 

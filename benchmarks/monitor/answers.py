@@ -21,6 +21,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lake.maintenance.id_index import update_id_index
 from lake.queries.answer_details import read_answer
 from lake.queries.answer_lookup import locate_response
 from lake.queries.answer_search import AnswerFilter, find_answers
@@ -143,6 +144,10 @@ def measure(root: str) -> None:
     report("an id, one deployment and day", lambda: locate_response(lake, response_id, [_BUSY], _LAST, _LAST))
     report("an id, one deployment", lambda: locate_response(lake, response_id, [_BUSY]))
     report("an id, all deployments and days", lambda: locate_response(lake, response_id, everybody), 1)
+    # A folder that was kept from an earlier run has the index already.
+    report("an update of the index of ids", lambda: update_id_index(lake), 1)
+    report("an update with nothing new", lambda: update_id_index(lake), 1)
+    report("an id, all deployments and days, by the index", lambda: locate_response(lake, response_id, everybody))
 
 
 if __name__ == "__main__":

@@ -244,6 +244,35 @@ def _long_chats(generator: np.random.Generator, days: int) -> Traffic:
     return made.and_more(later, values, chats=of_each, questions=questions, name=made.classes[0])
 
 
+def _cached(generator: np.random.Generator, days: int) -> Traffic:
+    """60 % of the questions are one of 30, whose answer is kept for a month; which are asked most changes each week."""
+    at = hours_of(generator, days)
+    found = traffic(generator, at, np.zeros(len(at)))
+    weeks, months = (at // (7 * 24)).astype(np.intp), (at // _MONTH).astype(np.intp)
+    shares = np.array([generator.permutation(1.0 / np.arange(1, 31)) for _ in range(weeks.max() + 1)])
+    most = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[weeks]
+    asked = (generator.uniform(size=(len(at), 1)) > most).sum(axis=1).clip(0, 29)
+    kept = (generator.uniform(size=(months.max() + 1, 30)) < 0.8).astype(np.float64)
+    is_kept = generator.uniform(size=len(at)) < 0.6
+    values = np.where(is_kept, kept[months, asked], found.values)
+    return replace(found, values=values, questions=np.where(is_kept, asked - 30, found.questions))
+
+
+def _ends_of_months(generator: np.random.Generator, days: int) -> Traffic:
+    """On the last working day of each month three times the others' traffic is there too, and all is 0.15 harder."""
+    ends = (np.cumsum([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) - 1).astype(np.float64)
+    while (weekend := is_weekend(ends * 24)).any():
+        ends[weekend] -= 1
+    at, more = hours_of(generator, days), hours_of(generator, days, 3 * HOURLY)
+    at = np.sort(np.concatenate([at, more[np.isin(more // 24, ends)]]))
+    return traffic(generator, at, np.where(np.isin(at // 24, ends), 0.15, 0.0))
+
+
+def _ends_of_quarters(generator: np.random.Generator, days: int) -> Traffic:
+    at = hours_of(generator, days)
+    return traffic(generator, at, np.where(np.isin(at // (7 * 24), (12, 25, 38, 51)), 0.06, 0.0))
+
+
 LAWS = (
     Law("steady", _steady),
     Law("mood of sd 0.03, from hour to hour AR(1) 0.95", _moody(0.03)),
@@ -274,6 +303,9 @@ LAWS = (
     Law("two clients, shares wander, told", _wandering_clients(told=True)),
     Law("a good client is away, not told", _client_away(told=False)),
     Law("a good client is away, told", _client_away(told=True)),
+    Law("60 % of answers are kept ones to 30 questions", _cached),
+    Law("last working day of the month, 0.15 harder", _ends_of_months),
+    Law("last week of the quarter, 0.06 harder", _ends_of_quarters),
 )
 
 

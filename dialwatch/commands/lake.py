@@ -74,9 +74,10 @@ def _count(table: Table) -> int:
 
 @app.command("compact")
 def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
-    """Merge small files into few large ones; services may go on meanwhile."""
+    """Merge small files into few large ones, and update the index of ids; services may go on meanwhile."""
     opened = open_filled(settings_of(config, lake))
     from lake.maintenance.compaction import compact
+    from lake.maintenance.id_index import update_id_index
 
     grid = grid_of("table", "files before", "files after", "MiB rewritten", "note")
     for name, table in _named(opened):
@@ -85,6 +86,8 @@ def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: D
             note = "another one was at work: run again" if done.lost_race else ""
             size = f"{done.rewritten_bytes / 2**20:,.1f}"
             grid.add_row(name, f"{done.files_before:,}", f"{done.files_after:,}", size, note)
+    if not dry_run:
+        update_id_index(opened)
     print_result(grid, "no table has several small files of one date", dry_run)
 
 

@@ -18,10 +18,11 @@ from lake.queries.answer_rows import (
     case_question,
     context_ids,
     context_texts,
+    names_without_text,
 )
 from lake.spec.answer_kinds import finish_kind, is_whole
 from lake.spec.tool_calls import CALLS_OUTRANKED_BY_CHILD, ToolCall
-from lake.spec.vocabulary import CUT_FINISH_REASONS, OUTRANKED_BY_CHILD, ContextsOrigin
+from lake.spec.vocabulary import CUT_FINISH_REASONS, OUTRANKED_BY_CHILD, ContextsOrigin, has_known_contexts
 
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
@@ -51,9 +52,10 @@ class LoggedAnswer:
     the trace and span where a model call that it made would know more of them, `own_call` those of the answer itself.
     `conversation` has the turns of the conversation that the answer ends, where it is scored as a whole.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or the log does not hold all of it. `images` are those of the question as data URLs, None for
-    one that is not at hand; they are looked for where a judge sees images (`QuestionImages`). `is_image_pending` says
-    that one of them could not be read, and may be later. `project` is that of the API key that asked.
+    ended before its end, or the log does not hold all of it. `images` are those of the question and of the chunks as
+    data URLs, None for one that is not at hand; they are looked for where a judge sees images (`QuestionImages`), of
+    chunks without text, whose urls or titles are `image_chunks`. `is_image_pending` says that one of them could not be
+    read, and may be later. `project` is that of the API key that asked.
     """
 
     event_id: str
@@ -81,6 +83,7 @@ class LoggedAnswer:
     conversation: Sequence[Turn] | None = None
     images: list[str | None] | None = None
     is_image_pending: bool = False
+    image_chunks: tuple[str | None, ...] = ()
     project: str | None = None
 
 
@@ -116,6 +119,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         tool_calls=row["tool_calls"],
         turn_call=call if row["tool_calls_origin"] in CALLS_OUTRANKED_BY_CHILD else None,
         own_call=call,
+        image_chunks=names_without_text(row["contexts"] or ()) if has_known_contexts(row["contexts_origin"]) else (),
         project=row["project_id"],
     )
 

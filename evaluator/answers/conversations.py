@@ -126,12 +126,17 @@ def written(row: Row) -> datetime:
 
 
 def without_busy_chats(requests: pa.Table) -> tuple[pa.Table, frozenset[str]]:
-    """Leave out the requests of chats that have too many for a conversation, and return these chats too."""
-    counts = pc.value_counts(requests["chat_id"]).to_pylist()
-    busy = {one["values"] for one in counts if one["counts"] > MOST_REQUESTS} - {None}
-    if not busy:
+    """Leave out the requests of chats that have too many within two days, and return these chats too."""
+    inside = requests.filter(pc.is_valid(requests["chat_id"])).select(["chat_id", "requested_at"])
+    inside = inside.sort_by([("chat_id", "ascending"), ("requested_at", "ascending")])
+    # Requests of one chat with 1,000 between them.
+    first, last = inside.slice(0, max(inside.num_rows - MOST_REQUESTS, 0)), inside.slice(MOST_REQUESTS)
+    is_soon = pc.less_equal(pc.subtract(last["requested_at"], first["requested_at"]), pa.scalar(LOOK_BACK))
+    are_too_many = pc.and_(pc.equal(first["chat_id"], last["chat_id"]), is_soon)
+    busy = first["chat_id"].filter(are_too_many).unique()
+    if not len(busy):
         return requests, frozenset()
-    return requests.filter(pc.invert(pc.is_in(requests["chat_id"], pa.array(busy, pa.string())))), frozenset(busy)
+    return requests.filter(pc.invert(pc.is_in(requests["chat_id"], busy))), frozenset(busy.to_pylist())
 
 
 def conversations(

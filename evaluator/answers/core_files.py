@@ -24,7 +24,7 @@ MOST_BYTES = 5 * 2**20
 _TIMEOUT_SECONDS = 20.0
 _MOST_FAILURES = 3
 _PAUSE_SECONDS = 300.0
-"""So long Core is not asked after so many failures in a row."""
+"""So long a file that failed is not asked for, and none at all after so many files that failed in a row."""
 _MOST_CHARACTERS = MOST_BYTES * 4 // 3 + 100
 _MAY_COME = frozenset({401, 408, 425, 429})
 """Refusals that another key or another time ends; so does every status from 500 on."""
@@ -59,29 +59,33 @@ class CoreFiles:
     def __init__(self, settings: ImageSettings) -> None:
         self._settings = settings
         self._opener = urllib.request.build_opener(_NoRedirect)
-        self._failures = 0
+        self._failing: dict[str, float] = {}
+        self._in_a_row: set[str] = set()
         self._asked_again = 0.0
 
     def read(self, name: str) -> str | None:
         """Return the data URL of an image `files/...`; None where it is none, is too large, or may not be read.
 
-        Raises CoreUnavailableError where Core may give it later. After three such failures in a row Core is not asked
-        for five minutes.
+        Raises CoreUnavailableError where Core may give it later. Such a file is not asked for again for five minutes,
+        and after three of them in a row none is.
         """
         if self._settings.base_url is None or not _is_inside(name):
             return None
-        if monotonic() < self._asked_again:
-            raise CoreUnavailableError("DIAL Core failed several times in a row")
+        now = monotonic()
+        if now < max(self._asked_again, self._failing.get(name, 0.0)):
+            raise CoreUnavailableError("DIAL Core failed a short time ago")
         try:
             found = self._read(name, self._settings.base_url.rstrip("/"))
         except CoreUnavailableError as error:
-            self._failures += 1
-            if self._failures >= _MOST_FAILURES:
-                self._asked_again = monotonic() + _PAUSE_SECONDS
+            until = monotonic() + _PAUSE_SECONDS
+            self._failing = {one: end for one, end in self._failing.items() if now < end} | {name: until}
+            self._in_a_row.add(name)
+            if len(self._in_a_row) >= _MOST_FAILURES:
+                self._asked_again = until
             text = "an image cannot be read from evaluator.images.base_url (%s): scores that need it are pending"
             logger.warning(text, error)
             raise
-        self._failures = 0
+        self._in_a_row.clear()
         return found
 
     def _read(self, name: str, base: str) -> str | None:

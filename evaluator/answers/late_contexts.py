@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
-from lake.queries.answer_rows import IS_ANSWER, context_ids, tool_results, usable_texts
+from lake.queries.answer_rows import IS_ANSWER, context_ids, names_without_text, tool_results, usable_texts
 from lake.spec.called_tools import CalledTool, lacks_errors, with_errors
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.tool_calls import ToolCallsOrigin
@@ -111,7 +111,13 @@ def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAns
     texts = usable_texts(contexts)
     if texts is None:
         return answer
-    return replace(answer, contexts=texts, context_ids=context_ids(contexts), cited_only=False)
+    return replace(
+        answer,
+        contexts=texts,
+        context_ids=context_ids(contexts),
+        cited_only=False,
+        image_chunks=names_without_text(contexts),
+    )
 
 
 def _with_errors(answer: LoggedAnswer, called: Sequence[CalledTool]) -> LoggedAnswer:

@@ -20,7 +20,7 @@ _LANGUAGES = (
         r"ignore|disregard|forget|override|bypass",
         r"all|any|your|previous|prior|above|earlier|preceding|foregoing|original|system",
         r"instructions?|prompts?|rules?|guidelines?|directions?|commands?",
-        r"never|not|n't",
+        r"never|not|n't|who",
     ),
     _Words(
         r"ignorier\w*|vergiss|vergessen|missachte\w*|überschreib\w*",
@@ -29,10 +29,10 @@ _LANGUAGES = (
         r"nie|niemals|nicht",
     ),
     _Words(
-        r"ignore[zr]?|oublie[zr]?",
+        r"ignore[zr]?|oublie[zr]?|(?:tiens|tenez) pas compte",
         r"précédent\w*|antérieur\w*|ci-dessus|tou(?:te)?s|tes|vos",
         r"instructions?|consignes?|directives?|ordres?|règles?",
-        r"jamais|pas",
+        r"jamais|(?<!tiens )(?<!tenez )pas",
     ),
     _Words(
         r"ignor[ae]d?|olvid[ae]d?|descart[ae]d?",
@@ -65,10 +65,10 @@ _LANGUAGES = (
         r"nigdy|nie",
     ),
     _Words(
-        r"(?:про)?игнорируй\w*|забудь\w*",
+        r"(?:про)?игнорируй\w*|забудь\w*|не обращай\w* внимания",
         r"предыдущ\w*|прежн\w*|вышеуказанн\w*|все|всех|свои",
         r"инструкци\w*|указани\w*|команд\w*|правил\w*",
-        r"никогда|не",
+        r"никогда|не(?! обращай)",
     ),
     _Words(
         r"(?:про)?ігноруй\w*|забудь\w*",
@@ -84,6 +84,53 @@ _LANGUAGES = (
     ),
     _Words(r"無視|忘れ", r"以前|これまで|上記|前の|すべて|全て", r"指示|命令|プロンプト|ルール", r"しないで|ないで"),
     _Words(r"무시|잊", r"이전|위의|앞의|모든", r"지시|명령|프롬프트|규칙", r"마세요|말고|않"),
+    _Words(
+        r"ignorera|ignorer\w?|glöm|glem|bortse|se bort fra",
+        r"tidigare|tidligere|föregående|foregående|forrige|ovanstående|ovenstående|all[ae]",
+        r"(?:instruk[ts]\w+|anvisning\w*|regler\w*|prompt\w*)",
+        r"aldrig|aldri|inte|ikke|ikkje",
+    ),
+    _Words(
+        r"ohita|unohda|jätä huomiotta", r"aiemmat|edelliset|edeltävät|kaikki", r"ohjeet|säännöt|käskyt", r"älä|koskaan"
+    ),
+    _Words(
+        r"(?:z?ignoruj\w*|zapomeň\w*|zabudni\w*)",
+        r"předchozí\w*|predchádzajúc\w+|předešl\w+|všechny|všetky",
+        r"pokyn\w*|instrukc\w+|inštrukci\w+|příkaz\w*|pravidla",
+        r"nikdy|ne\w+ignor\w+",
+    ),
+    _Words(
+        r"ignor(?:ă|ați|a)|uită|uitați",
+        r"anterioar\w+|precedent\w+|toate",
+        r"instrucțiun\w+|comenzi\w*|reguli\w*",
+        r"nu|niciodată",
+    ),
+    _Words(
+        r"αγν[οό]ήσ\w+|αγνόησε|αγνοήστε|ξέχασε|ξεχάστε",
+        r"προηγούμεν\w+|παραπάνω|όλες",
+        r"οδηγίες|εντολές|κανόνες",
+        r"μην|ποτέ",
+    ),
+    _Words(r"hagyd figyelmen kívül|felejtsd el", r"korábbi|előző|fenti|összes", r"utasítás\w*|szabály\w*", r"ne|soha"),
+    _Words(
+        r"пренебрегни|игнорирай\w*|забрави\w*",
+        r"предишн\w+|предходн\w+|всички",
+        r"инструкци\w+|указани\w+",
+        r"не|никога",
+    ),
+    _Words(
+        r"yok say\w*|unut(?:un(?:uz)?)?|görmezden gel\w*|dikkate alma(?:yın(?:ız)?)?",
+        r"önceki|yukarıdaki|tüm|bütün",
+        r"talimat\w*|komut\w*|yönerge\w*|kural\w*",
+        r"asla|unutmayın\w*|değil",
+    ),
+    _Words(r"bỏ qua|quên|phớt lờ", r"trước|ở trên|tất cả", r"hướng dẫn|chỉ thị|lệnh", r"đừng|không"),
+    _Words(r"abaikan|lupakan", r"sebelumnya|di atas|semua", r"instruksi|perintah|arahan|aturan", r"jangan|tidak"),
+    _Words(r"puuza|sahau", r"yaliyotangulia|ya awali|yote", r"maagizo|maelekezo", r"usi\w+|kamwe"),
+    _Words(r"अनदेखा|नज़रअंदाज़|भूल", r"पिछले|पहले|सभी|ऊपर", r"निर्देश\S*|आदेश\S*", r"(?:न|नहीं|मत|कभी)(?=\s)"),
+    _Words(r"উপেক্ষা|ভুলে", r"পূর্ববর্তী|আগের|সব", r"নির্দেশ\S*|আদেশ\S*", r"না|কখনো"),
+    _Words(r"התעלמ?ם?ו?|שכחו?", r"הקודמות|הקודם|לעיל|(?:מ|את )?כל", r"ה?הוראות|ה?פקודות", r"אל|לא"),
+    _Words(r"نادیده|فراموش", r"قبلی|بالا|همه", r"دستور\S*", r"نباید|هرگز|نکن\S*|نگیر\S*"),
     _Words(r"تجاهل|انس", r"السابقة|أعلاه|جميع|كل", r"التعليمات|الأوامر|القواعد", r"لا"),
 )
 _FAR = 60

@@ -10,33 +10,49 @@ import re
 import unicodedata
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
 
-_SIGNS = "<>≤≥±~≈+-"
+from runtime.words import LETTER_MARKS
+
+_SIGNS = "<>≤≥±~≈+-("
+_NO_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts that put no blanks between words: a quote may begin at any of their characters."""
+_RAISED = "⁰¹²³⁴-⁹₀-₉"
 _TOKEN = re.compile(
-    r"(?P<unsaid>\]\([^()\s]*\)|&[a-z]{2,6};)"
+    r"(?P<unsaid>\]\([^()\s]*\)|&[a-z]{2,6};|</?[a-z][a-z0-9]*\s?/?>)"
     r"|[<>≤≥±~≈](?=\s?[$€£¥]?\d)"
     r"|(?<![\w)])[-−–+](?=[$€£¥]?\d)"
-    r"|\d+(?:[.,'’\u00a0\u202f]\d+)*"
-    # Scripts that put no blanks between words: a quote may begin at any of their characters.
-    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-    r"|(?:[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]\u00ad?)+"
-    r"|[%‰°$€£¥#]"
+    rf"|[⁻⁺](?=[{_RAISED}])"
+    # Bookkeeping's way to write that a number is negative.
+    r"|\((?=\d[\d.,]*\)\s?%)|(?<=[$€£¥])\((?=\d)"
+    r"|\d+(?:[.,'’٫٬\u00a0\u202f]\d+)*"
+    rf"|[{_RAISED}]+"
+    rf"|[{_NO_BLANKS}]"
+    rf"|(?:[^\W\d_{_RAISED}{_NO_BLANKS}](?:\u00ad|(?!\d)[{LETTER_MARKS}])*)+"
+    r"|[%‰٪°$€£¥#]",
+    re.IGNORECASE,
 )
-_UNITS = frozenset("%‰°")
-_NEGATIONS = frozenset(
-    # Of the languages whose sentences are cut.
-    word
-    for words in (
-        "not no never neither nor without cannot nicht kein keine keinen keinem keiner nie niemals ohne",
-        "pas jamais sans aucun aucune nunca jamás sin ningún ninguna não sem non mai senza bez żaden żadna",
-        "не ни нет никогда без ні немає ніколи",
-    )
-    for word in words.split()
+_UNITS = frozenset("%‰٪°")
+_NEGATIONS = (
+    "not no never neither nor without cannot nicht kein keine keinen keinem keiner nie niemals ohne "
+    "pas jamais sans aucun aucune nunca jamás sin ningún ninguna não sem non mai senza bez żaden żadna "
+    "не ни нет никогда без ні немає ніколи niet geen nooit inte ikke δεν δε μην χωρίς "
+    "لم لن لا ليس ليست غير بدون دون לא אין אינו אינה בלי नहीं न मत बिना"
 )
+_NEGATED = re.compile(
+    rf"(?:(?<![\w{LETTER_MARKS}])(?:{'|'.join(_NEGATIONS.split())})|n['’]t|[不没沒未无無勿])[\s-]*\Z|[没沒]有\Z",
+    re.IGNORECASE,
+)
+"""Before a quote that says the opposite without it."""
+_DENIED = re.compile(
+    r"[\s-]*(?:(?:not|nicht|pas|niet|inte|ikke|değil\w*|नहीं|않\w*|못\w*|아니\w*)(?!\w)|ません|せん|ない|なかっ)",
+    re.IGNORECASE,
+)
+"""Behind one."""
 _OMISSION = re.compile(r"\[?\(?(?:\.\.\.|…)\)?\]?")
 _LIST_MARK = re.compile(r"\s*(?:[-*•·–]|\(?(?:\d{1,3}|[a-z])[.)])\s+", re.IGNORECASE)
-_ONE_WAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\u00a0": " ", "\u202f": " ", "\u00ad": ""})
+_UNSAID_MARKS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u064b-\u0652\u0670\u0640]")
+"""Points of Hebrew and Arabic, which most texts leave out."""
+_ONE_WAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\u00a0": " ", "\u202f": " ", "\u00ad": "", "İ": "I"})
 
 
 @dataclass(frozen=True)
@@ -55,23 +71,26 @@ def place_of(quote: str, sentence: str) -> tuple[int, int] | None:
     """
     tokens = _tokens(sentence)
     negated = {
-        number
-        for number, (one, other) in enumerate(pairwise(tokens), 1)
-        if one.said in _NEGATIONS and not sentence[one.end : other.start].strip("- ")
+        number for number, one in enumerate(tokens) if _NEGATED.search(sentence, max(0, one.start - 20), one.start)
     }
     for written in (quote, _LIST_MARK.sub("", quote, count=1)):
         parts = [part for part in map(_tokens, _OMISSION.split(written)) if part]
-        if parts and (place := _place(parts, tokens, negated)):
+        if parts and (place := _place(parts, tokens, negated)) and not _DENIED.match(sentence, place[1]):
             return place
     return None
 
 
 def _tokens(text: str) -> list[_Token]:
     return [
-        _Token(unicodedata.normalize("NFKC", found[0].translate(_ONE_WAY)).casefold(), *found.span())
+        _Token(_in_one_way(found[0]), *found.span())
         for found in _TOKEN.finditer(text)
         if found["unsaid"] is None  # the address of a link, and a character's reference
     ]
+
+
+def _in_one_way(word: str) -> str:
+    plain = unicodedata.normalize("NFKC", _UNSAID_MARKS.sub("", word.translate(_ONE_WAY)))
+    return plain.translate(_ONE_WAY).casefold()
 
 
 def _place(parts: Sequence[Sequence[_Token]], tokens: Sequence[_Token], negated: Set[int]) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from typing import Any
 
@@ -19,18 +19,31 @@ _MOST_REWRITTEN = 20
 _DEEPEST_WRAPPER = 5
 
 _THOUGHT = re.compile(
-    r"<(?P<end>/?)(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|draft)(?:\s[^<>]*)?>",
+    r"<\|?(?P<end>/|end_of_)?(?:start_of_|begin_of_)?(?:inner_?|internal_?|ant_?|self_?)?(?:think(?:ing)?|thoughts?|reason(?:ing)?"
+    r"|reflection|scratch_?pad|analysis|draft|monologue|internal)(?:_process)?(?:\s[^<>]*)?\|?>",
     re.IGNORECASE,
 )
+_END_OF_TURN = re.compile(
+    r"<\|(?:im_end|eot_id|endoftext|end_of_text|eos|return)\|>|</s>|<end_of_turn>|<eos>|\n(?:human|user):",
+    re.IGNORECASE,
+)
+"""Behind it a model goes on as somebody else."""
 _NOT_MEANT = frozenset(
     {"draft", "thought", "thoughts", "thinking", "reasoning", "reflection", "scratchpad", "analysis"}
 )
 """Names of what stands beside what a model means."""
 _FINAL = re.compile(
-    r"\b(?:finale?|corrected|correction|correct version|revised|updated|fixed|actually|wait|(?<!\w )answer:)",
+    r"\b(?:finale?|corrected|correction|correct version|revised|updated|fixed|actually|wait|(?<!\w )answer:"
+    r"|(?:my|here is the) (?:answer|reply|response))",
     re.IGNORECASE,
 )
 """What a model writes between a draft and what it means."""
+_TAKEN_BACK = re.compile(
+    r"\b(?:correction\b|(?:wait|actually)\b,|on second thoughts?\b|i made an? (?:mistake|error)\b"
+    r"|(?:that|this|the above) (?:is|was) (?:wrong|incorrect|not (?:right|correct))\b)",
+    re.IGNORECASE,
+)
+"""What a model writes behind what it does not mean after all."""
 _LAST_LINES = re.compile(r"[\s`]*\Z")
 _BEGINNING = re.compile(r"\{|\[(?=\s*\{)")
 _REFERENCE = re.compile(r"&(?:quot|apos|#0*3[49]|#x0*2[27]);", re.IGNORECASE)
@@ -39,16 +52,18 @@ _ESCAPED = re.compile(r'\{(?:\\[nrt]|\s)*\\"')
 
 @dataclass(frozen=True)
 class Found:
-    """A value that a reply may mean; `is_final` says that the reply calls it so, after others."""
+    """A value that a reply may mean; the reply may call it final, after others, or take it back behind it."""
 
     value: Any
     is_final: bool = False
+    is_taken_back: bool = False
 
 
 def values_in(text: str, deepest: int = _DEEPEST_WRAPPER) -> list[Found]:
     """Return what a reply may say: the whole text as JSON, else each object or list of objects in it.
 
-    Blocks of thoughts (`<think>`), and what stands before the end of one, are not said. An object within another is
+    Blocks of thoughts (`<think>`), what stands before the end of one, and what follows the end of the turn behind an
+    object, are not said. An object within another is
     none of its own. One that contradicts itself anywhere in it is a `Contradiction`. JSON may stand in a string of JSON
     or in HTML's character references, and an object may be written as Python or JavaScript write it: with other
     quotation marks, comments, names without any, commas too many or too few.
@@ -89,15 +104,27 @@ def _said(text: str) -> list[Found]:
     if text.strip() and not answer.strip():
         return _last_of_endless_thoughts(text)
     found = list(_objects(answer))
+    turn = _end_of_turn(answer, found)
+    found = [one for one in found if one[0] < turn]
     thoughts = _thoughts(answer, found)
     said: list[Found] = []
     before = 0
     for begin, end, value in found:
         if not any(first <= begin < last for first, last in thoughts):
-            is_final = bool(said) and _FINAL.search(answer, before, begin) is not None
+            between = answer[before:begin]
+            is_final = bool(said) and bool(_FINAL.search(between) or _TAKEN_BACK.search(between))
             said.append(Found(value, is_final))
             before = end
+    behind = max([before, *(last for _, last in thoughts)])
+    if said and _TAKEN_BACK.search(answer, behind, turn):
+        said[-1] = replace(said[-1], is_taken_back=True)
     return said
+
+
+def _end_of_turn(answer: str, found: Sequence[tuple[int, int, Any]]) -> int:
+    """Return where the turn ends behind the first object; the end of the text where it does not say."""
+    marks = _END_OF_TURN.finditer(answer, found[0][1]) if found else ()
+    return next((mark.start() for mark in marks if not _is_inside(mark.start(), found)), len(answer))
 
 
 def _thoughts(answer: str, found: Sequence[tuple[int, int, Any]]) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ _DEPTH_OF_LIST = 2
 _QUOTES = ('""', "''", "“”", "„“", "„”", "””", "‘’", "«»", "＂＂")
 _BLANKS = r"(?:[\s>]|\\[nrt]|<br\s*/?>)*"
 _ENDS = (
-    _BLANKS + r"(?:[:：}\])]|\Z|[,，]" + _BLANKS + r"""(?:["'“„”‘«＂{\[}\])\d(/\#-]|"""
+    _BLANKS + r"(?:[:：}\])]|//|/\*|\Z|[,，]" + _BLANKS + r"""(?:["'“„”‘«＂{\[}\])\d(/\#-]|"""
     r"(?:true|false|null|none|nan)\b|\w+\s*:))"
 )
 """What follows the end of a string, so that a quotation mark within one is none."""
@@ -42,6 +42,8 @@ _MARKS: Mapping[str, str] = {"(": "[", ")": "]", "：": ":", "，": ","}
 _NO_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _BEFORE_COLON = re.compile(r"\s*[:：]")
+_NO_NAME = re.compile(r"[{}\[\]\n]|\\n")
+"""In a name of a value: an object began anew within it."""
 _BEFORE_END = re.compile(r"\s*[,，}\]]")
 
 
@@ -94,7 +96,7 @@ def _add_parts(parts: list[str], text: str, begin: int) -> Iterator[tuple[int, i
         if token.lastgroup == "blank":
             continue
         part = _json_token(token)
-        if part is None or depth > _DEEPEST:
+        if part is None or depth > _DEEPEST or (part == ":" and parts and _NO_NAME.search(parts[-1])):
             return
         if part in ("}", "]") and parts[-1:] == [","]:
             del parts[-1]

@@ -79,9 +79,10 @@ def _plain_list(value: Any, items: Mapping[str, Any]) -> Any:
 
 def _listed(value: dict[str, Any]) -> Sequence[Any]:
     """Return the objects of an object that has them by their numbers; else the object alone."""
-    if not value or not all(name.strip().isdecimal() and isinstance(one, dict) for name, one in value.items()):
-        return [value]
-    return [{_NUMBER: name} | one for name, one in value.items()]
+    numbers = [_plain_word(name, ("integer",), {}) for name in value]
+    if value and all(type(one) is int for one in numbers) and all(isinstance(one, dict) for one in value.values()):
+        return [{_NUMBER: number} | one for number, one in zip(numbers, value.values(), strict=True)]
+    return [value]
 
 
 _NUMBER = "sentence"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 from evaluator.judges.lenient_json import Found, value_of_cut, values_in, wrapped
@@ -16,7 +17,7 @@ Schema = Mapping[str, Any]
 Check = Callable[[Any], None] | None
 """Looks at a value that fits the schema, and raises MisfitError where it does not fit the question."""
 
-READING = "7"
+READING = "8"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -89,6 +90,8 @@ def read(text: str, schema: Schema, optional: Set[str] = frozenset(), check: Che
         raise MisfitError("the reply", "gives a key twice in one object, with different values")
     if not said:
         raise MisfitError("the reply", "is no JSON, or holds no whole JSON object")
+    if said[-1].is_taken_back:
+        raise MisfitError("the reply", "takes its JSON object back in the text behind it")
     plainly = [Found(_without_useless(plain(one.value, schema), schema, optional), one.is_final) for one in said]
     problems = [next(_problems(one.value, schema, "", optional), None) for one in plainly]
     fitting = [one for one, problem in zip(plainly, problems, strict=True) if problem is None]
@@ -139,8 +142,8 @@ def _unwrapped(found: Found, schema: Schema) -> list[Found]:
     names = schema.get("properties", {}).keys()
     if _has_some(found.value, names):
         return [found]
-    inner = [Found(one, found.is_final) for one in wrapped(found.value) if _has_some(one, names)]
-    return inner or [Found(_as_object(found.value, schema), found.is_final)]
+    inner = [replace(found, value=one) for one in wrapped(found.value) if _has_some(one, names)]
+    return inner or [replace(found, value=_as_object(found.value, schema))]
 
 
 def _has_some(value: Any, names: Set[str]) -> bool:

@@ -7,6 +7,7 @@ that is followed by anything but a ground or the sentence that it is about.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 
 NOUN = r"(?:chunk|context|document|doc|source|passage|text|sentence|fact|claim)s?"
@@ -45,6 +46,8 @@ _BY_CHUNKS = re.compile(rf"\s+by(?:\s+the)?\s+{NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"^\W*\d+[.:)]\s")
+_UNSEEN = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Characters that nobody sees, such as marks of direction in Arabic and Hebrew."""
 _FEWEST_WORDS = 3
 _OUTER_MARKS = " \t\r\n.,!;*\"'`()[]<>"
 
@@ -95,7 +98,8 @@ def letter_of(word: str, beside: Collection[str] = ()) -> str | None:
 
     `beside` are texts beside it, such as the sentence that it is about: that it repeats one says nothing of its own.
     """
-    bare = _BY_CHUNKS.sub("", " ".join(_NAMED.sub("", word.replace("_", " "), count=1).split()))
+    shown = _UNSEEN.sub("", unicodedata.normalize("NFKC", word))
+    bare = _BY_CHUNKS.sub("", " ".join(_NAMED.sub("", shown.replace("_", " "), count=1).split()))
     if (letter := _IN_WORDS.get(_bare(bare))) is not None:
         return letter
     explained = _EXPLAINED.fullmatch(bare)

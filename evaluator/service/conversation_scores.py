@@ -7,7 +7,7 @@ is scored again, under its new last turn.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -43,6 +43,8 @@ NEWEST = "conversations:newest_ingested_at"
 CLOSED_UNTIL = "conversations:closed_until"
 """Microseconds since 1970: conversations whose last row was written until then were looked at."""
 
+_DAY = timedelta(days=1)
+"""So much of the log is looked at at once: a look at what came in weeks is committed day by day."""
 _LOOKS = 4
 """So often within the time of silence is looked for conversations that are closed: each look reads the log."""
 _REQUESTS_AT_ONCE = 10_000
@@ -58,7 +60,8 @@ SamplingOf = Callable[[pa.Table], Sampling]
 class ConversationScores:
     """Scores conversations of deployments, each once for its last turn and the version of a metric.
 
-    What was closed before the first look at a deployment, or at a log that was made anew, is not scored. A look reads
+    What was closed before the first look at a deployment, at a log that was made anew, or while no metric of
+    conversations was asked for, is not scored. A look reads
     the rows of the log that came since the last one, those that have waited long enough since then, and the requests of
     their chats, of two days; texts are read of the conversations that are in the sample.
     """
@@ -84,12 +87,19 @@ class ConversationScores:
 
         Raises LostRaceError where another evaluator, or an erasure, was there first.
         """
-        if not metrics or (version := tables.logs.version()) is None:
+        until = _microseconds(now - self._idle)
+        if not metrics and until - self._looked.get(tables.deployment, 0) < _DAY // _MICROSECOND:
+            return ScoreCounts()
+        if (version := tables.logs.version()) is None:
             return ScoreCounts()
         names = FROM_LOGS, NEWEST, CLOSED_UNTIL
         transaction = PassTransaction(tables.scores, names, uncommitted=self._uncommitted)
-        seen, until = transaction.positions, _microseconds(now - self._idle)
+        seen = transaction.positions
         begun = {FROM_LOGS: version, NEWEST: _microseconds(now), CLOSED_UNTIL: until}
+        if not metrics:
+            self._leave_out(transaction, begun)
+            self._looked[tables.deployment] = until
+            return ScoreCounts()
         if CLOSED_UNTIL not in seen:
             transaction.append(SCORES.schema.empty_table(), begun)
             return ScoreCounts()
@@ -101,20 +111,32 @@ class ConversationScores:
             # All its rows come as new ones.
             transaction.append(SCORES.schema.empty_table(), begun | {FROM_LOGS: change.version})
             return ScoreCounts()
-        reached = {FROM_LOGS: change.version or seen[FROM_LOGS], CLOSED_UNTIL: max(until, seen[CLOSED_UNTIL])}
+        reached = {FROM_LOGS: change.version or seen[FROM_LOGS]}
         reached |= {NEWEST: max(_microseconds(change.newest), seen[NEWEST])} if change.newest is not None else {}
-        due = _due(tables, change.rows, before, until)
-        look = _Look(self._scorer, tables, metrics, now, until, sampling_of, transaction)
-        is_done = look.scored_all(due, is_stopping)
-        self._warn_busy(tables.deployment, len(look.busy))
-        rows = pa.concat_tables(look.rows)
-        if is_done and not due.num_rows and not transaction.is_far(reached, [FROM_LOGS]):
-            transaction.remember(reached)
-        elif is_done or rows.num_rows:
-            transaction.append(rows, reached if is_done else None)
-        if is_done:
-            self._looked[tables.deployment] = until
-        return look.counts
+        late, counts = change.rows, ScoreCounts()
+        for end in _ends_of_days(before, until):
+            due = _due(tables, late, before, end)
+            look = _Look(self._scorer, tables, metrics, now, end, sampling_of, transaction)
+            is_done = look.scored_all(due, is_stopping)
+            counts.add(look.counts)
+            self._warn_busy(tables.deployment, len(look.busy))
+            reached_here = reached | {CLOSED_UNTIL: max(end, seen[CLOSED_UNTIL])}
+            rows = pa.concat_tables(look.rows)
+            if is_done and not due.num_rows and not transaction.is_far(reached_here, [FROM_LOGS]):
+                transaction.remember(reached_here)
+            elif is_done or rows.num_rows:
+                transaction.append(rows, reached_here if is_done else None)
+            if not is_done:
+                break
+            self._looked[tables.deployment] = end
+            before, late = end, late.slice(0, 0)
+        return counts
+
+    def _leave_out(self, transaction: PassTransaction, begun: Mapping[str, int]) -> None:
+        """Move the positions on, once a day: what is closed while no metric is asked for is not scored later."""
+        committed = transaction.committed
+        if CLOSED_UNTIL in committed and begun[CLOSED_UNTIL] - committed[CLOSED_UNTIL] >= _DAY // _MICROSECOND:
+            transaction.append(SCORES.schema.empty_table(), begun)
 
     def _warn_busy(self, deployment: str, chats: int) -> None:
         if chats and deployment not in self._warned:
@@ -137,6 +159,13 @@ _BUSY = (
     "deployment %r: %d chats have more than %d requests in two days and are not scored as conversations; does a client "
     "send the same chat_id with all its requests?"
 )
+
+
+def _ends_of_days(before: int, until: int) -> Iterator[int]:
+    """Yield the moments between which a day or less passed; the last one is `until`."""
+    day = _DAY // _MICROSECOND
+    yield from range(before + day, until, day)
+    yield until
 
 
 def _due(tables: DeploymentTables, new: pa.Table, before: int, until: int) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,12 +18,14 @@ from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.erasure.scope_search import find_erasure_scope
 from lake.erasure.shared_ids import other_people_in_lines, own_cases, own_signals
 from lake.maintenance.cleaning import remove_history
+from lake.maintenance.id_index import forget_gone_files
 from lake.maintenance.retention import newest_baseline
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
-from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
+from lake.spec.root_tables import AUDIT, ID_INDEX, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
+from lake.tables.id_index import files_without
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 from lake.tables.rewriting import batches, replace
@@ -104,9 +106,11 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
     baselines = _rows_of_baselines(lake)
     erasure.run()
+    if not dry_run:
+        forget_gone_files(lake)
     lost = tuple(_lost_baselines(baselines, _rows_of_baselines(lake)))
     done = []
-    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES)):
+    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES, ID_INDEX)):
         gone, young = ([], []) if dry_run else remove_history(table, now)
         found = erasure.found[table.uri]
         left = erasure.left_in_doubt.get(table.uri, 0)
@@ -156,18 +160,13 @@ class _Erasure:
 
     def run(self) -> None:
         """Erase a row before the rows through which it was found, so that a run that is cut off can be repeated."""
-        called = set()
-        for deployment, table in _tables(self._lake, [PARSED_LOGS]):
-            if self._scope.replayed and self._erase(table, of_calls(self._scope.replayed)):
-                called.add(deployment)
+        called = self._erase_calls(self._scope.replayed) if self._scope.replayed else set()
         self._erase_made_of_logs()
         self._scope.other_people = other_people_in_lines(self._lake, self._scope)
         for _, table in _tables(self._lake, _ROOT_TABLES):
             self._erase(table, RULES[table.spec.name])
         for event_ids in reversed(self._scope.rounds):
-            for deployment, table in _tables(self._lake, [PARSED_LOGS]):
-                if self._erase(table, of_calls(event_ids)):
-                    called.add(deployment)
+            called |= self._erase_calls(event_ids)
         if not self._dry_run:
             # A pass that has read the calls is refused from now on, or has written already what is looked for here.
             self._refuse_passes(called)
@@ -200,14 +199,20 @@ class _Erasure:
                 if is_about_to_be_made or table.version() is not None:
                     _advance_counters(table)
 
-    def _erase(self, table: Table, rule: Rule) -> bool:
-        """Erase the rows of one table; return whether there were any."""
+    def _erase_calls(self, event_ids: frozenset[str]) -> set[str | None]:
+        """Erase these calls; return the deployments that had one."""
+        without, rule = files_without(self._lake, event_ids), of_calls(event_ids)
+        logs = _tables(self._lake, [PARSED_LOGS])
+        return {name for name, table in logs if self._erase(table, rule, without.get(name, frozenset()))}
+
+    def _erase(self, table: Table, rule: Rule, without: Collection[str] = ()) -> bool:
+        """Erase the rows of one table; return whether there were any. Files whose paths are in `without` have none."""
         for _ in range(_ATTEMPTS):
             delta = table.snapshot()
             if delta is None:
                 return False
             work = _Work(table, rule, self._scope)
-            touched = [file for file in live_files(delta) if work.touches(file)]
+            touched = [file for file in live_files(delta) if file.path not in without and work.touches(file)]
             if touched and not self._dry_run:
                 try:
                     replace(table, delta, touched, table.write(work.rest(touched)))

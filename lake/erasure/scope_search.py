@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lake.delta_log.delta_log import scan
 from lake.erasure.erasure_scope import ErasureScope, Subject, is_in, strings
 from lake.erasure.quotations import Quotations
 from lake.erasure.shared_ids import own_cases, said_by
 from lake.queries.answer_lookup import AnswerAddress
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES
+from lake.tables.id_index import files_without
 from lake.tables.lake import Lake
 
 _ID_COLUMNS = (
@@ -62,6 +64,7 @@ class _ScopeSearch:
 
     def __init__(self, lake: Lake, subject: Subject) -> None:
         self._lake = lake
+        self._logs = {one: lake.table(PARSED_LOGS, one) for one in lake.deployments()}
         self._scope = ErasureScope(
             subject,
             response_ids={subject.response} if subject.response else set(),
@@ -74,14 +77,14 @@ class _ScopeSearch:
 
     def find(self) -> ErasureScope:
         scope = self._scope
-        own = self._named() if scope.subject.response else self._rows(self._is_own)
+        own = self._named() if scope.subject.response else self._rows(self._is_own, {scope.subject.id})
         self._note_own(own)
         self._add(own)
-        while self._add(self._rows(self._is_related)):
+        while self._add(self._rows(self._is_related, scope.trace_ids | scope.chats)):
             pass
         self._read_texts(scope.event_ids)
         if self._add(self._repeating()):
-            self._add(self._rows(self._is_of_trace))
+            self._add(self._rows(self._is_of_trace, scope.trace_ids))
         self._note_shared(scope.response_ids)
         self._note_replayed()
         return scope
@@ -89,7 +92,7 @@ class _ScopeSearch:
     def _named(self) -> list[Row]:
         """Return the calls of the answer that an id names; raises SeveralAnswersError."""
         named, found = self._scope.subject.id, list[Row]()
-        for deployment, batch in self._batches(_ID_COLUMNS):
+        for deployment, batch in self._batches(_ID_COLUMNS, {named}):
             found += [row | {"deployment": deployment} for row in batch.filter(self._is_own(batch)).to_pylist()]
             if len(_answers(found)) > _MOST_NAMED:
                 break
@@ -141,7 +144,7 @@ class _ScopeSearch:
     def _note_shared(self, ids: set[str]) -> None:
         """Find which of these ids other calls have too, and what the subject said under any of them."""
         scope = self._scope
-        for deployment, batch in self._batches(("event_id", "response_id", "response_ids")):
+        for deployment, batch in self._batches(("event_id", "response_id", "response_ids"), ids):
             known = scope.namesakes.get(deployment, {})
             if others := _others_with(batch, ids - known.keys(), scope.event_ids):
                 scope.namesakes[deployment].update(others)
@@ -165,7 +168,7 @@ class _ScopeSearch:
                 asked = replays.read(["case_id", "trace_id"])
                 traces |= set(asked["trace_id"].filter(is_in(asked["case_id"], own)).to_pylist()) - {None}
         # Whoever they name: dialwatch made them itself.
-        called = self._rows(lambda batch: is_in(batch["trace_id"], traces)) if traces else []
+        called = self._rows(lambda batch: is_in(batch["trace_id"], traces), traces) if traces else []
         called = [row for row in called if row["event_id"] not in scope.event_ids]
         scope.replayed = frozenset(row["event_id"] for row in called)
         scope.trace_ids |= traces
@@ -205,7 +208,8 @@ class _ScopeSearch:
         return pc.or_(pc.is_null(batch["user_id"]), is_in(batch["user_id"], self._people))
 
     def _read_texts(self, event_ids: Iterable[str]) -> None:
-        for _, batch in self._batches(_TEXT_COLUMNS, _is_one_of(event_ids)):
+        wanted = set(event_ids)
+        for _, batch in self._batches(_TEXT_COLUMNS, wanted, _is_one_of(wanted)):
             for name in _TEXT_COLUMNS:
                 texts = {text for text in batch[name].to_pylist() if text and text.strip()}
                 self._scope.texts |= texts
@@ -214,12 +218,13 @@ class _ScopeSearch:
     def _repeating(self) -> list[Row]:
         """Return the calls that repeat a text: of the chats, made in the traces, or continuing a conversation."""
         found = self._rows(
-            lambda batch: pc.or_(is_in(batch["chat_id"], self._scope.chats), self._is_in_own_trace(batch))
+            lambda batch: pc.or_(is_in(batch["chat_id"], self._scope.chats), self._is_in_own_trace(batch)),
+            self._scope.chats | self._scope.trace_ids,
         )
         found = [row for row in found if row["event_id"] not in self._scope.event_ids]
         in_chats = [row for row in found if row["chat_id"] in self._scope.chats]
         traces = {row["trace_id"] for row in in_chats} - {None}
-        near = in_chats + (self._rows(lambda batch: is_in(batch["trace_id"], traces)) if traces else [])
+        near = in_chats + (self._rows(lambda batch: is_in(batch["trace_id"], traces), traces) if traces else [])
         near += [row for row in found if row["is_entry"] is False and row["trace_id"] in self._scope.trace_ids]
         # The same first question is no sign of the same conversation: many open with it, and hashes say no more.
         of_texts = self._quoting(near, Quotations(self._scope.texts))
@@ -229,7 +234,7 @@ class _ScopeSearch:
         found: list[Row] = []
         hashes = new = set(self._history_hashes)
         while new:
-            found += self._rows(partial(self._continues, hashes=new))
+            found += self._rows(partial(self._continues, hashes=new), new)
             new = {row["history_hash"] for row in found} - {None} - hashes
             hashes |= new
         return found
@@ -241,24 +246,29 @@ class _ScopeSearch:
         """Return those of the rows, none that is taken already, whose bodies hold one of the quotations."""
         asked = {row["event_id"]: row for row in rows if row["event_id"] not in self._scope.event_ids}
         found = set()
-        for _, batch in self._batches(("event_id", *_BODIES), _is_one_of(asked)) if asked else ():
+        for _, batch in self._batches(("event_id", *_BODIES), asked, _is_one_of(asked)) if asked else ():
             for row in batch.to_pylist():
                 if any(quotations.occur_in(row[name].encode("utf-8", "replace")) for name in _BODIES if row[name]):
                     found.add(row["event_id"])
         return [asked[event_id] for event_id in found]
 
-    def _rows(self, chosen: Chosen) -> list[Row]:
+    def _rows(self, chosen: Chosen, ids: Iterable[str]) -> list[Row]:
+        """Return the calls that are chosen, each of which has one of the ids."""
         return [
             row | {"deployment": deployment}
-            for deployment, batch in self._batches(_ID_COLUMNS)
+            for deployment, batch in self._batches(_ID_COLUMNS, ids)
             for row in batch.filter(chosen(batch)).to_pylist()
         ]
 
     def _batches(
-        self, columns: Iterable[str], where: ds.Expression | None = None
+        self, columns: Iterable[str], ids: Iterable[str], where: ds.Expression | None = None
     ) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-        for deployment in self._lake.deployments():
-            rows = self._lake.table(PARSED_LOGS, deployment).dataset()
+        """Yield all rows that have one of the ids (`ID_COLUMNS`), and others; by the index few files are read."""
+        without = files_without(self._lake, ids)
+        for deployment, table in self._logs.items():
+            known = without.get(deployment, frozenset())
+            files = [file for file in table.live_files() if file.path not in known]
+            rows = scan(table.files(), files, PARSED_LOGS.schema)
             for batch in rows.to_batches(columns=list(columns), filter=where, batch_size=_AT_ONCE):
                 yield deployment, batch
 

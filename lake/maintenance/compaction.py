@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from lake.delta_log.change import LostRaceError
 from lake.delta_log.delta_log import DataFile, live_files
 from lake.delta_log.writing import DENSE
+from lake.spec.root_tables import ID_INDEX
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import Table
 
@@ -46,7 +47,8 @@ def compact(
     """
     files = table.live_files()
     after, rewritten = len(files), 0
-    for group in _groups(files, target_bytes):
+    # What is in the index of ids is merged when it is updated, so that each of its files stays in order.
+    for group in () if table.spec is ID_INDEX else _groups(files, target_bytes):
         if is_stopping():
             break
         if not dry_run:

@@ -12,13 +12,14 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from lake.maintenance.cleaning import LOG_RETENTION, clean_log, vacuum
 from lake.maintenance.compaction import compact
+from lake.maintenance.id_index import update_id_index
 from lake.maintenance.retention import drop_before
 from lake.maintenance.text_retention import TEXT_TABLES, text_age
-from lake.spec.root_tables import CHANGES, JUDGE_BUDGETS, SERVICES
+from lake.spec.root_tables import CHANGES, ID_INDEX, JUDGE_BUDGETS, SERVICES
 from lake.spec.schemas import TABLES
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
-from lake.store.store_errors import in_one_line, is_store_error, log_failure
+from lake.store.store_errors import TableError, in_one_line, is_store_error, log_failure
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from runtime.durations import reads_seconds
@@ -26,11 +27,11 @@ from runtime.setting import Section, Setting
 
 logger = logging.getLogger(__name__)
 
-_DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
+_DATED = tuple(name for name, spec in TABLES.items() if spec.by_date and spec is not ID_INDEX)
 _seconds = reads_seconds("smhd")
 _OWN_AGES = {SERVICES: timedelta(days=28), CHANGES: timedelta(days=1), JUDGE_BUDGETS: timedelta(days=7)}
 """Ages at which rows go without a setting: a part without a heartbeat for as long is forgotten."""
-_SHORT_LIVED = (SERVICES, CHANGES, JUDGE_BUDGETS, MONITOR_STATE, ROOT_STATE)
+_SHORT_LIVED = (SERVICES, CHANGES, JUDGE_BUDGETS, MONITOR_STATE, ROOT_STATE, ID_INDEX)
 """Tables with many commits of which nobody reads old ones."""
 _SHORT_LIVED_AGE = timedelta(hours=2)
 """More than clocks may be apart."""
@@ -47,11 +48,11 @@ class LakeMaintenanceSettings(Section):
     """Time between two maintenance passes of `dialwatch up`; null if another process does it."""
     vacuum_after: Annotated[Interval, Field(ge=3600, le=7 * 86400)] = 86400.0
     """How long a file stays after it was replaced, from 1h to 7d. No reader may take longer. In `_services`,
-    `_changes`, `_judge_budgets` and states of the monitor it is 2h. On a store `dialwatch up` looks for such files
-    every six hours."""
+    `_changes`, `_judge_budgets`, `_id_index` and states of the monitor it is 2h. On a store `dialwatch up` looks for
+    such files every six hours."""
     log_retention: Day = LOG_RETENTION.total_seconds()
     """How long a table's log can say what is new; a reader that comes later takes longer. In `_services`, `_changes`,
-    `_judge_budgets` and states of the monitor it is 2h."""
+    `_judge_budgets`, `_id_index` and states of the monitor it is 2h."""
     retention: Annotated[
         dict[str, Day | None], Setting(common=True, default="90d for the three tables with texts, in a new lake")
     ] = Field(default_factory=dict)
@@ -112,11 +113,19 @@ def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
     """Yield every table that is there, with its deployment."""
     for deployment in lake.deployments():
         for spec in TABLES.values():
-            if spec.per_deployment and (table := lake.table(spec, deployment)).version() is not None:
+            if spec.per_deployment and _is_there(table := lake.table(spec, deployment)):
                 yield deployment, table
     for spec in TABLES.values():
-        if not spec.per_deployment and (table := lake.table(spec)).version() is not None:
+        if not spec.per_deployment and _is_there(table := lake.table(spec)):
             yield None, table
+
+
+def _is_there(table: Table) -> bool:
+    """Whether there is a table; one that cannot be opened is, so that what is done with it says why."""
+    try:
+        return table.version() is not None
+    except TableError:
+        return True
 
 
 def maintain(
@@ -154,6 +163,8 @@ def maintain(
                 refused.append((table.uri, error))
             else:
                 logger.exception("table %s was not looked after and will be at the next pass", table.uri)
+    else:
+        _update_id_index(lake, is_stopping)
     if removes_unused:
         _abort_uploads(lake, now - timedelta(seconds=settings.vacuum_after))
     if refused:
@@ -169,6 +180,13 @@ def maintain(
         entries,
     )
     return MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
+
+
+def _update_id_index(lake: Lake, is_stopping: Callable[[], bool]) -> None:
+    try:
+        update_id_index(lake, is_stopping)
+    except Exception as error:  # what it does not know is found by reading every file
+        log_failure(logger, error, "the index of ids of %s was not updated and will be at the next pass", lake.root)
 
 
 def _abort_uploads(lake: Lake, before: datetime) -> None:

@@ -11,11 +11,14 @@ import pyarrow.dataset as ds
 
 from lake.queries.case_sources import source_rows
 from lake.spec.schemas import PARSED_LOGS
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, map_at_once
+from lake.tables.id_index import files_without
 from lake.tables.lake import Lake
 
 _IDS = ("response_id", "response_ids", "event_id")
 _COLUMNS = ("event_id", "date", "requested_at", "is_entry")
+_FEW_FILES = 200
+"""So many are read as soon as the index is."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,15 @@ def locate_response(
     """Find the calls from `first` to `last` whose answer carries an id, or with this `event_id`, the latest first.
 
     An application may hand on the answer of its model, so several deployments may have the same id. Only the ids of
-    the rows are read, but those of all of these days: name few deployments or days in a large lake.
+    the rows are read, and of files that the index of ids knows (`_id_index`) those alone that can have this one.
     """
     found = {}
-    for deployment in dict.fromkeys(deployments):
-        reader = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
-        for row in reader.read_rows(_IDS, [response_id], _COLUMNS).to_pylist():
+    readers = {one: DayReader(lake.table(PARSED_LOGS, one), first, last) for one in dict.fromkeys(deployments)}
+    is_large = sum(map_at_once(lake.root, DayReader.number_of_files, list(readers.values()))) > _FEW_FILES
+    without = files_without(lake, [response_id], first, last) if is_large else {}
+    for deployment, reader in readers.items():
+        skipped = without.get(deployment, frozenset())
+        for row in reader.read_rows(_IDS, [response_id], _COLUMNS, without=skipped).to_pylist():
             address = AnswerAddress(
                 deployment, row["date"], row["event_id"], row["requested_at"], bool(row["is_entry"])
             )

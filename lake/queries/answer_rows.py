@@ -121,6 +121,12 @@ def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | No
     return texts if not texts or any(text.strip() for text in texts) else None
 
 
+def names_without_text(contexts: Sequence[Mapping[str, Any] | None]) -> tuple[str | None, ...]:
+    """Return the urls, else titles, of chunks that have no text: they may be images."""
+    chunks = [context or {} for context in contexts]
+    return tuple(one.get("url") or one.get("title") for one in chunks if not (one.get("text") or "").strip())
+
+
 def tool_results(calls: Sequence[ToolCall] | None) -> list[dict[str, Any]]:
     """Return the results of tools as contexts, whose title is the tool: the answer is based on them as on chunks."""
     said = [(call, readable(call["result"])) for call in calls or () if call["result"]]

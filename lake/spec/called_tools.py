@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from lake.spec.tool_calls import ToolCall, canonical, decoded, json_text
 from lake.spec.vocabulary import ANSWERING_KINDS, Kind
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
+_WORD_OR_MARK = re.compile(r"(?<=[^A-Za-z0-9])[A-Za-z0-9]|[^A-Za-z0-9]")
 _MOST_WORDS = 30
 """Words at the end of a deployment's name that a tool may be called by."""
+_MOST_ENDS = 60
+"""Ends of a tool's name that may be its name at an MCP server."""
 
 
 class CalledTool(NamedTuple):
@@ -72,9 +76,10 @@ def with_errors(calls: Sequence[ToolCall], called: Sequence[CalledTool]) -> list
 def rows_of_calls(calls: Sequence[ToolCall], called: Sequence[CalledTool]) -> list[CalledTool | None]:
     """Return the row of each call, None where none is its; the time follows the number of both, not their product.
 
-    Where the same was called several times, the rows count in their order, and the last one for all that follow.
+    Where the same was called several times, the rows count in their order, and the last one for all that follow. A row
+    is of the call that has its very name, if there is one, and of no longer name that ends in it.
     """
-    index = _Index(called)
+    index = _Index(called, calls)
     counts: dict[Hashable, int] = defaultdict(int)
     found: list[CalledTool | None] = []
     for call in calls:
@@ -87,7 +92,8 @@ def rows_of_calls(calls: Sequence[ToolCall], called: Sequence[CalledTool]) -> li
 class _Index:
     """Rows of tools: of MCP servers by arguments and name, of deployments by all that a tool may call them."""
 
-    def __init__(self, called: Sequence[CalledTool]) -> None:
+    def __init__(self, called: Sequence[CalledTool], calls: Sequence[ToolCall]) -> None:
+        self._called_as = {(call["name"], canonical(call["arguments"])) for call in calls}
         self._servers: dict[str, dict[str, list[CalledTool]]] = defaultdict(lambda: defaultdict(list))
         self._deployments: dict[str, list[CalledTool]] = defaultdict(list)
         names: dict[str, list[str]] = {}
@@ -104,11 +110,20 @@ class _Index:
         """Return the rows that may be those of a call, and what all calls have in common that may have the same."""
         name, arguments = call["name"] or "", canonical(call["arguments"])
         of_servers = self._servers.get(arguments, {})
-        longest = max((one for one in of_servers if name.endswith(one)), key=len, default=None)
-        if longest is not None:
-            return (arguments, longest), of_servers[longest]
+        found = next((one for one in _names_at_server(name) if one in of_servers), None)
+        if found is not None and (found == name or (found, arguments) not in self._called_as):
+            return (arguments, found), of_servers[found]
         word = _word(name)
         return word, self._deployments.get(word, ()) if word else ()
+
+
+def _names_at_server(name: str) -> Iterator[str]:
+    """Yield what an MCP server may call a tool, the longest first: an application may put `crm_` before its name.
+
+    A name that begins within a word is another tool's: `deep_research` is no call of `search`.
+    """
+    yield name
+    yield from (name[end.start() :] for end in islice(_WORD_OR_MARK.finditer(name, 1), _MOST_ENDS))
 
 
 def _names_of_deployment(name: str) -> list[str]:

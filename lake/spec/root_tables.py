@@ -67,6 +67,7 @@ SILENCES = TableSpec(
         ("metric", pa.string(), "Metric or limit that is silenced, as in alerts; null for every one."),
         ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
         ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
+        ("who", pa.string(), "Who did it on the pages; null by a command, where nobody signs in, and in older rows."),
     ),
     per_deployment=False,
     by_date=False,
@@ -236,4 +237,22 @@ LAKE_DEFAULTS = TableSpec(
     ),
     per_deployment=False,
     by_date=False,
+)
+
+ID_INDEX = TableSpec(
+    "_id_index",
+    "One row an id that a file of parsed_logs has, and one more a file. Maintenance keeps it, so that an id is found "
+    "without a look at every file. A file that it does not name is read.",
+    described(
+        ("date", pa.date32(), "UTC date of the file's rows. Partition."),
+        ("deployment", pa.string(), "Deployment of the file; null for rows that name none."),
+        ("path", pa.string(), "The file, below the folder of its table."),
+        (
+            "key",
+            pa.int32(),
+            "CRC-32 of an id of a row: of its call, its answer, its conversation, its person, its trace or the "
+            "conversation before it. Null in the row that says that all ids of the file are here.",
+        ),
+    ),
+    per_deployment=False,
 )

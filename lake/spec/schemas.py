@@ -21,6 +21,7 @@ from lake.spec.root_tables import (
     BATCHES,
     CHANGES,
     DIGESTS,
+    ID_INDEX,
     JUDGE_BUDGETS,
     LAKE_DEFAULTS,
     REJECTED,
@@ -377,6 +378,7 @@ TABLES = {
         ROOT_STATE,
         SECRETS,
         LAKE_DEFAULTS,
+        ID_INDEX,
     )
 }
 """Every table by its folder's name."""

@@ -94,6 +94,8 @@ class _Calls:
         self.all: list[ToolCall] = []
         self._by_id: dict[str, ToolCall] = {}
         self._open: dict[str, deque[ToolCall]] = defaultdict(deque)
+        self._answered: set[int] = set()
+        """Identities of calls that have a result, which may say nothing."""
 
     def add(self, call: ToolCall) -> None:
         self.all.append(call)
@@ -104,10 +106,14 @@ class _Calls:
 
     def of(self, result: _Result) -> ToolCall | None:
         """The call that a result belongs to: by its id, else the first of its name that has no result."""
-        if result.id is not None:
-            return self._by_id.get(result.id)
-        same = self._open.get(result.name) if result.name is not None else None
-        while same and same[0]["result"] is not None:
+        call = self._first_open(result.name) if result.id is None else self._by_id.get(result.id)
+        if call is not None:
+            self._answered.add(id(call))
+        return call
+
+    def _first_open(self, name: str | None) -> ToolCall | None:
+        same = self._open.get(name) if name is not None else None
+        while same and id(same[0]) in self._answered:
             same.popleft()
         return same[0] if same else None
 

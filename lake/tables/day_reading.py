@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -75,6 +75,10 @@ class DayReader:
         """Address of the table."""
         return self._table.uri
 
+    def number_of_files(self) -> int:
+        """Return in how many files the rows of these days are."""
+        return int(self._opened().num_rows)
+
     def days(self) -> list[date]:
         """Return the days that have rows, the latest first."""
         return sorted(self._opened()["date"].unique().to_pylist(), reverse=True)
@@ -119,11 +123,13 @@ class DayReader:
         days: Iterable[date] | None = None,
         period: RequestPeriod | None = None,
         members: Mapping[str, Sequence[str]] = _WHOLE,
+        without: Collection[str] = (),
     ) -> pa.Table:
         """Read these columns of the rows that have one of `values` in a column of `keys`, or in a list there.
 
         The keys are read first, then the groups of rows that hold one of them: a row of a log has long texts. Of a
         column in `members`, a list of structs, these members alone are read: the titles of chunks without their texts.
+        Files whose paths are in `without` have none of the values, and are not opened.
         """
         some = None if days is None else list(days)
         ids = pa.array(sorted(set(values)), pa.string())
@@ -141,7 +147,8 @@ class DayReader:
                 values=ids,
                 members=members,
             )
-            parts = map_at_once(self._table.uri, take, self._chosen(some, period))
+            files = [file for file in self._chosen(some, period) if file.path not in without]
+            parts = map_at_once(self._table.uri, take, files)
             return pa.concat_tables([schema.empty_table(), *parts])
 
         if members:

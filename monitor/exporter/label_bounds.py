@@ -21,12 +21,14 @@ _SUMMED = frozenset({"counter", "histogram"})
 class LabelBound(NamedTuple):
     """How many values of a label are shown by themselves, and the setting that says so.
 
-    There may be as many for each value of the label `within`, so that one of these takes no place from the others.
+    There may be as many for each value of the label `within`, so that one of these takes no place from the others; but
+    `in_all` no more than that, the first come.
     """
 
     most: int
     setting: str
     within: str | None = None
+    in_all: int | None = None
 
 
 class LabelBounds:
@@ -83,7 +85,7 @@ class LabelBounds:
 
     def _beyond(self, label: str, whole: str, samples: Sequence[Sample]) -> set[str]:
         """Values of the label that are not shown, when as many were taken up as there is room for."""
-        shown, most = self._shown[label, whole], self._bounds[label].most
+        shown, most = self._shown[label, whole], self._most(label, whole)
         values = {sample.labels[label] for sample in samples} - shown - {OTHER}
         if values and len(shown) < most:
             amounts: dict[str, float] = dict.fromkeys(values, 0.0)
@@ -92,6 +94,14 @@ class LabelBounds:
                     amounts[sample.labels[label]] += sample.value
             shown.update(sorted(values, key=lambda value: (-amounts[value], value))[: most - len(shown)])
         return values - shown
+
+    def _most(self, label: str, whole: str) -> int:
+        """Return how many values are shown of a label: of all wholes together too there may be a bound."""
+        bound = self._bounds[label]
+        if bound.in_all is None:
+            return bound.most
+        others = sum(len(shown) for key, shown in self._shown.items() if key[0] == label and key[1] != whole)
+        return min(bound.most, bound.in_all - others)
 
     def _log(self, beyond: Mapping[str, set[str]]) -> None:
         for label, values in beyond.items():

@@ -48,6 +48,10 @@ def replay_metrics(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
+_TIMES_IN_ALL = 10
+"""Names of tools in all, in multiples of those of one deployment."""
+
+
 def registry_of(
     snapshot: Callable[[], Snapshot | None],
     installation: str,
@@ -67,7 +71,7 @@ def registry_of(
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
     # A model may make up names of tools.
-    tools = values._replace(within="deployment")
+    tools = values._replace(within="deployment", in_all=_TIMES_IN_ALL * values.most)
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values, "tool": tools})
     registry = LabelledRegistry(installation)
     registry.register(_MonitorCollector(snapshot, health, failures, audit, wrong_tokens, bounds, settings))

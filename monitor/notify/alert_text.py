@@ -52,7 +52,8 @@ def summary(change: AlertChange, *, with_affected: bool = True) -> str:
     """Say in one line what happened, and who was affected when it was found, unless others say who is now."""
     line = limit_summary(change) if change.is_limit else _summary(change)
     affected = change.details.affected if with_affected and change.change == AlertEvent.FIRING else None
-    return one_line(f"{line}. {_who(affected)} so far" if affected is not None and affected.requests else line)
+    end = "" if line.endswith("?") else "."
+    return one_line(f"{line}{end} {_who(affected)} so far" if affected is not None and affected.requests else line)
 
 
 def _who(affected: AffectedCounts) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.related import Related, Relation
 from monitor.alerting.incidents.state import IncidentState
-from monitor.notify.link import link_to_incident
+from monitor.notify.link import link_to, link_to_incident
 from monitor.notify.plain_text import one_line
 from monitor.notify.users_words import UsersWords
+
+_MOST_ALSO = 5
+"""Other incidents in a line."""
 
 
 class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
@@ -19,6 +25,17 @@ class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
     metric: str
     status: str
     alert_id: str
+
+
+class AlsoIncident(msgspec.Struct, frozen=True, rename="camel"):
+    """Another incident that may have the same cause; `relation` is what it is to the one that the message is of."""
+
+    id: str
+    deployment: str
+    relation: Relation
+    words: str
+    """The relation in words, behind the name of the deployment."""
+    metrics: tuple[str, ...]
 
 
 class IncidentNote(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -33,6 +50,8 @@ class IncidentNote(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """In the order in which they joined."""
     link: str | None
     """Where its page is; null where nobody said where our pages are."""
+    also: tuple[AlsoIncident, ...] = ()
+    """Others that may have the same cause; absent where there is none."""
     users_words: UsersWords | None = None
     """What users wrote; absent but in messages of receivers that may have texts."""
 
@@ -59,6 +78,31 @@ def note_of(incident_id: str, state: IncidentState, external_url: str) -> Incide
     )
 
 
+def also_of(related: Iterable[Related], is_named: Callable[[str], bool]) -> tuple[AlsoIncident, ...]:
+    """Return what a message says of related incidents: of deployments that its receiver is for, or that these call."""
+    return tuple(
+        AlsoIncident(one.incident.incident_id, one.incident.deployment, one.relation, one.words, one.metrics)
+        for one in related
+        if one.relation == Relation.CALLED or is_named(one.incident.deployment)
+    )
+
+
+def also_lines(note: IncidentNote) -> list[str]:
+    """Say in a line which other incidents may have the same cause; nothing where there is none."""
+    if not note.also:
+        return []
+    shown = [
+        f"{', '.join(map(metric_name, one.metrics))} of {one.deployment}, {one.words}" for one in note.also[:_MOST_ALSO]
+    ]
+    more = [f"{len(note.also) - _MOST_ALSO} more"] if len(note.also) > _MOST_ALSO else []
+    return [one_line(f"Also: {'; '.join([*shown, *more])}")]
+
+
+def main_link(note: IncidentNote | None, deployment: str, external_url: str) -> str:
+    """Return where a message leads: to the page of its incident, or without one to that of the deployment."""
+    return note.link if note and note.link else link_to(deployment, external_url)
+
+
 def incident_line(note: IncidentNote) -> str:
     """Say in one line which metrics an incident has, and where its page is."""
     metrics = ", ".join(
@@ -69,5 +113,5 @@ def incident_line(note: IncidentNote) -> str:
 
 
 def note_lines(note: IncidentNote) -> tuple[str, ...]:
-    """Return what a chat shows of an incident: the line of its metrics, and what users wrote."""
-    return (incident_line(note), *(note.users_words.lines if note.users_words else ()))
+    """Return what a chat shows of an incident: the line of its metrics, others of its cause, and what users wrote."""
+    return (incident_line(note), *also_lines(note), *(note.users_words.lines if note.users_words else ()))

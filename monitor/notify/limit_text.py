@@ -84,14 +84,15 @@ def limit_summary(change: AlertChange) -> str:
             f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}{_lasting(details)}; "
             f"{_limit(details)}{_callers(details)}"
         )
+    of = f"calls of {details.tool.name}" if details.of_tool_alone and details.tool else words.of
     share = (
-        f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
+        f"{_percent(details.share)} of {details.requests} {of} of {name} in the last "
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == AlertEvent.RESOLVED:
         if words.was and details.lasted_seconds:
             lasted = duration(timedelta(seconds=details.lasted_seconds))
-            return f"{name} is back: {words.of} {words.was} for {lasted}; {share}"
+            return f"{name} is back: {of} {words.was} for {lasted}; {share}"
         return f"{metric_name(kind)} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"

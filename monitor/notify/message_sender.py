@@ -16,6 +16,7 @@ from monitor.notify.daily_summary import DailySummary
 from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.digest.log import DigestPlan
 from monitor.notify.holding import hold_back
+from monitor.notify.incident_text import also_of
 from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, messages
 from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
@@ -134,6 +135,9 @@ class MessageSender(Receiver):
                 words = self._users_words.of(message.message_id, incident.contents, routed.now)
                 note = msgspec.structs.replace(note, users_words=words)
             is_named = self.routing.is_for
+            if note.status == AlertEvent.FIRING:
+                also = also_of(routed.view.related_to(message.incident_id), is_named)
+                note = msgspec.structs.replace(note, also=also)
             contents = [with_failing_callers(change, routed.causes, is_named) for change in incident.contents]
             return self._channel.send_alerts(contents, message.message_id, routed.now, note)
         except Exception as error:  # whatever is wrong with one message holds up no other, and is given up in the end

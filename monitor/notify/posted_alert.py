@@ -13,8 +13,7 @@ from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.incidents.state import IncidentState, state_of
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import labels_of
-from monitor.notify.incident_text import incident_line, note_of, severity_of
-from monitor.notify.link import link_to
+from monitor.notify.incident_text import incident_line, main_link, note_of, severity_of
 
 
 class PostedAlert(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,16 +54,17 @@ def _posted(
     opener: AlertChange, state: IncidentState, severity: str, ends_at: datetime, external_url: str
 ) -> PostedAlert:
     told = state.foremost or state.alerts[opener.alert_id]
-    words = description(told, external_url)
+    words, note = description(told, external_url), None
     labels = labels_of(opener) | {"severity": severity}
     if opener.incident_id is not None:
         labels["incident"] = opener.incident_id
-        words += "\n" + incident_line(note_of(opener.incident_id, state, external_url))
+        note = note_of(opener.incident_id, state, external_url)
+        words += f"\n{incident_line(note)}"
     return PostedAlert(
         labels=labels,
         annotations={"summary": summary(told), "description": words},
         starts_at=opener.fired_at,
         # An end before the beginning is refused, and the beginning is an event time: it may be ahead of the clock.
         ends_at=max(ends_at, opener.fired_at),
-        generator_url=link_to(opener.key.deployment, external_url),
+        generator_url=main_link(note, opener.key.deployment, external_url),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -34,8 +35,8 @@ def score(value: float | None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A name that may go on in the next line after each underscore, and is otherwise shown as it is."""
-    return Markup("_<wbr>").join(name.split("_"))
+    """A name that may go on in the next line after each underscore or slash, and is otherwise shown as it is."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/])", name))
 
 
 def duration(time: timedelta) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.related import Related
 from monitor.alerting.incidents.state import state_of
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
@@ -93,6 +94,12 @@ def news_of(snapshot: Snapshot) -> MetricNews:
 def open_incident(state: DeploymentState) -> Incident | None:
     """Return the incident of a deployment that is open."""
     return next((one for one in state.incidents if one.ended_at is None), None)
+
+
+def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related, ...]:
+    """Return the incidents that may have the same cause as one that is open."""
+    mine = next((one for one in snapshot.open_incidents if one.incident_id == incident_id), None) if snapshot else None
+    return snapshot.related_to(mine) if snapshot and mine else ()
 
 
 def sentence_of(incident: Incident, state: DeploymentState) -> str:

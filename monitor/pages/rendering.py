@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
@@ -80,7 +81,20 @@ class Renderer:
         """Say what is wrong: on a page, and where JSON was asked for as JSON."""
         if asks_for_json(request):
             return error_answer(status, message, headers)
-        return self.page(request, "error_page.html", status, headers, message=message)
+        return self.page(request, "error_page.html", status, headers, message=message, back=_page_before(request))
+
+
+def _page_before(request: Request) -> str:
+    """Return the address of the page of ours that led here, as browsers say it; empty where there is none."""
+    try:
+        before = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return ""
+    is_ours = before.netloc == request.headers.get("host") and before.path.startswith("/") and before.path[:2] != "//"
+    here = request.url.path, request.url.query
+    if not is_ours or before.scheme not in ("http", "https") or (before.path, before.query) == here:
+        return ""
+    return before.path + (f"?{before.query}" if before.query else "")
 
 
 def style_sheet() -> str:

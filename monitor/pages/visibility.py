@@ -26,6 +26,11 @@ def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
         unfit_limits=(),
         releases=tuple(one for one in snapshot.releases if reader.may_see(one.deployment)),
         classes={name: one for name, one in snapshot.classes.items() if reader.may_see(name)},
+        callers={
+            name: frozenset(filter(reader.may_see, callers))
+            for name, callers in snapshot.callers.items()
+            if reader.may_see(name)
+        },
     )
 
 

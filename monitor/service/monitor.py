@@ -248,10 +248,8 @@ class Monitor:
             return
         # Before alerts are recorded that it may hold back.
         with self._handing_down:
-            limits = self._ingest.limits
-            self._notifier.view = replace(
-                self._notifier.view, callers=limits.callers(now), fails_since=limits.recent_failures().fails_since
-            )
+            callers, failures = self._ingest.limits.callers(now), self._ingest.limits.recent_failures()
+            self._notifier.view = replace(self._notifier.view, callers=callers, fails_since=failures.fails_since)
         self._ingest.settle_ratings(now)
         names = {UNASSIGNED if one is None else one for one in due}
         streams = self._recorder.record_regressions(now, names)
@@ -317,6 +315,7 @@ class Monitor:
             self._notifier.view = replace(
                 self._notifier.view,
                 open_incidents=snapshot.open_incidents if snapshot else (),
+                recent_incidents=snapshot.recent_incidents if snapshot else (),
                 once_quiet_incidents=self._once_quiet_incidents(),
                 digest_rows=partial(digest_rows, snapshot.deployments, families) if snapshot else None,
             )
@@ -382,6 +381,7 @@ class Monitor:
             unfit_limits=self._recorder.unfit_limits,
             unjoined=self._unjoined.counts,
             classes=classes,
+            callers=self._notifier.view.callers or {},
         )
         self._snapshot, self._published_at = snapshot, began
 

@@ -17,6 +17,8 @@ from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence, SilencedSpan
 from monitor.alerting.incidents.incident import Incident
+from monitor.alerting.incidents.related import RECENT, Related, RelatedIncidents
+from monitor.alerting.incidents.shared_cause import Callers
 from monitor.detect.causes.daily import SettingChanges
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Judgement, JudgeReading, Reading, Release, StreamKey
@@ -139,7 +141,7 @@ class Snapshot:
     `silences` are those that hold back now, `silenced` those of the last 90 days, and `releases` the marks that nobody
     took back. `unfit_limits` says which limits of means are compared with nothing. `unjoined` are the signals of the
     last 7 days that are joined with no answer, by deployment, where they have been counted. `classes` say by deployment
-    what it does, and which metrics are scored for that.
+    what it does, and which metrics are scored for that. `callers` are by deployment those that called it lately.
     """
 
     taken_at: datetime
@@ -160,6 +162,20 @@ class Snapshot:
     unfit_limits: tuple[str, ...] = ()
     unjoined: Mapping[str, UnjoinedCounts] = field(default_factory=dict)
     classes: Mapping[str, DecidedClass] = field(default_factory=dict)
+    callers: Callers = field(default_factory=dict)
+
+    @property
+    def recent_incidents(self) -> list[Incident]:
+        """The incidents that are open, and those that ended in the last two days."""
+        return self._incidents_since(self.taken_at - RECENT)
+
+    def related_to(self, incident: Incident) -> tuple[Related, ...]:
+        """Return the incidents that may have the same cause as one of them."""
+        return RelatedIncidents(self._incidents_since(incident.opened_at - RECENT), self.callers).of(incident)
+
+    def _incidents_since(self, at: datetime) -> list[Incident]:
+        every = (one for state in self.deployments.values() for one in state.incidents)
+        return [one for one in every if one.ended_at is None or one.ended_at >= at]
 
     @property
     def open_incidents(self) -> list[Incident]:

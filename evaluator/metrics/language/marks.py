@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from runtime.words import LETTER_MARKS
+
 # A sign, a currency before a number and what follows one say something: -3.2%, <50, $5.
 _BEFORE_FACT = re.compile(
     r"^(?:(?!(?:[-+\u2212\u2013\u00b1~#]|[<>\u2264\u2265]\s?)?(?:[$\u20ac\u00a3\u00a5]\s?)?\d)[\W_])+"
 )
-_AFTER_FACT = re.compile(r"(?<=\d)(\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0])[\W_]*$|[\W_]+$")
+_AFTER_FACT = re.compile(rf"(?<=\d)(\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0])[\W_]*$|(?:[^\w{LETTER_MARKS}]|_)+$")
 _UNIT = re.compile(r"\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0]")
 _CITATION_MARK = re.compile(r"\[\d+\]")
 

@@ -56,7 +56,7 @@ class ClaimMetric(JudgedMetric[RowTexts]):
     def prompts(self) -> tuple[str, ...]:
         """Both prompts where there is a reference answer, and how texts are cut into the sentences that they number."""
         both = prompts(reasons=self.gives_reasons)
-        return (*(both if "reference" in self.reads else both[:1]), CUT, *(("images",) if self.sees_images else ()))
+        return (*(both if "reference" in self.reads else both[:1]), CUT, *(("images/2",) if self.sees_images else ()))
 
     @property
     def sees_images(self) -> bool:

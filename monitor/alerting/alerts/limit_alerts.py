@@ -34,14 +34,25 @@ def changes_of_limits(known: Sequence[AlertChange], found: Sequence[LimitChange]
 
 
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
-    """Return whether each limit fires, since when, and as what: an end comes after the page of what was raised."""
+    """Return whether each limit fires, since when, and as what: an end comes after the page of what was raised.
+
+    Rows of versions that had no tiers were told as loudly as a page is: nothing raises them.
+    """
     return {
         (change.key.deployment, cast(LimitKind, change.key.metric)): LastChange(
-            change.change == AlertEvent.FIRING, change.changed_at, change.tier, change.fired_at
+            change.change == AlertEvent.FIRING,
+            change.changed_at,
+            change.details.tier or Tier.PAGE,
+            change.fired_at,
+            _tool_alone(change.details.exceeded),
         )
         for change in changes
         if change.is_limit and change.change in ALERT_STATES
     }
+
+
+def _tool_alone(details: LimitDetails | None) -> str | None:
+    return details.tool.name if details and details.of_tool_alone and details.tool else None
 
 
 def _news_of(found: LimitChange, opened: AlertChange, changes: Sequence[AlertChange]) -> frozenset[str]:

@@ -65,7 +65,9 @@ class AlertStore:
         at the next call.
         """
         with self._lock, _all_tried() as one:
-            self._unrecorded += transitions
+            # While the lake takes no row, a page that was held back is found again at each look.
+            every = {(one.key, one.change, one.at, one.reading.tier): one for one in (*self._unrecorded, *transitions)}
+            self._unrecorded = list(every.values())
             recorded: list[AlertChange] = []
             for deployment in dict.fromkeys(transition.key.deployment for transition in self._unrecorded):
                 mine = [t for t in self._unrecorded if t.key.deployment == deployment]

@@ -57,6 +57,20 @@ class SilencedSpan:
     since: datetime | None
 
 
+@dataclass(frozen=True)
+class SilenceChange:
+    """A row of the table: a person added a silence, or ended it before its time."""
+
+    silence_id: int
+    change: str
+    changed_at: datetime
+    deployment: str | None
+    metric: str | None
+    until: datetime
+    comment: str | None
+    who: str | None
+
+
 class Silences:
     """The silences of the configuration and of the rows of the table so far; `every` has those that are over too.
 
@@ -101,20 +115,26 @@ def read_silences(lake: Lake) -> dict[int, Silence]:
     return _with_rows({}, lake.table(SILENCES).read(SILENCE_COLUMNS))
 
 
-def add_silence(lake: Lake, silence: Silence, now: datetime) -> int:
+def add_silence(lake: Lake, silence: Silence, now: datetime, who: str | None = None) -> int:
     """Write a silence and return its id; monitors hold back by it from their next look on."""
-    return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, SilenceEvent.ADDED, silence, now))
+    return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, SilenceEvent.ADDED, silence, now, who))
 
 
-def end_silence(lake: Lake, silence_id: int, now: datetime) -> None:
+def end_silence(lake: Lake, silence_id: int, now: datetime, who: str | None = None) -> None:
     """Write that a silence ends now; where it is over already that changes nothing. Raises KeyError for no silence."""
     silence = read_silences(lake)[silence_id]
     ended = silence.model_copy(update={"until": now, "comment": None})
-    lake.table(SILENCES).append(SILENCES.rows([_row(silence_id, SilenceEvent.ENDED, ended, now)]))
+    lake.table(SILENCES).append(SILENCES.rows([_row(silence_id, SilenceEvent.ENDED, ended, now, who)]))
 
 
-def _row(silence_id: int, change: str, silence: Silence, now: datetime) -> dict[str, object]:
-    return {"silence_id": silence_id, "change": change, "changed_at": now} | dict(silence)
+def read_silence_changes(lake: Lake) -> list[SilenceChange]:
+    """Return what people did with silences, as the table has it."""
+    rows = lake.table(SILENCES).read((*SILENCE_COLUMNS, "who")).to_pylist()
+    return [SilenceChange(**row) for row in rows if None not in (row["silence_id"], row["changed_at"], row["until"])]
+
+
+def _row(silence_id: int, change: str, silence: Silence, now: datetime, who: str | None) -> dict[str, object]:
+    return {"silence_id": silence_id, "change": change, "changed_at": now, "who": who} | dict(silence)
 
 
 def _with_rows(known: Mapping[int, Silence], rows: pa.Table) -> dict[int, Silence]:

@@ -64,6 +64,8 @@ class Incident:
     """All that became of it, in the order in which it was found."""
     acknowledged: Acknowledgement | None = None
     """The last one; None where it was taken back, or receivers were to be told something since."""
+    fired: tuple[AlertChange, ...] = ()
+    """The newest change of each alert that says that it fires."""
     recovering_since: datetime | None = None
     """Since when all that still fires recovers, by the times of the answers; None while it does not."""
 
@@ -105,6 +107,7 @@ def _incident(changes: Sequence[AlertChange], noted: Iterable[IncidentChange]) -
         alerts=tuple(state.alerts.values()),
         changes=tuple(log),
         acknowledged=_acknowledgement(log),
+        fired=tuple(state.fired.values()),
     )
 
 

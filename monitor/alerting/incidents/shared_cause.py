@@ -71,7 +71,7 @@ def shared_causes(
         if root != name and name in failing:
             of_root.setdefault(root, set()).add(name)
     return {
-        root: SharedCause(root, frozenset(_reached(root, callers) - {root}), frozenset(mine))
+        root: SharedCause(root, frozenset(reached(root, callers) - {root}), frozenset(mine))
         for root, mine in of_root.items()
     }
 
@@ -128,12 +128,12 @@ def _roots(since: Mapping[str, datetime], explained_by: Mapping[str, Set[str]]) 
 
     Of those that call each other it is the one that failed first.
     """
-    below = {name: _reached(name, explained_by) for name in since}
+    below = {name: reached(name, explained_by) for name in since}
     last = {name for name in since if all(name in below[one] for one in below[name])}
     return {name: min(last & (below[name] | {name}), key=lambda one: (since[one], one)) for name in since}
 
 
-def _reached(name: str, edges: Mapping[str, Set[str]]) -> set[str]:
+def reached(name: str, edges: Mapping[str, Set[str]]) -> set[str]:
     """Return all that is reached from a name by one edge or more."""
     found: set[str] = set()
     left = [name]

@@ -18,6 +18,8 @@ from monitor.detect.regression.e_detector.evidence import Evidence
 
 _PRIOR_BAD, _PRIOR_EVENTS = 2.0, 20.0
 """Events of a deployment that nothing is known of."""
+_HIGHEST = 0.9
+"""Above a share like this no other stands out."""
 _LEAST_USUAL = 0.1
 """Nobody is told of a few bad events in a row, however few there usually were."""
 _DAYS = 365
@@ -33,15 +35,22 @@ def usual_share(usual: Usual) -> float:
     return max(_LEAST_USUAL, (_PRIOR_BAD + usual.bad) / (_PRIOR_EVENTS + usual.total))
 
 
-def has_risen(minutes: Numbers, shares: NDArray[np.float64], usual: Usual, limit: float) -> NDArray[np.bool_]:
+def has_risen(
+    minutes: Numbers, shares: NDArray[np.float64], usual: Usual, limit: float, *, above_limit: bool = False
+) -> NDArray[np.bool_]:
     """Say of each minute with events whether, with those before it, the share of bad ones has risen.
 
     `minutes` are counted from 1970, and `shares` are those of bad events in them. Where the usual share is the limit
-    or more nothing has.
+    or more nothing has. With `above_limit` the share has risen where it is above the limit beyond chance, and above the
+    usual share too.
     """
-    level = usual_share(usual)
+    level = max(usual_share(usual), limit) if above_limit else usual_share(usual)
     risen = np.zeros(len(shares), dtype=np.bool_)
-    if level >= limit or len(shares) < _RECENT or not (latest_mean(shares, _RECENT) >= _RECENT_SHARE).any():
+    if (
+        level >= (_HIGHEST if above_limit else limit)
+        or len(shares) < _RECENT
+        or not (latest_mean(shares, _RECENT) >= _RECENT_SHARE).any()
+    ):
         return risen
     trajectory = Evidence().trajectory(shares, np.ones(len(shares)), level, np.arange(len(shares)), len(shares))
     days = max(1.0, (int(minutes[-1]) - int(minutes[0])) / (24 * 60))

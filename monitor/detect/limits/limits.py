@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.deployment_families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AnswerKind, UnscoredReason, asks_llm
 from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents, minute_of
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents
 from monitor.detect.limits.no_data import (
     LEAST_HISTORY,
     NoDataDetector,
@@ -28,7 +28,7 @@ from monitor.detect.limits.no_data import (
 from monitor.detect.limits.results import LastChange, LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import FAILURES, ShareLimit
-from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
+from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls, look_at_tools
 from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
 from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
@@ -88,6 +88,11 @@ class LimitCounts:
         answered = pc.min(rows["requested_at"].filter(pa.array(~failed(rows)))).as_py()
         self.answered_since = min(filter(None, (self.answered_since, answered)), default=None)
         self.request_times.add(rows["requested_at"], now)
+
+    def failing_tools(self, kind: LimitKind) -> Iterator[MinuteCounts]:
+        """Yield the calls of each tool that a limit looks at alone."""
+        if kind == LimitKind.TOOL_ERRORS:
+            yield from (minutes for _, minutes in self.tools.looked_at())
 
     def drop(self, kind: LimitKind) -> None:
         """Forget what is counted for one limit alone."""
@@ -261,7 +266,7 @@ class Limits:
             limit = getattr(self._settings.of(name), kind)
             calls_no_tool = kind == LimitKind.TOOL_ERRORS and kind not in counts.minutes and (name, kind) not in last
             if limit is not None and not calls_no_tool:
-                check = ShareLimit(name, kind, limit, self._settings)
+                check = partial(ShareLimit, name, kind, limit, self._settings)
                 try:
                     found, readings[kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
                     changes += found
@@ -278,9 +283,10 @@ class Limits:
         return RecentFailures(
             {
                 name: [
-                    (limit, counts.minutes[kind].events())
+                    (limit, minutes.events())
                     for kind in FAILURES
                     if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
+                    for minutes in (counts.minutes[kind], *counts.failing_tools(kind))
                 ]
                 for name, counts in list(self._counts.items())
             }
@@ -359,24 +365,16 @@ def _is_open(last: LastChanges, deployment: str, kind: LimitKind) -> bool:
 
 
 def _look_at_share(
-    check: ShareLimit, counts: LimitCounts, kind: LimitKind, last: LastChange | None, now: datetime
+    check: Callable[..., ShareLimit], counts: LimitCounts, kind: LimitKind, last: LastChange | None, now: datetime
 ) -> tuple[list[LimitChange], LimitReading]:
     minutes = counts.minutes.get(kind)
-    changes, reading = check.look(minutes or MinuteCounts(), last, now)
+    if minutes and kind == LimitKind.TOOL_ERRORS:
+        return look_at_tools(check(), check(one_of_many=True), minutes, counts.tools, last, now)
+    changes, reading = check().look(minutes or MinuteCounts(), last, now)
     if minutes:
-        return [_with_tool(change, counts.tools) for change in changes], reading
+        return changes, reading
     # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
     return [], replace(reading, active=last is not None and last.is_open)
-
-
-def _with_tool(change: LimitChange, tools: ToolMinutes) -> LimitChange:
-    """Return the change of failing tools with how often the one failed that its window has most of."""
-    details = change.details
-    if change.kind != LimitKind.TOOL_ERRORS or details is None or details.window_seconds is None:
-        return change
-    last = minute_of(change.at)
-    tool = tools.failed(details.mostly, last - int(details.window_seconds // 60) + 1, last)
-    return replace(change, details=msgspec.structs.replace(details, tool=tool))
 
 
 def _silence_reading(times: RequestTimes | None, is_open: bool) -> LimitReading:

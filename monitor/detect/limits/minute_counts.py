@@ -51,6 +51,11 @@ class MinuteEvents:
     totals: Numbers
     bad: Numbers
 
+    @property
+    def total(self) -> int:
+        """Number of all events."""
+        return int(self.totals.sum())
+
     def after(self, at: datetime) -> tuple[int, int]:
         """Return how many there were, and how many were bad, in the minutes after that of a time."""
         place = int(np.searchsorted(self.minutes, minute_of(at), side="right"))
@@ -123,9 +128,16 @@ class MinuteCounts:
         begin, end = np.searchsorted(self._minutes, (first, last + 1))
         return int(self._totals[begin:end].sum()), int(self._bad[begin:end].sum())
 
-    def has_news(self, now: datetime) -> bool:
-        """Whether there was an event in the time that is counted by minute."""
-        return bool(self._minutes.size and self._minutes[-1] >= minute_of(now - KEPT))
+    def forget_old(self, now: datetime) -> None:
+        """Count what is older than two days by now as usual."""
+        oldest = minute_of(now - KEPT)
+        if self._minutes.size and self._minutes[0] < oldest:
+            self._forget(oldest)
+
+    @property
+    def bad_minutes(self) -> int:
+        """In how many minutes there were bad ones."""
+        return len(self._why)
 
     def reasons(self, first: int, last: int) -> Counter[str]:
         """Count the reasons of the bad ones from one minute to another, both included."""

@@ -80,6 +80,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The judges that changed, by metric."""
     tool: FailedTool | None = None
     """Of calls of tools that fail: the one that failed most often."""
+    of_tool_alone: bool = False
+    """Whether the numbers are those of `tool`, not of the calls of all tools."""
     means: tuple[MeanBeyondLimit, ...] = ()
     """The means that are worse than the limit that a person has set, by metric."""
 
@@ -107,6 +109,8 @@ class LastChange(NamedTuple):
     """Of an open alert, as it is recorded."""
     fired_at: datetime | None = None
     """When an open alert fired, where it was raised since."""
+    tool: str | None = None
+    """The tool that an open alert is about alone."""
 
 
 @dataclass(frozen=True)

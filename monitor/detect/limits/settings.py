@@ -24,7 +24,7 @@ class DeploymentLimits(Section):
     """Share of whole answers with nothing in them: no visible character, call of a tool, attachment or refusal."""
     tool_errors: Share | None = 0.3
     """Share of the calls of tools in a deployment's turns that failed, of those of which it is known; of a turn at most
-    three calls of a tool count, and ten in all."""
+    three calls of a tool count, and ten in all. One broken tool of many is [told too](alerts.md#failing-tools)."""
     refusals: Share | None = 0.5
     """Share of answers that the metric `refusal` scored 1; without that metric it never fires."""
     unscored: Share | None = 0.5

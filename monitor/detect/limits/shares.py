@@ -40,12 +40,18 @@ class ShareLimit:
     requests and no bad one where there are too few for a share, or a day after the last request. Only the last day is
     judged, by the clock, and nothing up to the last recorded change.
 
+    With `one_of_many` a share is not enough, however many it is of: the limit is one of many, and fires only where the
+    share has risen beyond chance above the limit, and above the usual share.
+
     What fails for less than `page_after` is a warning. It is raised to a page after that, with a
     minute that is as bad as the limit, as are the latest eight with requests together.
     """
 
-    def __init__(self, deployment: str, kind: LimitKind, limit: float, settings: LimitSettings) -> None:
+    def __init__(
+        self, deployment: str, kind: LimitKind, limit: float, settings: LimitSettings, *, one_of_many: bool = False
+    ) -> None:
         self._deployment, self._kind, self._limit, self._settings = deployment, kind, limit, settings
+        self._one_of_many = one_of_many
         self._page_after = settings.page_after if kind in FAILURES else timedelta(0)
 
     def look(
@@ -64,8 +70,8 @@ class ShareLimit:
         is_open, since, tier = known.is_open, known.at, known.tier
         windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
         enough = windows.totals >= self._settings.minimum_requests
-        by_share = enough & (windows.bad >= self._limit * windows.totals)
-        begins = by_share | (self._risen(minutes, windows, since) & (windows.bad >= self._limit * windows.totals))
+        told = self._risen(minutes, windows, since) | (enough & (not self._one_of_many))
+        begins = told & (windows.bad >= self._limit * windows.totals)
         ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
         judged = windows.ends > minute_of(max(since, now - LONGEST))
         changes: list[LimitChange] = []
@@ -121,7 +127,8 @@ class ShareLimit:
         risen = np.zeros(len(windows.ends), dtype=np.bool_)
         later = windows.ends > minute_of(since)
         if later.any():
-            risen[later] = has_risen(windows.ends[later], windows.shares[later], minutes.usual, self._limit)
+            ends, shares, usual = windows.ends[later], windows.shares[later], minutes.usual
+            risen[later] = has_risen(ends, shares, usual, self._limit, above_limit=self._one_of_many)
         return risen
 
     def _unjudged(self, windows: Windows, now: datetime) -> str | None:

@@ -1,23 +1,31 @@
 """Calls of each tool of a deployment by minute, for the last two days: which tool fails, and how often.
 
-Of a turn only some calls count, so that one that calls a failing tool again and again is no outage.
+Of a turn only some calls count, so that one that calls a failing tool again and again is no outage. The limit on
+failing calls looks at the calls of all tools, and at each tool alone: one of many may be broken and hardly move the
+share of all.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from monitor.detect.limits.minute_counts import MinuteCounts
-from monitor.detect.limits.results import FailedTool
+from lake.spec.alert_vocabulary import AlertEvent
+from monitor.detect.limits.minute_counts import MinuteCounts, Usual, minute_of
+from monitor.detect.limits.results import FailedTool, LastChange, LimitChange, LimitReading
+from monitor.detect.limits.shares import ShareLimit
 
 _MOST_TOOLS = 200
 """Tools of a deployment that are counted; a model may make up names."""
+_MOST_LOOKED_AT, _LEAST_BAD = 20, 4
+"""Tools that are looked at alone, those that fail most, and the minutes with a failed call without which none is."""
+_NEVER = datetime.max.replace(tzinfo=UTC)
 MOST_OF_TOOL, _MOST_OF_TURN = 3, 10
 """Calls that count: the last of each tool of a turn, and of a turn in all."""
 
@@ -42,9 +50,10 @@ def counted_calls(calls: pa.Table) -> pa.Table:
 
 @dataclass
 class ToolMinutes:
-    """Calls of each tool by minute, all and failed ones."""
+    """Calls of each tool by minute, all and failed ones; `usual` are those of tools that nobody called for two days."""
 
     by_tool: dict[str, MinuteCounts] = field(default_factory=dict)
+    usual: dict[str, Usual] = field(default_factory=dict)
 
     def add(self, calls: pa.Table, now: datetime) -> None:
         """Count calls, as `counted_calls` gives them."""
@@ -52,9 +61,13 @@ class ToolMinutes:
             if name in self.by_tool or len(self.by_tool) < _MOST_TOOLS:
                 mine = calls.filter(pc.equal(calls["name"], name))
                 is_error = np.asarray(mine["is_error"], np.bool_)
-                self.by_tool.setdefault(name, MinuteCounts()).add(mine["requested_at"], is_error, mine["name"], now)
-        for name in [name for name, counts in self.by_tool.items() if not counts.has_news(now)]:
-            del self.by_tool[name]
+                self._counts(name).add(mine["requested_at"], is_error, mine["name"], now)
+        for name, counts in list(self.by_tool.items()):
+            counts.forget_old(now)
+            if not counts.events().total:
+                del self.by_tool[name]
+                if len(self.usual) < _MOST_TOOLS:
+                    self.usual[name] = counts.usual
 
     def failed(self, name: str | None, first: int, last: int) -> FailedTool | None:
         """Return how often a tool was called, and failed, from one minute to another, both included."""
@@ -63,3 +76,72 @@ class ToolMinutes:
             return None
         calls, failed = counts.between(first, last)
         return FailedTool(name or "", failed, calls)
+
+    def looked_at(self) -> list[tuple[str, MinuteCounts]]:
+        """Return the tools that are looked at alone, those that fail most first.
+
+        Not one with half of all calls: the share of all shows it.
+        """
+        half = sum(counts.events().total for counts in self.by_tool.values()) / 2
+        failing = [
+            (name, counts)
+            for name, counts in self.by_tool.items()
+            if counts.bad_minutes >= _LEAST_BAD and counts.events().total < half
+        ]
+        return sorted(failing, key=lambda one: (-one[1].bad_minutes, one[0]))[:_MOST_LOOKED_AT]
+
+    def _counts(self, name: str) -> MinuteCounts:
+        if name not in self.by_tool:
+            self.by_tool[name] = MinuteCounts()
+            self.by_tool[name].usual = self.usual.pop(name, Usual())
+        return self.by_tool[name]
+
+
+def look_at_tools(
+    of_all: ShareLimit,
+    of_one: ShareLimit,
+    minutes: MinuteCounts,
+    tools: ToolMinutes,
+    last: LastChange | None,
+    now: datetime,
+) -> tuple[list[LimitChange], LimitReading]:
+    """Return what began or ended after the last change: of the calls of all tools, or of one tool alone.
+
+    There is one alert at a time. It is over when that is over with which it began.
+    """
+    changes: list[LimitChange] = []
+    alone = tools.looked_at()
+    while True:
+        if last is not None and last.is_open:
+            looked_at = [(last.tool, tools.by_tool.get(last.tool, MinuteCounts()) if last.tool else minutes)]
+        else:
+            looked_at = [(None, minutes), *alone]
+        found = [(name, *(of_one if name else of_all).look(counts, last, now)) for name, counts in looked_at]
+        name, mine, reading = min(found, key=lambda one: one[1][0].at if one[1] else _NEVER)
+        for change in mine:
+            changes.append(_of_tool(change, name) if name else _with_tool(change, tools))
+            if change.change == AlertEvent.RESOLVED:
+                last = LastChange(False, change.at)
+                break
+        else:
+            return changes, reading
+
+
+def _with_tool(change: LimitChange, tools: ToolMinutes) -> LimitChange:
+    """Return the change with how often the tool failed that its window has most of."""
+    details = change.details
+    if details is None or details.window_seconds is None:
+        return change
+    last = minute_of(change.at)
+    tool = tools.failed(details.mostly, last - int(details.window_seconds // 60) + 1, last)
+    return replace(change, details=msgspec.structs.replace(details, tool=tool))
+
+
+def _of_tool(change: LimitChange, name: str) -> LimitChange:
+    """Return the change of a tool that is looked at alone with its name."""
+    details = change.details
+    if details is None:
+        return change
+    tool = FailedTool(name, details.bad or 0, details.requests or 0)
+    details = msgspec.structs.replace(details, tool=tool, mostly=name, of_tool_alone=True)
+    return replace(change, details=details)

@@ -216,19 +216,22 @@ class Detector:
             done = 0
             while done < taken:
                 done += self._better.take(bets[1].between(done, taken), baselines.segments)[0]
-        self._log_page_threshold = float(log_page_thresholds[taken - 1])
-        self._reading = None
+        self._log_page_threshold, self._reading = float(log_page_thresholds[taken - 1]), None
+        until_last = self._recent.until(run)
         self._recent.add(run)
-        became = self._outage.add(run) if was_on and self._outage is not None and changed is None else None
+        # Also where the evidence ends the alarm: of a busy application it is all there at once.
+        became = self._outage.add(run, until_last, baselines.mean or 0.0) if self._outage else None
         if became == "lasts":
             self._outage = None
         after = self._worse.end() if became == "back" else changed
-        reading = self._reading_after(after, run.starts[-1], looked=baselines.whole.looks > looks_before)
+        reading = self._reading_after(after, run.starts[-1], until_last, looked=baselines.whole.looks > looks_before)
         if self._worse.is_on and self._recovery is None and self._change is not None:
             self._recovery = self._recovery_from(self._change)
         return taken, reading
 
-    def _reading_after(self, changed: str | None, start: np.int64, *, looked: bool) -> Reading | None:
+    def _reading_after(
+        self, changed: str | None, start: np.int64, until_last: Observations, *, looked: bool
+    ) -> Reading | None:
         if changed in ("off", "back"):
             self._recovery = None
             began, self._change, self._tier = self._change, None, None
@@ -243,7 +246,7 @@ class Detector:
             self._change = told or self._history.fall(self._fallen) or ChangePoint.known(moment(int(start)))
             self._history.begin_again()
             self._tier = Tier.WARN
-            since = self._recent.conversations.since(self._change.level_from)
+            since = until_last.since(self._change.level_from)
             self._outage = Outage.of(since, self._baselines.mean, int(start)) if self._fallen == ALL else None
             self._new_class = self._early_fall = self._told_until = None
         elif changed is None and not self._worse.is_on:
@@ -315,17 +318,14 @@ class Detector:
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
         baselines = self._baselines
-        window = (
-            mean_interval(self._recent.conversations.values, self._recent.conversations.weights)
-            if self._recent.conversations
-            else None
-        )
-        since = None if mean_from is None else self._recent.conversations.since(mean_from.level_from)
+        recent = self._recent.conversations
+        window = mean_interval(recent.values, recent.weights) if recent else None
+        since = None if mean_from is None else recent.since(mean_from.level_from)
         changed = mean_interval(since.values, since.weights) if since else None
         known = baselines.interval if changed else None
         is_learning, is_watching = self.status is Status.LEARNING, self.status is Status.WATCHING
         sensitivity = self._recent.sensitivity(baselines) if is_watching else Sensitivity()
-        parts = self._split(since or self._recent.conversations)
+        parts = self._split(since or recent)
         shown = parts if parts and len(parts.segments) > 1 else Decomposition(())
         settings, early = self._settings, self._early_fall
         reading = Reading(
@@ -337,7 +337,7 @@ class Detector:
             reference_mean=baselines.mean,
             baseline=baselines.baseline,
             can_fire=bool((baselines.levels > 0.0).any()),
-            observations=len(self._recent.conversations),
+            observations=len(recent),
             mean=window.mean if window else None,
             mean_lower=window.lower if window else None,
             mean_upper=window.upper if window else None,

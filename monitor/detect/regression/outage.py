@@ -22,6 +22,10 @@ _WELL = 0.8
 """What is not of the outage has at least this part of the mean of before: else all has fallen."""
 _PART = 0.4
 """Of the conversations since a fall, that are of the outage: a few in a row are bad in any fall."""
+_MANY = 30
+"""So many in a row are not bad by chance where the others are well: a busy hour has an outage of minutes."""
+_BACK_TO = 0.75
+"""The answers after an outage have at least this part of the mean of before: else they are not as good."""
 _SHORT = timedelta(hours=3) // timedelta(microseconds=1)
 """An outage may be this old when it is found, and holds its page back for so long."""
 
@@ -60,7 +64,7 @@ class Outage:
         is_bad = (places >= begin) & (places < end)
         mean = weighted_mean(since.values[is_bad], since.weights[is_bad])
         others = np.average(since.values[~is_bad], weights=since.weights[~is_bad]) if not is_bad.all() else reference
-        is_other = is_bad.sum() < _PART * len(since) or alarm - int(since.at[0]) > _SHORT
+        is_other = is_bad.sum() < min(_PART * len(since), _MANY) or alarm - int(since.at[0]) > _SHORT
         if is_other or mean > _WHOLLY * reference or others < _WELL * reference:
             return None
         return cls((mean + reference) / 2, int(since.at[begin]), alarm, int(since.at[end - 1]))
@@ -75,14 +79,31 @@ class Outage:
         """How long it lasted."""
         return timedelta(microseconds=self.until - self._begin)
 
-    def add(self, run: Observations) -> Literal["back", "lasts"] | None:
-        """Add the one batch of `run`; gives what has become of the outage, once that is known."""
-        if weighted_mean(run.values, run.weights) < self._middle:
-            self.until = int(run.at[_worst_stretch((self._middle - run.values) * run.weights)[1] - 1])
-        if self._evidence(self._back, run, is_back=True) >= _LOG_BACK:
+    def add(self, run: Observations, latest: Observations, reference: float) -> Literal["back", "lasts"] | None:
+        """Add the one batch of `run`; gives what has become of the outage, once that is known.
+
+        `latest` are conversations until its end, all of the batch's among them, and `reference` is the mean of before.
+        """
+        self._follow(run, latest)
+        log_back = self._evidence(self._back, run, is_back=True)
+        log_lasts = self._evidence(self._lasts, run, is_back=False)
+        after = latest.where(latest.at > self.until)
+        is_well = bool(len(after)) and weighted_mean(after.values, after.weights) >= _BACK_TO * reference
+        if log_back >= _LOG_BACK and is_well:
             return "back"
         is_long = int(run.starts[0]) - self._alarm >= _SHORT
-        return "lasts" if self._evidence(self._lasts, run, is_back=False) >= _LOG_LASTS or is_long else None
+        return "lasts" if log_lasts >= _LOG_LASTS or is_long else None
+
+    def _follow(self, run: Observations, latest: Observations) -> None:
+        """Note the last bad answer of a bad batch; of a good one that of the stretch that goes on from before."""
+        badness = (self._middle - run.values) * run.weights
+        if badness.sum() > 0.0:
+            self.until = int(run.at[_worst_stretch(badness)[1] - 1])
+            return
+        after = latest.where(latest.at > self.until)
+        sums = np.cumsum((self._middle - after.values) * after.weights)
+        if latest.at[0] <= self.until and sums.max(initial=0.0) > 0.0:
+            self.until = int(after.at[sums.argmax()])
 
     def _evidence(self, evidence: Evidence, run: Observations, *, is_back: bool) -> float:
         values, level = (run.values, self._middle) if is_back else (1.0 - run.values, 1.0 - self._middle)

@@ -49,6 +49,16 @@ class Recent:
         self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:].copy()
         self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:].copy()
 
+    def until(self, run: Observations) -> Observations:
+        """Give the conversations before the last batch of a run to be added, and all of this batch.
+
+        A busy hour has more than are kept.
+        """
+        kept, last = self._settings.reference_observations, run.batches - 1
+        before = self.conversations.joined(run.between(0, last), kept) if last else self.conversations
+        batch = run.between(last, last + 1)
+        return before.joined(batch, kept + len(batch))
+
     @property
     def latest(self) -> datetime | None:
         """Time of the last conversation's batch."""

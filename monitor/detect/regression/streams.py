@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -284,20 +285,19 @@ class Streams:
     def with_ended_holds(self, readings: Mapping[StreamKey, Reading], now: datetime) -> dict[StreamKey, Reading]:
         """Return the readings; a page that a short outage holds back is one once that took too long, by the clock.
 
-        No score says that the outage lasts where none comes. The detectors stay as they are, so that what they find
-        does not depend on the clock.
+        No score says that the outage lasts where none comes; where scores come late, they say it. The detectors stay as
+        they are, so that what they find does not depend on the clock.
         """
 
-        def is_due(one: Reading) -> bool:
+        def is_due(key: StreamKey, one: Reading) -> bool:
+            if one.page_held_until is None or one.log_evidence < one.log_page_threshold:
+                return False
+            scale, _ = self._streams.newest({key.deployment})[key]
             # The batches that began until then are closed a little later.
-            until = None if one.page_held_until is None else one.page_held_until + self._settings.grace
-            return until is not None and now >= until and one.log_evidence >= one.log_page_threshold
+            return self._watermark(key, scale, now) == now >= one.page_held_until + self._settings.grace
 
-        every = self._settings.page_every
-        return {
-            key: replace(one, tier=Tier.PAGE, false_alarm_every=every) if is_due(one) else one
-            for key, one in readings.items()
-        }
+        page = partial(replace, tier=Tier.PAGE, false_alarm_every=self._settings.page_every)
+        return {key: page(one) if is_due(key, one) else one for key, one in readings.items()}
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""

@@ -45,7 +45,10 @@ class DigestLog:
         """Say that the digest is being sent; False where it was sent, or another one is just sending it."""
         digest_id = period.id_of(receiver)
         transaction = PassTransaction(self._table, counters=[_COUNTER])
-        rows = self._table.read(["digest_id", "change", "changed_at"], ds.field("digest_id") == digest_id).to_pylist()
+        # Earlier versions ended the week a day sooner in zones far in the east: that is the same digest.
+        is_same = (ds.field("receiver") == receiver) & (ds.field("every") == period.every)
+        is_same &= (ds.field("until") > period.begin) & (ds.field("until") <= period.end)
+        rows = self._table.read(["digest_id", "change", "changed_at"], is_same).to_pylist()
         if any(row["change"] == DigestEvent.SENT for row in rows):
             self._sent.add(digest_id)
             return False

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, note_lines, tier_of
-from monitor.notify.link import link_to
+from monitor.notify.incident_text import IncidentNote, main_link, note_lines, tier_of
 from monitor.notify.plain_text import cut, one_line
 
 _SUBJECT, _LINE, _LINES = 200, 2000, 200
@@ -53,7 +52,7 @@ def alert_mail(changes: Sequence[AlertChange], external_url: str, incident: Inci
     return text_mail(
         title(changes),
         lines,
-        link_to(changes[0].key.deployment, external_url),
+        main_link(incident, changes[0].key.deployment, external_url),
         external_url,
         prefix=tier_of(worst) if fires else "over",
         colour=mark(changes, _BAD, _GOOD, _NEITHER),

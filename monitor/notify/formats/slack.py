@@ -9,8 +9,7 @@ import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, note_lines
-from monitor.notify.link import link_to
+from monitor.notify.incident_text import IncidentNote, main_link, note_lines
 from monitor.notify.plain_text import cut
 
 _HEADER = 150
@@ -30,7 +29,7 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
     notes = note_lines(incident) if incident else ()
     most = _BLOCKS - 2 - max(len(notes), 1)
     texts = [text_of(change, changes, external_url) for change in changes[:most]] + list(notes)
-    return _blocks(prefix, title(changes), texts, link_to(changes[0].key.deployment, external_url))
+    return _blocks(prefix, title(changes), texts, main_link(incident, changes[0].key.deployment, external_url))
 
 
 def slack_text_body(title: str, texts: Sequence[str], link: str, prefix: str = ":red_circle: ") -> bytes:

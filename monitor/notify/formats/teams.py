@@ -11,8 +11,7 @@ import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, note_lines
-from monitor.notify.link import link_to
+from monitor.notify.incident_text import IncidentNote, main_link, note_lines
 from monitor.notify.plain_text import cut
 
 _LINE = 1000
@@ -31,7 +30,7 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
     colour = mark(changes, "attention", "good", "default")
     about = note_lines(incident) if incident else ()
     lines = [*about, *(line for change in changes for line in text_of(change, changes, external_url).splitlines())]
-    return _card(colour, title(changes), lines, link_to(changes[0].key.deployment, external_url))
+    return _card(colour, title(changes), lines, main_link(incident, changes[0].key.deployment, external_url))
 
 
 def teams_text_body(title: str, lines: Sequence[str], link: str, colour: str = "attention") -> bytes:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 
-from lake.queries.tool_times import tool_times
+from lake.queries.tool_times import ToolTime, tool_times
 from lake.spec.schemas import deployment_of
+from monitor.access.authentication import Authentication
 from monitor.notify.alert_text import summary
 from monitor.pages.answers.addresses import Visible
 from monitor.pages.deployment.as_json import data_of
 from monitor.pages.deployment.tools import with_times
 from monitor.pages.deployment.view import DeploymentQuery, DeploymentView, view_of
 from monitor.pages.json_answers import json_answer
+from monitor.pages.lake_reads import LakeReads
 from monitor.pages.page import Page
 from monitor.pages.period import Days
-from monitor.pages.rendering import reader_of
+from monitor.pages.rendering import Renderer, reader_of
+from monitor.service.monitor import Monitor
 from monitor.service.snapshot import Snapshot
 
+KEPT = timedelta(minutes=5)
+"""How long tools took is shown for so long a time: a page is looked at again and again."""
 _NOT_FOUND, _UNAVAILABLE = 404, 503
 
 
@@ -28,8 +35,28 @@ def _query(name: str, days: Literal["1", "7", "30", "90"] = "7") -> DeploymentQu
     return DeploymentQuery(name, Days(int(days)))
 
 
+class _RecentTimes:
+    """How long tools took, by what was asked: the deployment, the days, and whose lines the reader may see."""
+
+    def __init__(self) -> None:
+        self._read: dict[Hashable, tuple[datetime, Mapping[str, ToolTime]]] = {}
+
+    def of(self, asked: Hashable, now: datetime, read: Callable[[], Mapping[str, ToolTime]]) -> Mapping[str, ToolTime]:
+        """Return what was read less than `KEPT` ago; else read it. What could not be read is not kept."""
+        at, times = self._read.get(asked, (now - KEPT, {}))
+        if now - at >= KEPT:
+            times = read()
+            kept = {one: found for one, found in self._read.items() if now - found[0] < KEPT}
+            self._read = kept | {asked: (now, times)}
+        return times
+
+
 class DeploymentPage(Page):
     """Handlers of `/deployment` and `/deployment.json`."""
+
+    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
+        super().__init__(monitor, renderer, authentication, reads)
+        self._times = _RecentTimes()
 
     def show(self, request: Request, query: Annotated[DeploymentQuery, Depends(_query)]) -> Response:
         """Answer with a deployment as a page."""
@@ -64,9 +91,15 @@ class DeploymentPage(Page):
             return view
         period, callees = view.period, Visible(reader, snapshot).callees
         try:
-            times = self._reads.run(
-                reader,
-                lambda: tool_times(self._monitor.lake, deployment_of(query.name), period.begin, period.end, callees),
+            times = self._times.of(
+                (query.name, query.days, frozenset(callees)),
+                snapshot.taken_at,
+                lambda: self._reads.run(
+                    reader,
+                    lambda: tool_times(
+                        self._monitor.lake, deployment_of(query.name), period.begin, period.end, callees
+                    ),
+                ),
             )
         except HTTPException:
             return view

@@ -23,7 +23,7 @@ from runtime.unseen_characters import visible
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-HOURS: Mapping[str, str] = {"1": "1 hour", "4": "4 hours", "24": "1 day", "168": "7 days"}
+HOURS: Mapping[str, str] = {"1": "1 hour", "2": "2 hours", "4": "4 hours", "24": "1 day", "168": "7 days"}
 """How long a silence may be, in hours."""
 MOST_CHARACTERS = 1_000
 """Of a comment."""
@@ -83,7 +83,7 @@ class Actions:
         def add() -> tuple[int, bool]:
             known = read_silences(self._monitor.lake)
             same = [number for number, one in known.items() if _is_same(one, silence)]
-            return (max(same), False) if same else (add_silence(self._monitor.lake, silence, now), True)
+            return (max(same), False) if same else (add_silence(self._monitor.lake, silence, now, reader.who), True)
 
         number, is_new = self._done(add)
         if is_new:
@@ -103,7 +103,7 @@ class Actions:
         def end() -> bool:
             is_holding = now < read_silences(self._monitor.lake)[number].until
             if is_holding:
-                end_silence(self._monitor.lake, number, now)
+                end_silence(self._monitor.lake, number, now, reader.who)
             return is_holding
 
         if self._done(end):

@@ -15,6 +15,7 @@ from lake.queries.tool_errors import ToolError
 from lake.queries.worst_answers.answer_words import AnswerWords
 from lake.spec.alert_vocabulary import AlertVerdict, Tier
 from monitor.alerting.incidents.incident import Acknowledgement
+from monitor.alerting.incidents.related import Relation
 from monitor.detect.regression import Release
 from monitor.pages.charts import HistogramChart, Point
 from monitor.pages.incidents.alert_view import AlertView
@@ -111,6 +112,14 @@ class SilencedTime:
 
 
 @dataclass(frozen=True)
+class AlsoIncident:
+    """Another incident that may have the same cause; `relation` is what it is to the one that is shown."""
+
+    relation: Relation
+    incident: IncidentRow
+
+
+@dataclass(frozen=True)
 class IncidentData(IncidentRow):
     """All that the page of an incident shows."""
 
@@ -129,6 +138,8 @@ class IncidentData(IncidentRow):
     told: Sequence[Told] | None
     log: Sequence[LogRow]
     commands: Commands
+    also: Sequence[AlsoIncident]
+    """Others that may have the same cause."""
     earlier: Sequence[IncidentRow]
     others_open: Sequence[IncidentRow]
 
@@ -162,6 +173,7 @@ def incident_data(
         told=view.told if read else None,
         log=view.log,
         commands=view.commands,
+        also=[AlsoIncident(one.relation, _row(FoundIncident(one.incident, snapshot))) for one in view.also],
         earlier=[_row(one) for one in earlier],
         others_open=[_row(one) for one in others],
     )

@@ -8,13 +8,15 @@ from datetime import datetime
 
 import pyarrow.dataset as ds
 
-from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent, SilenceEvent, Tier
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, from_row
+from monitor.alerting.controls.silences import SilenceChange
 from monitor.alerting.incidents.change import IncidentChange
 from monitor.alerting.incidents.incident import VERDICTS, Incident
 from monitor.notify.alert_text import summary
+from monitor.notify.plain_text import time as plain_time
 
 MOST = 200
 """Rows of the log on the page: the latest."""
@@ -66,13 +68,41 @@ def told(deliveries: Sequence[AlertChange]) -> tuple[Told, ...]:
     return tuple(Told(name, one.changed_at, one.change, one.reason or "") for name, one in sorted(last.items()))
 
 
-def log_of(incident: Incident, changes: Sequence[AlertChange], deliveries: Sequence[AlertChange]) -> tuple[LogRow, ...]:
+def log_of(
+    incident: Incident,
+    changes: Sequence[AlertChange],
+    deliveries: Sequence[AlertChange],
+    silences: Sequence[LogRow] = (),
+) -> tuple[LogRow, ...]:
     """Return the log, the latest first; `changes` are those of the deployment's alerts."""
     by_id = {one.change_id: one for one in changes}
     metrics = {one.alert_id: one.key.metric for one in incident.alerts}
     rows = [_of_incident(one, metrics) for one in incident.changes]
     rows += [_of_delivery(one, by_id.get(one.delivery_of or "")) for one in deliveries]
+    rows += silences
     return tuple(sorted(rows, key=lambda row: row.at, reverse=True))
+
+
+def log_of_silences(
+    changes: Sequence[SilenceChange], deployment: str, metrics: Sequence[str], began: datetime, until: datetime
+) -> list[LogRow]:
+    """Return what became of the silences that held while an incident lasted; `until` is its end, or now."""
+    ended = {one.silence_id: one for one in changes if one.change == SilenceEvent.ENDED}
+    rows = []
+    for one in changes:
+        is_of_it = one.deployment in (None, deployment) and one.metric in (None, *metrics)
+        if one.change != SilenceEvent.ADDED or not is_of_it or one.changed_at > until or one.until < began:
+            continue
+        what = one.metric or "all alerts"
+        text = f"of {what}, until {plain_time(one.until)}"
+        rows.append(LogRow(one.changed_at, f"silence {one.silence_id}", text, who=one.who, comment=one.comment or None))
+        end = ended.get(one.silence_id)
+        if end is not None and end.changed_at < one.until:
+            text = f"of {what}, before its time"
+            rows.append(LogRow(end.changed_at, f"silence {one.silence_id} ended", text, who=end.who))
+        elif one.until <= until:
+            rows.append(LogRow(one.until, f"silence {one.silence_id} ended", f"of {what}, as it was set"))
+    return rows
 
 
 def _of_incident(change: IncidentChange, metrics: Mapping[str, str]) -> LogRow:

@@ -14,7 +14,8 @@ from lake.spec.schemas import deployment_of
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases
-from monitor.alerting.controls.silences import Silence, read_silences
+from monitor.alerting.controls.silences import Silence, read_silence_changes, read_silences
+from monitor.alerting.incidents.related import Related
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
@@ -22,7 +23,7 @@ from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
 from monitor.pages.incidents.evidence import DAYS, OnsetEvidence, read_evidence
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
+from monitor.pages.incidents.log_rows import LogRow, Told, log_of, log_of_silences, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
 from monitor.pages.news import sentence_of
 from monitor.service.monitor import Monitor
@@ -45,6 +46,8 @@ class Read:
     silences: Sequence[HeldBack]
     accepted: Mapping[int, Release]
     """Levels of its metrics that were accepted since it began, by the ids of the marks."""
+    silence_log: Sequence[LogRow] = ()
+    """What became of the silences that held meanwhile."""
     tool_error: ToolError | None = None
     """The last error of the tool that its alert names; None for who may not read texts."""
 
@@ -86,6 +89,11 @@ class IncidentView:
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
 
     @property
+    def also(self) -> tuple[Related, ...]:
+        """Other incidents that may have the same cause."""
+        return self.found.snapshot.related_to(self.found.incident)
+
+    @property
     def changes(self) -> ChangesView | None:
         """What else changed around the onset; None where that was not looked for."""
         found = changes_of(self.found)
@@ -125,6 +133,7 @@ def read_for(
     """Read what the page shows beside the snapshot; `older_version` is one that the reader may see, or None."""
     lake, name = monitor.lake, deployment_of(found.name)
     since, until = _period(chosen, found)
+    ended = found.incident.ended_at or monitor.now()
     return Read(
         evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
         affected=affected(lake, name, since, until),
@@ -133,6 +142,9 @@ def read_for(
         deliveries=read_deliveries(lake, name, found.incident),
         silences=silences_of(monitor, found),
         accepted=_accepted(lake, found),
+        silence_log=log_of_silences(
+            read_silence_changes(lake), found.name, found.metrics, found.incident.opened_at, ended
+        ),
         tool_error=_tool_error(monitor, found) if with_texts else None,
     )
 
@@ -196,7 +208,7 @@ def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | No
         alerts=alerts,
         chosen=chosen,
         charts=tuple(charts),
-        log=log_of(found.incident, found.state.changes, deliveries),
+        log=log_of(found.incident, found.state.changes, deliveries, read.silence_log if read else ()),
         told=received,
         moments=moments_of(found, chosen, received),
         commands=commands_of(

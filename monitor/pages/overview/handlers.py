@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
@@ -13,7 +14,7 @@ from pydantic import BeforeValidator
 from lake.spec.metric_names import metric_names
 from monitor.notify.alert_text import summary
 from monitor.pages.json_answers import json_answer
-from monitor.pages.news import news_of
+from monitor.pages.news import also_of, news_of
 from monitor.pages.overview.as_json import overview_of
 from monitor.pages.overview.query import Column, OverviewQuery, disliked_answers, failed_answers, worst_answers
 from monitor.pages.overview.rows import OverviewTable, State, by_application, row_of
@@ -56,6 +57,7 @@ class OverviewPage(Page):
             table=self._by_application(_table(snapshot, query, times)) if snapshot else None,
             strip=strip_of(snapshot, health, sees_all=reader.may_see(None), times=times),
             news=news_of(snapshot) if snapshot else None,
+            also_of=partial(also_of, snapshot),
             snapshot=snapshot,
             health=health,
             summary=summary,

@@ -192,3 +192,23 @@ def test_requests_without_a_chat_are_no_busy_chat(traffic: Traffic, monkeypatch:
     Talk(traffic, None).log(("A", "a", 0), ("B", "b", 1))
     requests = logs(traffic).read(REQUEST_COLUMNS)
     assert module.without_busy_chats(requests) == (requests, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_busy"),
+    [
+        ((0, 1, 2, 3), True),
+        ((0, 1, 2, 4_000), False),
+        ((0, 900, 2_800, 2_880), True),
+        ((0, 900, 2_800, 2_881), False),
+    ],
+)
+def test_a_busy_chat_is_one_with_too_many_requests_within_two_days(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, minutes: tuple[int, ...], is_busy: bool
+) -> None:
+    """However long it goes on, and whatever other chats have."""
+    monkeypatch.setattr(module, "MOST_REQUESTS", 3)
+    Talk(traffic, "a").log(*((f"A{at}", "a", at) for at in minutes))
+    Talk(traffic, "b").log(*((f"A{at}", "a", at) for at in (1, 2, 3)))
+    left, busy = module.without_busy_chats(logs(traffic).read(REQUEST_COLUMNS))
+    assert (busy, left.num_rows) == ((frozenset({"a"}), 3) if is_busy else (frozenset(), 7))

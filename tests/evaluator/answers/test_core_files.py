@@ -166,29 +166,46 @@ def test_what_core_may_give_later_is_told_apart(core: Core, status: int, caplog:
     assert "secret" not in caplog.text
 
 
-def test_core_is_left_alone_after_three_failures_in_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    at = [1000.0]
+    monkeypatch.setattr(core_files, "monotonic", lambda: at[0])
+    return at
+
+
+def fail(reader: CoreFiles, *names: str) -> None:
+    for name in names:
+        with pytest.raises(CoreUnavailableError):
+            reader.read(f"files/b/{name}.png")
+
+
+def test_core_is_left_alone_after_three_files_that_failed_in_a_row(core: Core, now: list[float]) -> None:
     """It is asked again after five minutes; an answer between two failures counts."""
-    now = [1000.0]
-    monkeypatch.setattr(core_files, "monotonic", lambda: now[0])
-    core.statuses = {"/v1/files/b/x.png": 503}
+    core.statuses = {f"/v1/files/b/{name}.png": 503 for name in "xyzuvw"}
     reader = core.reader()
-
-    def fail(times: int) -> None:
-        for _ in range(times):
-            with pytest.raises(CoreUnavailableError):
-                reader.read("files/b/x.png")
-
-    fail(2)
+    fail(reader, "x", "y")
     assert reader.read("files/b/gone.png") is None
-    fail(5)
+    fail(reader, "z", "u", "v", "w")
     assert len(core.asked) == 6
     now[0] += 300
-    fail(3)
+    fail(reader, "w", "x")
     assert len(core.asked) == 7
     now[0] += 300
     core.statuses, core.files = {}, {"/v1/files/b/x.png": png("red")}
     assert reader.read("files/b/x.png") == data_url("red")
     assert reader.read("files/b/x.png") == data_url("red")
+
+
+def test_a_file_that_fails_keeps_no_other_from_being_read(core: Core, now: list[float]) -> None:
+    """However often: it is asked for again every five minutes, the others are read."""
+    core.statuses, core.files = {"/v1/files/b/x.png": 500}, {"/v1/files/b/good.png": png("red")}
+    reader = core.reader()
+    for _ in range(4):
+        fail(reader, "x", "x", "x")
+        now[0] += 300
+    fail(reader, "x")
+    assert len(core.asked) == 5
+    assert reader.read("files/b/good.png") == data_url("red")
 
 
 def test_names_that_are_too_long_or_encoded_too_often_are_no_images() -> None:

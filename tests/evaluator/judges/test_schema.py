@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import jsonschema
@@ -111,11 +112,66 @@ def test_a_reply_that_fits_is_its_value() -> None:
         ),
         PLAIN.replace('"S"', '["S"]'),
         PLAIN.replace('"S"', '{"label": "S"}'),
+        *(
+            f"{begin}{PLAIN.replace('S', 'N')}{end}{PLAIN}"
+            for begin, end in (
+                ("<start_of_thought>", "<end_of_thought>"),
+                ("<|begin_of_thought|>", "<|end_of_thought|><|begin_of_solution|>"),
+                ("<inner_monologue>", "</inner_monologue>"),
+                ("<antThinking>", "</antThinking>"),
+                ("<internal>", "</internal>"),
+                ("Here is my thought process:\n", "\nHere is my response:\n"),
+            )
+        ),
+        *(
+            f"{PLAIN}{end}{PLAIN.replace('S', 'N')}"
+            for end in ("<|im_end|>\n<|im_start|>user\n", "</s><s>", "<end_of_turn>", "\n\nHuman: ")
+        ),
+        PLAIN.replace('"S"', '"S", "why": "it says </s> there"'),
+        f"{PLAIN}\n<think>Wait, chunk 1 says so.</think>",
+        PLAIN.replace('"S"', '"S" /* chunk 1 says so */'),
+        PLAIN.replace('"S"', '"S" // chunk 1 says so\n'),
+        *(PLAIN.replace('"S"', json.dumps(said, ensure_ascii=False)) for said in ("Ｓ", "\u200fS", "S\u200b")),
     ],
 )
 def test_what_is_oddly_written_is_what_is_meant(text: str) -> None:
     """Prose, thoughts, keys that nobody asked for, words and numbers written otherwise."""
     assert read(text, VERDICTS) == json.loads(PLAIN)
+
+
+def test_an_object_that_begins_anew_within_another_is_none_of_its_parts() -> None:
+    """Wherever a draft breaks off: what follows it is read alone, or the judge is asked again."""
+    note = ', "useful": [1], "refusal": false}'
+    draft, final = (text[:-1] + note for text in (PLAIN.replace("S", "N"), PLAIN))
+    found = set()
+    for end in range(len(draft)):
+        for between in ("\n", ""):
+            with suppress(MisfitError):
+                found.add(json.dumps(read(f"{draft[:end]}{between}{final}", VERDICTS)))
+    assert found == {PLAIN}
+
+
+@pytest.mark.parametrize(
+    "behind", ["Correction: chunk 1 denies it.", "Wait, that is N.", "On second thought, N.", "This is wrong."]
+)
+def test_an_object_that_is_taken_back_is_asked_again(behind: str) -> None:
+    with pytest.raises(MisfitError, match="takes its JSON object back"):
+        read(f"{PLAIN}\n{behind}", VERDICTS)
+    final = f"{PLAIN.replace('S', 'N')}\n{behind}\n{PLAIN}"
+    assert read(final, VERDICTS) == json.loads(PLAIN)
+    with pytest.raises(MisfitError, match="takes its JSON object back"):
+        read(f"{final}\n{behind}", VERDICTS)
+
+
+def test_sentences_may_be_named_by_their_numbers() -> None:
+    sentence = {"type": "object", "properties": {"sentence": {"type": "integer"}, "facts": {"type": "array"}}}
+    schema = {"type": "object", "properties": {"sentences": {"type": "array", "items": sentence}}}
+    numbered = [{"sentence": 1, "facts": [1]}, {"sentence": 2, "facts": []}]
+    for name in ("", "sentence ", "Sentence #"):
+        said = {f"{name}{one['sentence']}": {"facts": one["facts"]} for one in numbered}
+        assert read(json.dumps({"sentences": said}), schema) == {"sentences": numbered}
+    other = {"1": {"facts": []}, "2": 5}
+    assert read(json.dumps({"sentences": other}), schema) == {"sentences": [other]}
 
 
 def test_a_number_for_a_list_of_numbers_is_a_list_of_one() -> None:

@@ -320,6 +320,28 @@ def test_what_model_calls_say_that_were_logged_later_counts(
     assert (class_of(lake) is None) == (number < 50)
 
 
+def test_late_calls_are_looked_for_some_at_a_time(lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same counts; an answer whose row is there twice counts once."""
+    model = type(traffic)(lake, "gpt-4o")
+    of_model = {"tool_calls": [CALL], "tool_calls_origin": "answer", "parent_deployment": "rag"}
+    for i in range(53):
+        answer = traffic.answer(f"a-{i}", 0, **PLAIN) | {"trace_id": f"{i}", "span_id": f"s-{i}"}
+        for _ in range(1 + (i == 9)):
+            traffic.log(answer | {"tool_calls_origin": "none"})
+        called = model.answer(f"m-{i}", 0, is_entry=False, **PLAIN | of_model)
+        model.log(called | {"trace_id": f"{i}", "span_id": f"m-{i}", "parent_span_id": f"s-{i}"})
+    sizes: list[int] = []
+
+    class Children(ChildContexts):
+        def with_turns(self, calls: Any, deployment: str | None) -> set[Any]:
+            sizes.append(len(calls))
+            return super().with_turns(calls, deployment)
+
+    monkeypatch.setattr("lake.queries.application_classes._AT_A_TIME", 20)
+    seen = seen_answers(lake.table(PARSED_LOGS, "rag"), NOW, Children(lake), "rag")
+    assert (seen.answers, seen.with_tool_calls, sizes) == (54, 53, [20, 20, 13])
+
+
 def test_answers_are_read_again_only_where_a_class_is_due_and_answers_came(
     lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -283,6 +283,39 @@ def test_a_conversation_of_an_erased_person_is_gone(service: Service, traffic: T
     assert service.at(81, 200).keys() == {"w-ed-6"}
 
 
+def test_what_is_closed_while_no_metric_is_asked_for_is_not_scored_later(service: Service, traffic: Traffic) -> None:
+    """A person who switches the metrics on again does not pay for the months between."""
+    service.restart(metrics=["answer_length"])
+    day = 24 * 60
+    for number in range(1, 5):
+        Talk(traffic, f"off{number}").log(("A", "a", number * day), ("B", "b", number * day + 9))
+        service.at(number * day + 90)
+    Talk(traffic, "on").log(("A", "a", 4 * day + 100), ("B", "b", 4 * day + 101))
+    service.restart()
+    assert list(service.at(4 * day + 120, 4 * day + 200)) == [f"on-ann-{4 * day + 101}"]
+
+
+def test_weeks_are_scored_day_by_day(service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An evaluator that was away, and is stopped again, goes on behind the last day that it committed."""
+    day = 24 * 60
+    for number in range(1, 5):
+        Talk(traffic, f"day{number}").log(("A", "a", number * day), ("B", "b", number * day + 9))
+    looked: list[int] = []
+    real = conversation_scores._Look.scored_all
+
+    def stops(self: Any, due: Any, is_stopping: Any) -> bool:
+        looked.append(due.num_rows)
+        return len(looked) < 3 and real(self, due, is_stopping)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(conversation_scores._Look, "scored_all", stops)
+        assert len(service.at(6 * day)) == len([rows for rows in looked[:2] if rows])
+    assert max(looked) == 2
+    service.restart()
+    assert len(service.at(6 * day + 1)) == 4
+    assert len(traffic.scores()) == 4 * len(METRICS)
+
+
 @pytest.mark.parametrize("ahead", [(), (700,)], ids=["plain", "clock was ahead"])
 def test_a_quiet_deployment_is_not_read(
     service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, ahead: tuple[int, ...]

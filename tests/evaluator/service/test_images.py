@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from collector.parsing.request.request import read_request
 from evaluator import Evaluator, PassResult
 from evaluator.answers import CoreFiles, images
 from evaluator.answers.core_files import CoreUnavailableError
@@ -84,6 +85,22 @@ def test_an_image_in_the_request_is_shown_to_the_judge(
     assert colours(judge.requests[0]) == ["red"]
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["\ufeff%s", "%s\ufffd", '{"temperature":NaN,%s', '{"user":"\\ud83d",%s', "input"],
+)
+def test_an_image_is_found_in_every_request_that_the_collector_reads(
+    run: Run, traffic: Any, judge: ScriptedServer, form: str
+) -> None:
+    """With a mark of the byte order, a cut character, no number, half a character, and of the Responses API."""
+    body = asked({"type": "input_image", "image_url": RED})
+    body = body.replace('{"messages"', '{"input"') if form == "input" else form % body.removeprefix("{" * ("," in form))
+    assert read_request(body).documents == (inline(RED),)
+    logged(traffic, "a", [inline(RED)], body)
+    run()
+    assert traffic.values(METRIC) == {"a": 1.0}
+
+
 def test_an_image_among_the_files_is_read_through_core(
     run: Run, traffic: Any, judge: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +116,8 @@ def test_an_image_among_the_files_is_read_through_core(
 @pytest.mark.parametrize(
     ("documents", "body", "value"),
     [
-        ([inline(RED)], None, 0.0),
+        ([inline(RED)], None, None),
+        ([inline(RED)], '{"messages":[{"role":"user","content":[{"ty>>', None),
         ([inline("some text")], asked(), 0.0),
         (
             ["https://example.com/red"],
@@ -261,6 +279,75 @@ def test_while_core_is_unavailable_a_score_is_pending(
     monkeypatch.setattr(CoreFiles, "read", lambda *_: RED)
     run(NOW + timedelta(minutes=10))
     assert [row["value"] for row in traffic.scores() if row["value"] is not None] == [1.0]
+
+
+PAGE = "files/b/doc.pdf#page=3"
+RETRIEVAL = "application/x.aidial-rag.retrieval-response+json"
+
+
+def retrieved(*attachments: Any, stage: str = "Combined search") -> str:
+    stages = [{"name": stage, "attachments": list(attachments)}]
+    return json.dumps({"choices": [{"message": {"content": "x", "custom_content": {"stages": stages}}}]})
+
+
+def response(chunk: Any, *pages: str) -> dict[str, Any]:
+    return {"type": RETRIEVAL, "data": json.dumps({"chunks": [chunk], "images": [{"data": one} for one in pages]})}
+
+
+@pytest.mark.parametrize(
+    ("name", "attachment", "value"),
+    [
+        (PAGE, {"type": "image/png", "data": RED_DATA, "reference_url": PAGE}, 1.0),
+        (PAGE, {"type": "image/png", "url": "files/b/red", "reference_url": PAGE}, 1.0),
+        (PAGE, {"data": f"![]({RED})", "reference_url": PAGE}, 1.0),
+        ("files/b/red.png", {"title": "[1] x", "reference_url": "files/b/red.png"}, 1.0),
+        (PAGE, response({"source": PAGE, "page_image_index": 1}, BLUE_DATA, RED_DATA), 1.0),
+        (PAGE, response({"source": {"url": PAGE}, "page": {"image_index": 0}}, RED_DATA), 1.0),
+        ("files/b/red.png", response({"attachment_url": "files/b/red.png", "source": {}}), 1.0),
+        (PAGE, response({"source": PAGE, "page_image_index": 1}, BLUE_DATA), None),
+        (PAGE, {"data": "[Image of the page 3]", "reference_url": PAGE}, None),
+        (PAGE, {"type": "image/png", "url": "https://example.com/red.png", "reference_url": PAGE}, None),
+        (PAGE, {"type": "image/png", "data": "%", "reference_url": PAGE}, None),
+        (PAGE, {"type": "image/png", "data": RED_DATA, "reference_url": "files/b/other.pdf"}, None),
+        (PAGE, {"data": " ", "reference_url": PAGE}, 0.0),
+    ],
+)
+def test_an_image_that_was_retrieved_is_shown_or_is_no_score(
+    run: Run,
+    traffic: Any,
+    judge: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    attachment: Any,
+    value: float | None,
+) -> None:
+    """Beside chunks with a text; one without a text and an image is no reason to leave out the answer."""
+    contexts = [{"text": "It is large."}, {"text": "", "url": name}]
+    body = retrieved(attachment)
+    logged(traffic, "a", [], None, contexts=contexts, assembled_response=body)
+    monkeypatch.setattr(CoreFiles, "read", lambda _, name: RED if name.startswith("files/b/red") else None)
+    run()
+    assert traffic.values(METRIC) == {"a": "no_image" if value is None else value}
+    assert [colours(request) for request in judge.requests] == ([["red"]] if value else [[]] if value == 0 else [])
+
+
+def test_images_alone_may_be_what_was_retrieved(run: Run, traffic: Any, judge: ScriptedServer) -> None:
+    """With that of the question, which comes first; without the answer's body there is no score."""
+    body = retrieved({"type": "image/png", "data": BLUE_DATA, "reference_url": PAGE})
+    columns: dict[str, Any] = {"contexts": [{"text": "", "url": PAGE}] * 2}
+    logged(traffic, "a", [], None, "blue", assembled_response=body, **columns)
+    logged(traffic, "gone", [], None, minute=1, **columns)
+    shown = asked({"type": "image_url", "image_url": {"url": RED}})
+    logged(traffic, "both", [inline(RED)], shown, "blue", minute=2, assembled_response=body, **columns)
+    run()
+    assert traffic.values(METRIC) == {"a": 1.0, "gone": "no_image", "both": 1.0}
+    assert sorted(colours(request) for request in judge.requests) == [["blue"], ["red", "blue"]]
+
+
+def test_without_a_judge_that_sees_images_a_chunk_without_a_text_is_left_out(run: Run, traffic: Any) -> None:
+    logged(traffic, "a", [], None, contexts=[{"text": "It is large."}, {"text": "", "url": PAGE}])
+    run(judge={})
+    assert traffic.values(METRIC) == {"a": 0.0}
 
 
 @pytest.mark.parametrize("metric", ["aspect_coherence", "conversation_completeness"])

@@ -110,6 +110,8 @@ def test_a_result_without_an_id_belongs_to_the_first_open_call_of_its_name() -> 
     messages += [{"role": "function", "name": "f", "content": text} for text in "bcd"]
     turn = read_turn(messages)
     assert ([one["result"] for one in turn.calls], turn.strays) == (["a", "b", "c"], 1)
+    silent = read_turn([*asked, {"role": "function", "name": "f", "content": None}, messages[-1]])
+    assert [one["result"] for one in silent.calls] == [None, "d"]
 
 
 def test_a_result_belongs_to_the_last_call_before_it_that_has_its_id() -> None:

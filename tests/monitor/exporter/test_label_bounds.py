@@ -107,6 +107,21 @@ def test_names_of_tools_of_one_deployment_take_no_place_from_another() -> None:
     assert found["dialwatch_other_label_values", "tool"] == 148
 
 
+def test_names_of_tools_are_bounded_in_all() -> None:
+    """Ten times those of one deployment, the first come; what was shown stays, and nothing is lost."""
+    tools = {f"t{number}": ToolStats(ok=9) for number in range(3)}
+    known = {f"d{number:02}": DeploymentState(requests=RequestStats(tools=tools)) for number in range(15)}
+    scrapes = Scrapes(100, 2)
+    few = dict(list(known.items())[1:8])
+    for some in (few, known, few | known):
+        found = scrapes.of(some)
+        calls = {key: n for key, n in found.items() if key[0] == "dialwatch_tool_calls_total" and key[2] == "ok"}
+        assert sum(calls.values()) == len(some) * 27
+        assert all(calls["dialwatch_tool_calls_total", name, "ok", "t1"] == 9 for name in few)
+    assert sum(key[3] != "other" for key in calls) == 20
+    assert sum(key[3] == "other" for key in calls) == 15
+
+
 def test_the_busiest_deployments_are_shown_and_stay() -> None:
     """Those with most requests come first; what was shown goes on, whoever comes later."""
     scrapes = Scrapes(2, 10)

@@ -14,6 +14,7 @@ from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, 
 from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.alerting.incidents.state import state_of
+from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import FailedTool, LimitDetails
 from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.regression import NewClass, StreamKey
@@ -281,7 +282,10 @@ def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertCha
 def test_a_fall_after_an_accepted_level_asks_whether_it_is_meant(firing: AlertChange) -> None:
     marked = datetime(2026, 11, 20, 9, tzinfo=UTC)
     change = replace(firing, details=structs.replace(firing.details, marked_release=marked))
-    assert ", after a new level was accepted at 2026-11-20 09:00 UTC; is it this one?" in summary(change)
+    asked = ", after a new level was accepted at 2026-11-20 09:00 UTC; is it this one?"
+    assert asked in summary(change)
+    counted = structs.replace(change.details, affected=AffectedCounts(212, 108, 40))
+    assert f"{asked} 212 requests of 40 people so far" in summary(replace(change, details=counted))
     text = description(change, URL)
     assert "To accept the level of now, accept it again" in text
     assert "If the change was meant" not in text

@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lake.delta_log.change import LostRaceError
-from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, LimitKind
+from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, LimitKind, Tier
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
@@ -105,11 +106,37 @@ def test_a_summary_is_a_row_each_day(lake: Lake) -> None:
 def test_what_became_of_messages_says_nothing_of_a_limit() -> None:
     """That an end was delivered is no change of the limit, nor is anything of a metric."""
     key = StreamKey("rag", LimitKind.ERRORS, LIMIT_VERSION)
-    fires = replace(FIRED, key=key)
+    fires = replace(FIRED, key=key, details=structs.replace(FIRED.details, tier=Tier.WARN))
     told = replace(fires, change=AlertEvent.DELIVERED, changed_at=NOW + HOUR)
     assert last_changes([fires, told, FIRED]) == {
         ("rag", LimitKind.ERRORS): LastChange(True, fires.changed_at, fires.tier, fires.fired_at)
     }
+
+
+def test_an_open_limit_of_a_row_without_a_tier_is_raised_no_more() -> None:
+    """Versions without tiers told it as they told everything."""
+    old = replace(FIRED, key=StreamKey("rag", LimitKind.ERRORS, LIMIT_VERSION))
+    assert old.details.tier is None
+    assert [one.tier for one in last_changes([old]).values()] == [Tier.PAGE]
+
+
+def test_a_page_that_is_found_again_while_the_lake_takes_no_row_waits_once(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at each look where an outage held it back; the newest is kept, and is recorded once."""
+    store = AlertStore(lake)
+    with monkeypatch.context() as patch:
+        patch.setattr(DeploymentAlerts, "append", _refused)
+        for _ in range(3):
+            with pytest.raises(OSError, match="full"):
+                store.record([fired()], NOW)
+        assert len(store._unrecorded) == 1
+    assert len(store.record([fired()], NOW)) == 1
+    assert store._unrecorded == []
+
+
+def _refused(*_: Any) -> Any:
+    raise OSError("full")
 
 
 def test_the_order_of_changes_is_that_in_which_they_were_found() -> None:

@@ -320,6 +320,8 @@ def test_a_tool_that_fails_is_told_by_its_toolset_and_not_by_each_agent_that_cal
     ((status, deployment, summary),) = messages(receiver)
     assert (status, deployment) == ("firing", toolset)
     assert summary.endswith("mostly error of the tool; limit 30 %; 2 of 2 deployments that call it fail too")
+    also = json.loads(receiver.bodies[0])["incident"]["also"]
+    assert [(one["deployment"], one["relation"]) for one in also] == [("agent-1", "caller"), ("agent-2", "caller")]
     for agent in ("agent-1", "agent-2"):
         (found,) = {row["metric"] for row in lake.table(ALERTS, agent).read().to_pylist()}
         assert found == "tool_errors"

@@ -20,14 +20,12 @@ from monitor.detect.limits.callers import RECENT, Callers
 from monitor.detect.limits.evidence import has_risen, is_clean, usual_share
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual, minute_of
 from monitor.detect.limits.no_data import PENDING
-from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.limits.shares import ShareLimit
-from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_replays
-from monitor.detect.regression import JudgeReading, Shift
-from monitor.detect.stats.replays import ReplayStats
+from monitor.detect.regression import JudgeReading
 from monitor.detect.stats.requests import LOG_COLUMNS
 from monitor.detect.stats.scores import SCORE_COLUMNS
 from tests.monitor.detect.limits.test_shares import MINUTE, NOW, limits_of, logs, requests
+from tests.monitor.detect.limits.test_verdict_limits import run
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -302,41 +300,6 @@ def test_requests_in_a_row_that_were_all_bad_end_with_a_minute_that_has_a_good_o
     assert len(minutes.windows(DAY, 1, NOW - 2 * MINUTE).ends) == 3
 
 
-def run(verdict: ReplayVerdict | None, **columns: Any) -> ReplayStats:
-    return ReplayStats("r", NOW, verdict, passed=3, scored=12, failed_part="retrieval", **columns)
-
-
-@pytest.mark.parametrize("is_open", [False, True])
-def test_a_replay_begins_and_ends_an_alert(is_open: bool) -> None:
-    """By its verdict; one that says nothing, or that a person accepted, begins none."""
-    last: Any = {("rag", LimitKind.REPLAY): LastChange(is_open, NOW - DAY)}
-    details = LimitDetails(share=0.75, requests=12, bad=9, mostly="retrieval")
-    begins = LimitChange(
-        "rag",
-        LimitKind.REPLAY,
-        "firing",
-        NOW,
-        "accepted cases that were asked again are answered worse than before",
-        NOW,
-        details,
-    )
-    ends = LimitChange(
-        "rag", LimitKind.REPLAY, "resolved", NOW,
-        "accepted cases that were asked again are answered as well as before", details=details,
-    )  # fmt: skip
-    regression = ReplayVerdict.REGRESSION
-    assert list(changes_of_replays({"rag": run(regression)}, last)) == ([] if is_open else [begins])
-    accepted = list(changes_of_replays({"rag": run(regression, is_baseline=True)}, last))
-    assert [one.reason for one in accepted] == (["a person accepted the answers of this run"] if is_open else [])
-    assert list(changes_of_replays({"rag": run(ReplayVerdict.NO_REGRESSION)}, last)) == ([ends] if is_open else [])
-    assert len(list(changes_of_replays({"rag": run(ReplayVerdict.BASELINE)}, last))) == is_open
-    for verdict in (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW):
-        assert list(changes_of_replays({"rag": run(verdict)}, last)) == []
-    assert list(changes_of_replays({"rag": ReplayStats("r", None, regression)}, last)) == []
-    (unscored,) = changes_of_replays({"rag": ReplayStats("r", NOW, regression)}, {})
-    assert unscored.details == LimitDetails(requests=0, bad=0)
-
-
 def test_scores_count_by_when_they_were_made_or_asked_for() -> None:
     """Those of the last two days, by either; a refusal is any value above 0."""
     old, new = NOW - 2 * DAY - MINUTE, NOW - MINUTE
@@ -416,34 +379,6 @@ def test_settings_have_the_documented_defaults() -> None:
     for name, value in (wrong | {"window": "721m"}).items():
         with pytest.raises(ValidationError):
             LimitSettings.model_validate({name: value})
-
-
-def test_a_judge_begins_and_ends_an_alert() -> None:
-    """Dated by the scores of those that changed; the names are in order, and since when is the earliest."""
-    shift = Shift(-0.3, -0.4, -0.2, 50)
-
-    def judge(active: bool, scored: int, since: int | None = None, known: Shift | None = shift) -> JudgeReading:
-        began = None if since is None else NOW - since * HOUR
-        return JudgeReading(known, active, began, NOW + scored * HOUR, None, None)
-
-    readings = {"rag": {"n": judge(True, 1, 2), "m": judge(True, 2, 3), "well": judge(False, 9)}}
-    (fires,) = changes_of_judges(readings, {})
-    assert fires == LimitChange(
-        "rag", LimitKind.JUDGE_DRIFT, "firing", NOW + 2 * HOUR,
-        "a judge scores answers otherwise than it scored the same answers at first", NOW - 3 * HOUR,
-        LimitDetails(judges=tuple(ChangedJudge(name, -0.3, -0.4, -0.2, 50) for name in "mn")),
-    )  # fmt: skip
-    key = ("rag", LimitKind.JUDGE_DRIFT)
-    assert list(changes_of_judges(readings, {key: LastChange(True, NOW)})) == []
-    for changed_at, number in ((NOW + 2 * HOUR, 0), (NOW + 2 * HOUR - SECOND, 1)):
-        assert len(list(changes_of_judges(readings, {key: LastChange(False, changed_at)}))) == number
-    well = {"rag": {"m": judge(False, 4), "n": judge(False, 5)}}
-    assert list(changes_of_judges(well, {})) == []
-    (over,) = changes_of_judges(well, {key: LastChange(True, NOW)})
-    assert (over.change, over.at, over.details, over.reason) == (
-        "resolved", NOW + 5 * HOUR, None,
-        "the judge scores the same answers as at first again, or its metric has a new version or no scores",
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("is_entry", "number"), [(True, 1), (False, 0), (None, 0)])

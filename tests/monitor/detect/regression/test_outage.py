@@ -10,6 +10,7 @@ import pytest
 from lake.spec.schemas import SCORES
 from monitor.alerting.alerts.new_changes import change_of
 from monitor.detect.regression import RegressionSettings, Streams, Transition
+from monitor.detect.regression.detector import Detector
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.outage import Outage
 from monitor.notify.alert_text import summary
@@ -131,10 +132,29 @@ def test_an_outage_of_which_nothing_is_sure_holds_no_page_after_three_hours() ->
     outage = Outage.of(run(*[0.0] * 10), 0.8, 0)
     assert outage is not None
     assert outage.length == timedelta(minutes=9)
-    assert [outage.add(run(0.4, hour=hour)) for hour in (1, 2, 3)] == [None, None, "lasts"]
+    assert [follow(outage, run(0.4, hour=hour)) for hour in (1, 2, 3)] == [None, None, "lasts"]
     assert outage.length == timedelta(minutes=9)
-    outage.add(run(0.0, 0.0, 1.0, hour=4))
+    follow(outage, run(0.0, 0.0, 1.0, hour=4))
     assert outage.length == timedelta(hours=4, minutes=1)
+
+
+def follow(outage: Outage, batch: Observations) -> str | None:
+    return outage.add(batch, run(*[0.0] * 10).joined(batch, 10 + len(batch)), 0.8)
+
+
+def test_an_outage_ends_with_the_last_bad_answer_also_in_a_batch_that_is_good() -> None:
+    outage = Outage.of(run(*[0.0] * 10), 0.8, 0)
+    assert outage is not None
+    assert follow(outage, run(*[0.0] * 5, *[1.0] * 40, hour=1)) == "back"
+    assert outage.length == timedelta(hours=1, minutes=4)
+
+
+def test_an_application_that_is_back_and_clearly_worse_than_before_is_not_back() -> None:
+    """The middle is 0.4, and 0.55 is above it: it would be told as good as before."""
+    outage = Outage.of(run(*[0.0] * 10), 0.8, 0)
+    assert outage is not None
+    worse = [1.0, 0.0] * 9 + [1.0] * 2
+    assert [follow(outage, run(*worse * 3, hour=hour)) for hour in (1, 2, 3)] == [None, None, "lasts"]
 
 
 def test_another_fall_is_no_outage() -> None:
@@ -162,3 +182,42 @@ def test_an_outage_that_is_neither_over_nor_sure_holds_its_page_for_three_hours(
     assert found[0][:2] == ("firing", "warn")
     assert found[1][:2] == ("firing", "page")
     assert found[1][2] - found[0][2] <= 24
+
+
+def busy(bad: tuple[int, int], hours: int = 32) -> Observations:
+    """3,600 conversations an hour; of hour 30 those of these minutes are bad."""
+    number = np.arange(hours * 3600)
+    at = number * 1_000_000
+    minute = at // 60_000_000 - 30 * 60
+    values = np.where((minute >= bad[0]) & (minute < bad[1]), 0.0, np.random.default_rng(5).random(len(at)) < 0.8)
+    begins = np.arange(hours) * 3600
+    return Observations(at, values.astype(np.float64), np.ones(len(at)), np.zeros(len(at), np.intp), begins)
+
+
+@pytest.mark.parametrize(("bad", "minutes"), [((0, 40), 40), ((10, 25), 15), ((0, 60), 60), ((45, 75), 30)])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_outage_of_a_busy_application_is_seen_whole(bad: tuple[int, int], minutes: int, *, at_once: bool) -> None:
+    """An hour has more conversations than are kept, of which the last may all be good, or all be bad."""
+    detector, found = Detector(RegressionSettings()), busy(bad)
+    parts = [found] if at_once else [found.between(hour, hour + 1) for hour in range(found.batches)]
+    readings = [reading for part in parts for _, reading in detector.changes(part, np.ones(part.batches))]
+    assert [(one.status, one.tier) for one in readings] == [("regressed", "warn"), ("watching", None)]
+    lasted = readings[1].outage_lasted
+    assert lasted is not None
+    assert abs(lasted - timedelta(minutes=minutes)) < timedelta(minutes=1)
+
+
+def test_a_page_is_held_longer_than_the_clock_says_while_scores_of_before_still_come() -> None:
+    """The evaluator is five hours late: the scores that say that the application is back are on their way."""
+    scores = rows({BEGIN: 0.0})
+    streams, late = Streams(RegressionSettings()), 5 * HOUR
+    known = [one for one in scores if one["requested_at"] < START + (BEGIN + 1.3) * HOUR]
+    streams.add(SCORES.rows(known), START + (BEGIN + 1.3) * HOUR + late)
+    now = START + (BEGIN + 1.3) * HOUR + late
+    (begin,) = streams.advance(now)
+    held = streams.readings()
+    assert held[begin.key].page_held_until is not None
+    assert now > held[begin.key].page_held_until + RegressionSettings().grace
+    assert streams.with_ended_holds(held, now) == held
+    idle = now + HOUR + RegressionSettings().grace
+    assert [one.tier for one in streams.with_ended_holds(held, idle).values()] == ["page"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lake.spec.alert_vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent, DigestEvent
 from lake.spec.root_tables import DIGESTS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
@@ -261,4 +261,17 @@ def test_no_digest_is_sent_before_anything_is_known(lake: Lake, start_receiver: 
     assert receiver.requests == []
     sender.notifier.view = rows
     sender.at(MONDAY + timedelta(minutes=1))
+    assert len(receiver.requests) == 1
+
+
+def test_a_week_that_an_earlier_version_ended_a_day_sooner_is_not_sent_again(
+    lake: Lake, start_receiver: Callable[..., Any]
+) -> None:
+    """In zones far in the east it was of Sunday to Saturday; the digest of the week before that is another one."""
+    receiver, log = start_receiver(), DigestLog(lake)
+    sunday = DigestPeriod(DigestEvery.WEEKLY, MONDAY.date() - DAY)
+    log.note(receiver.settings().name, sunday, DigestEvent.SENT, MONDAY - 12 * HOUR, "200")
+    Sender(lake, [receiver.settings()]).at(MONDAY)
+    assert receiver.requests == []
+    Sender(lake, [receiver.settings()]).at(MONDAY + WEEK)
     assert len(receiver.requests) == 1

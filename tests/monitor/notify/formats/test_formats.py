@@ -18,7 +18,10 @@ from monitor.detect.regression import SegmentChange, StreamKey
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS
+from monitor.notify.formats.mail import alert_mail
 from monitor.notify.formats.standard import alert_of
+from monitor.notify.incident_text import IncidentNote
+from monitor.notify.link import link_to_incident
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_messages import change
 
@@ -46,6 +49,19 @@ def test_slack_gets_a_headline_and_the_words(firing: AlertChange) -> None:
     )
     over, _ = message([replace(firing, change="resolved")], "slack", "")["blocks"]
     assert over["text"]["text"].startswith(":large_green_circle: ")
+
+
+@pytest.mark.parametrize("of_incident", [True, False])
+def test_the_button_of_a_message_leads_to_the_incident(firing: AlertChange, of_incident: bool) -> None:
+    """Or, of an alert that is part of none, to its deployment."""
+    there = "https://watch.example/"
+    page = link_to_incident("abc", there) if of_incident else "https://watch.example/deployment?name=apps/rag"
+    note = IncidentNote("abc", "firing", "page", None, (), link_to_incident("abc", there)) if of_incident else None
+    slack = json.loads(FORMATS["slack"]([firing], "r", there, note))
+    assert slack["blocks"][-1]["text"]["text"] == f"<{page}|Open dialwatch>"
+    teams = json.loads(FORMATS["teams"]([firing], "r", there, note))
+    assert teams["attachments"][0]["content"]["actions"][0]["url"] == page
+    assert f'href="{html.escape(page)}"' in alert_mail([firing], there, note).html
 
 
 @given(st.text("*_~`<!>|&@#:a \n[]()", max_size=60))

@@ -74,6 +74,30 @@ def test_answers_outside_of_the_period_are_not_read(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("calls")
+def test_times_are_read_anew_every_few_minutes(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each period; what could not be read is read again at once."""
+    reads: list[str | None] = []
+
+    def counted(lake: Lake, name: str | None, *others: Any) -> Any:
+        reads.append(name)
+        if len(reads) == 1:
+            raise OSError("the store is away")
+        return tool_times.tool_times(lake, name, *others)
+
+    monkeypatch.setattr(handlers, "tool_times", counted)
+    client = TestClient(create_app(monitor))
+    assert times(client)["orders_get"] == (None, 0)
+    for _ in range(3):
+        assert times(client)["orders_get"] == (4000, 3)
+    assert len(reads) == 2
+    client.get(f"{PAGE}&days=30")
+    assert len(reads) == 3
+    monkeypatch.setattr(handlers, "KEPT", timedelta(0))
+    times(client)
+    assert len(reads) == 4
+
+
+@pytest.mark.usefixtures("calls")
 def test_where_the_lake_cannot_be_read_the_page_is_shown_without(
     monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

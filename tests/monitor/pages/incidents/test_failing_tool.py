@@ -44,6 +44,7 @@ def test_the_last_error_of_the_tool_stands_on_its_incident(failing: TestClient, 
     assert "order service timed out &lt;b&gt;1&lt;/b&gt;" in page
     (link,) = re.findall(r'<a href="(/answers\?[^"]*tool=orders_get[^"]*)"', page)
     assert "failure=tool_error" in link
+    assert "start_time=" in link
     (answer,) = re.findall(r'<a href="(/answer\?[^"]*)">Answer of', page)
     assert "event_id=e1" in answer
     found = failing.get(address.replace("/incident", "/incident.json")).json()
@@ -55,6 +56,33 @@ def test_the_last_error_of_the_tool_stands_on_its_incident(failing: TestClient, 
     monitor.audit.write()
     (row, *_) = lake.table(AUDIT).read().to_pylist()
     assert "the last error of a tool" in row["detail"]
+
+
+def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreColumns, monitor: Monitor) -> None:
+    """The toolset's own one and the agent's, for who may see both."""
+    for ago in range(60, 0, -1):
+        at, fails = NOW - ago * MINUTE, ago <= 20
+        when = {"requested_at": at, "date": at.date()}
+        turn = {"is_entry": True, "answer_kind": "text", "tool_calls": [called("orders_get", fails)]}
+        rows.logs("agent", when | turn)
+        failed = {"error": "tool error: timed out", "kind": "mcp"} if fails else {}
+        rows.logs("toolset", when | {"is_entry": False, "parent_deployment": "agent", "status": 200} | failed)
+    monitor.refresh()
+    client = TestClient(create_app(monitor))
+    ids = {name: incident_id(monitor, name) for name in ("agent", "toolset")}
+    for mine, other, words in (("agent", "toolset", "which it calls"), ("toolset", "agent", "which calls it")):
+        for address in (f"/incident?id={ids[mine]}", "/"):
+            found = re.findall(
+                r'Also: <a href="/incident\?id=(\w+)">[^<]* of ([^<]*)</a>, ([^.<]*)\.', client.get(address).text
+            )
+            assert (ids[other], other, words) in found
+        (also,) = client.get(f"/incident.json?id={ids[mine]}").json()["also"]
+        assert also["incident"]["incident_id"] == ids[other]
+    access = {"proxy": {"addresses": ["10.0.0.7"], "groups": {"watchers": {"deployments": ["agent"]}}}}
+    app = create_app(monitor, MonitorSettings.model_validate({"access": access}))
+    headers = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": "watchers"}
+    page = TestClient(app, client=("10.0.0.7", 5000), headers=headers).get(f"/incident?id={ids['agent']}").text
+    assert "Also:" not in page
 
 
 @pytest.mark.usefixtures("failing")

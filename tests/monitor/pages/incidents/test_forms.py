@@ -369,3 +369,37 @@ def test_a_command_names_what_it_says_or_is_not_there(name: str) -> None:
             assert words[-2:] == ["-c", "dialwatch.yaml"]
     if is_plain:
         assert found.silence is not None
+
+
+def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """By whom; one that runs out says so; and the one of another deployment is no part of it."""
+    add_silence(lake, Silence(deployment="other", until=NOW + timedelta(days=1)), NOW)
+    first = sent(proxied, monitor, "silence", hours="2", comment="deploy")
+    assert read_silences(lake)[2].until - NOW == timedelta(hours=2, seconds=1)
+    page = proxied.get(first.headers["location"], headers=of("on-call")).text
+    (log,) = re.findall(r'<table class="log">.*?</table>', page, re.DOTALL)
+    assert "silence 2</span> by <bdi>ann</bdi> of all alerts, until" in log
+    assert "deploy" in log
+    assert "silence 1<" not in log
+    clock.advance(minutes=5)
+    ended = sent(proxied, monitor, "silence/end", silence="2")
+    assert (
+        "silence 2 ended</span> by <bdi>ann</bdi> of all alerts, before its time"
+        in proxied.get(ended.headers["location"], headers=of("on-call")).text
+    )
+    sent(proxied, monitor, "silence", hours="1")
+    clock.advance(hours=2)
+    page = proxied.get(first.headers["location"], headers=of("on-call")).text
+    assert "silence 3 ended</span> of all alerts, as it was set" in page
+
+
+def test_what_was_filled_in_wrongly_leads_back_to_its_form(proxied: TestClient, monitor: Monitor) -> None:
+    """To pages of ours alone."""
+    path = f"/incident?id={incident_id(monitor)}"
+    cases = {f"http://testserver{path}": True, f"http://elsewhere{path}": False, "http://[": False}
+    for referer, is_linked in cases.items():
+        page = proxied.get("/incident", headers=of("on-call") | {"Referer": referer})
+        assert page.status_code == 422
+        assert (f'<a href="{html.escape(path)}">Back to the page before</a>' in page.text) is is_linked

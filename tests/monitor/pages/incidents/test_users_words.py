@@ -48,7 +48,7 @@ def test_words_that_tell_the_worst_answers_from_good_ones_are_shown(
     assert "In the users' words" in page
     assert "<bdi>elternzeit</bdi>" in page
     assert "<bdi>policy</bdi>" in page
-    assert "40:0" in page
+    assert "(40 bad, 0 good)" in page
     data = client.get(path.replace("?", ".json?"), headers=of("readers")).json()["evidence"]["words"]
     assert {"word": "elternzeit", "texts": 40, "others": 0} in data["questions"]
     assert "handbook" not in [one["word"] for one in data["documents"]]

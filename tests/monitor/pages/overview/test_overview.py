@@ -35,6 +35,7 @@ def ask(monitor: Monitor) -> Ask:
 
 def cells(page: str, name: str) -> list[str]:
     """Words of the cells of a deployment's row."""
+    page = page.replace("<wbr>", "")
     rows = re.findall(r"<tr.*?</tr>", page.split('class="fleet"')[1].split("</table>")[0], re.DOTALL)
     (row,) = [one for one in rows if f"<bdi>{name}</bdi>" in html.unescape(one)]
     found = re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)
@@ -44,6 +45,7 @@ def cells(page: str, name: str) -> list[str]:
 
 
 def order(page: str) -> list[str]:
+    page = page.replace("<wbr>", "")
     return [html.unescape(name) for name in re.findall(r'<th scope="row"><a [^>]*><bdi>(.*?)</bdi>', page, re.DOTALL)]
 
 
