@@ -202,7 +202,7 @@ def test_texts_that_were_erased_since_are_not_sent_by_a_retry(lake: Lake, monkey
 
 def test_chats_show_them_in_lines(lake: Lake) -> None:
     (change,) = AlertStore(lake).record([fired()], NOW)
-    note = IncidentNote("id", "firing", "page", None, (), None, READ)
+    note = IncidentNote("id", "firing", "page", None, (), None, users_words=READ)
     lines = (
         "Users wrote: “it is <b>wrong</b>”",
         "Words in questions of the worst answers that good ones have less: elternzeit",
