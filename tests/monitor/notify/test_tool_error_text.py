@@ -110,7 +110,7 @@ def test_chats_and_mails_show_it_in_a_line_of_its_own(lake: Lake) -> None:
     change = LimitChange(KEY.deployment, LimitKind.TOOL_ERRORS, "firing", NOW, "failed", since=NOW, details=details)
     (recorded,) = AlertStore(lake).record_limits(KEY.deployment, [change], NOW)
     words = UsersWords(("wrong",), last_tool_error=ToolErrorText("se\narch", "index <b>down</b>\u2028now"))
-    note = IncidentNote("id", "firing", "page", None, (), None, words)
+    note = IncidentNote("id", "firing", "page", None, (), None, users_words=words)
     line = "Last error of se arch: index <b>down</b> now"
     assert words.lines == (line, "Users wrote: “wrong”")
     slack = json.loads(FORMATS["slack"]([recorded], "team", "", note))
