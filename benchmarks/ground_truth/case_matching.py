@@ -21,7 +21,7 @@ from benchmarks.ground_truth.case_matching_pairs import HELD_OUT, NEAR_MISSES, N
 from evaluator.answers import SimilarByEncoder, case_matching
 from evaluator.models import Models
 from lake.queries.answer_rows import CaseQuestion
-from lake.queries.cases import Case, CaseBook
+from lake.queries.ground_truth.cases import Case, CaseBook
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

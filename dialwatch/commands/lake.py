@@ -64,7 +64,7 @@ def list_tables(
 
 
 def _count(table: Table) -> int:
-    from lake.queries.case_versions import newest_versions
+    from lake.queries.ground_truth.case_versions import newest_versions
     from lake.spec.case_tables import GROUND_TRUTH
 
     is_versioned = table.spec is GROUND_TRUTH

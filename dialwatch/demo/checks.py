@@ -12,7 +12,7 @@ from collector import Counts
 from dialwatch.demo.agent import AGENT, GET_ORDER, ORDERS, Outage
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
-from lake.queries.case_versions import newest_versions
+from lake.queries.ground_truth.case_versions import newest_versions
 from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, LimitKind
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart

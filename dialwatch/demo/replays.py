@@ -25,7 +25,7 @@ from dialwatch.services.replaying import read_reply
 from dialwatch.serving.server import BackgroundServer
 from evaluator.metrics import metric_named
 from evaluator.replays import DialDeployment, ReplayDeployment, ReplayRun, ReplaySettings, replay
-from lake.queries.case_versions import change_cases
+from lake.queries.ground_truth.case_versions import change_cases
 from lake.spec.case_vocabulary import CaseStatus, FailedPart, ReplayVerdict
 from lake.tables.lake import Lake
 

@@ -11,9 +11,9 @@ from typing import Any
 from dialwatch.reports.fact_places import places_of
 from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, time_of
 from dialwatch.reports.terminal_text import in_one_line
-from lake.queries.alike_cases import AlikeCases
 from lake.queries.answer_details import AnswerSignal
-from lake.queries.cases import FactPlace
+from lake.queries.ground_truth.alike_cases import AlikeCases
+from lake.queries.ground_truth.cases import FactPlace
 from lake.queries.signals import fold_signals
 from lake.spec.tool_calls import call_line
 

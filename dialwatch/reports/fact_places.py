@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluator.metrics import CITATION
 from evaluator.metrics.cells import UnscorableRowError
-from lake.queries.cases import FactPlace
+from lake.queries.ground_truth.cases import FactPlace
 
 
 def found_places(facts: Sequence[str], chunks: Sequence[str]) -> list[FactPlace | None]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from lake.queries.question_keys import CAPITALS_MATTER
+from lake.queries.ground_truth.question_keys import CAPITALS_MATTER
 
 _WORDS = Path(__file__).with_name("question_words.yaml")
 _TOKEN = re.compile(r"[^\W_]+(?:['.,&/:-][^\W_]+)*|[%$€£¥]|°[CcFf]")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evaluator.answers.case_matching import CaseMatching
-from lake.queries.cases import CaseBook
 from lake.queries.child_contexts import ChildContexts
+from lake.queries.ground_truth.cases import CaseBook
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.open_tables import TableSource

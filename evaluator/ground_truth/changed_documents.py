@@ -14,8 +14,8 @@ import pyarrow as pa
 from evaluator.ground_truth.changed_chunks import document_of, has_lost, names_chunk, names_place
 from evaluator.metrics import ABSENT, fact_ranks
 from lake.queries.answer_rows import CASE_QUESTION_COLUMNS, CaseQuestion, case_question, context_ids, context_texts
-from lake.queries.case_versions import EVALUATOR, newest_versions
-from lake.queries.question_keys import normalised_question
+from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions
+from lake.queries.ground_truth.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 
 WATCHED_COLUMNS = ("date", "requested_at", "documents", "contexts", "contexts_origin", *CASE_QUESTION_COLUMNS)

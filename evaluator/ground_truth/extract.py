@@ -20,8 +20,8 @@ from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, Prompt, object_of
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in
 from lake.queries.answer_rows import IS_ANSWER
-from lake.queries.case_sources import source_rows
-from lake.queries.case_versions import EVALUATOR, next_version, read_cases
+from lake.queries.ground_truth.case_sources import source_rows
+from lake.queries.ground_truth.case_versions import EVALUATOR, next_version, read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
 from lake.tables.pass_transaction import PassTransaction

@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth.facts import EXTRACTOR
 from lake.queries.answer_rows import CASE_QUESTION_COLUMNS, case_question
-from lake.queries.case_sources import source_rows
-from lake.queries.case_versions import EVALUATOR, newest_versions, next_version
+from lake.queries.ground_truth.case_sources import source_rows
+from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions, next_version
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 from lake.tables.pass_transaction import PassTransaction

@@ -28,8 +28,8 @@ from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.metrics import ABSENT, fact_ranks
 from lake.queries.answer_rows import IS_ANSWER, IS_RATABLE
-from lake.queries.case_sources import case_id_of
-from lake.queries.case_versions import EVALUATOR, newest_versions, next_version
+from lake.queries.ground_truth.case_sources import case_id_of
+from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions, next_version
 from lake.queries.signals_by_answer import read_signaled
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus

@@ -13,7 +13,7 @@ from typing import Any
 from evaluator.answers import LoggedAnswer
 from evaluator.ground_truth.ratings import RatedAnswer
 from lake.queries.answer_rows import CaseQuestion
-from lake.queries.cases import SimilarQuestions
+from lake.queries.ground_truth.cases import SimilarQuestions
 from lake.spec.case_vocabulary import USABLE_STATUS
 
 MOST_PER_QUESTION = 3

@@ -15,7 +15,7 @@ from evaluator.judges.exchange import JudgeError, JudgeReply, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, Prompt, object_of
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in
-from lake.queries.case_versions import read_cases
+from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseOrigin, CaseStatus
 from lake.tables.pass_transaction import PassTransaction

@@ -27,9 +27,9 @@ from evaluator.replays.kept_answers import Row, kept_scores, values_of
 from evaluator.replays.preference import AnswersToCase, preferences
 from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
-from lake.queries.case_versions import cases_in
+from lake.queries.ground_truth.case_versions import cases_in
+from lake.queries.ground_truth.question_keys import normalised_question
 from lake.queries.preferences import Preferences
-from lake.queries.question_keys import normalised_question
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, ReplayVerdict
 from lake.spec.deployment_families import Families

@@ -19,8 +19,8 @@ from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.chunks import Chunk, Problem, ScoredChunk, score_chunk
 from evaluator.scoring.counts import ScoreCounts
 from evaluator.scoring.work import pending_id, references, score_id
-from lake.queries.cases import CaseBook
-from lake.queries.question_keys import QuestionKeys
+from lake.queries.ground_truth.cases import CaseBook
+from lake.queries.ground_truth.question_keys import QuestionKeys
 from runtime.worker_pool import Engine, SameProcess
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import AT_ONCE, LoggedAnswer
 from evaluator.metrics import Metric, needs_ground_truth
-from lake.queries.cases import CaseBook, Reference
+from lake.queries.ground_truth.cases import CaseBook, Reference
 from lake.spec.vocabulary import JudgeKind
 from lake.tables.table import Table
 from runtime.identity import identity

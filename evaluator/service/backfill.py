@@ -32,7 +32,7 @@ from evaluator.service.pending_scores import pending_probabilities
 from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.queries.child_contexts import ChildContexts
-from lake.queries.question_keys import QuestionKeys
+from lake.queries.ground_truth.question_keys import QuestionKeys
 from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 

@@ -17,7 +17,7 @@ from evaluator.metrics import Metric, ModelUnavailableError, problem_of
 from evaluator.scoring import references, work_on
 from evaluator.service.backfill import Backfill, DeploymentBackfill
 from evaluator.service.judge_estimate import JudgeEstimate, Judging
-from lake.queries.cases import CaseBook
+from lake.queries.ground_truth.cases import CaseBook
 from lake.spec.schemas import PARSED_LOGS
 
 _SAMPLE_ANSWERS = 200

@@ -28,7 +28,7 @@ from evaluator.service.signal_shares import SignalShares
 from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.queries.child_contexts import ChildContexts
-from lake.queries.question_keys import QuestionKeys
+from lake.queries.ground_truth.question_keys import QuestionKeys
 from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 from lake.tables.open_tables import OpenTables

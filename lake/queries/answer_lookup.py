@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lake.queries.case_sources import source_rows
+from lake.queries.ground_truth.case_sources import source_rows
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader, map_at_once
 from lake.tables.id_index import files_without

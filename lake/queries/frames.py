@@ -17,8 +17,8 @@ from lake.queries.answer_rows import (
     case_question,
     context_texts,
 )
-from lake.queries.cases import Case, CaseBook
 from lake.queries.child_contexts import ChildContexts, add_late_contexts, add_late_tool_calls
+from lake.queries.ground_truth.cases import Case, CaseBook
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import USABLE_STATUS
 from lake.spec.schemas import PARSED_LOGS

@@ -97,7 +97,7 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
     The order of documents says nothing. A new question stands by itself, so it loses its conversation.
     """
     from dialwatch.reports.fact_places import found_places
-    from lake.queries.cases import citations_of, statements_of
+    from lake.queries.ground_truth.cases import citations_of, statements_of
     from lake.spec.tool_calls import call_of_line
 
     known = written(case)

@@ -93,7 +93,7 @@ def asked_judge(settings: Settings, lake: Lake, judge: str | None, does: str) ->
 
 def all_cases(lake: Lake, deployment: str | None) -> Iterator[FoundCase]:
     """Yield the cases of a deployment, or of all of them; raises ConfigError for one that is not there."""
-    from lake.queries.case_versions import read_cases
+    from lake.queries.ground_truth.case_versions import read_cases
     from lake.spec.case_tables import GROUND_TRUTH
 
     names = lake.deployments() if deployment is None else [checked_deployment(lake, deployment)]

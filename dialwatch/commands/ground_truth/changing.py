@@ -40,7 +40,7 @@ from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
     from evaluator.ground_truth import Extraction
-    from lake.queries.case_versions import CaseChangedError
+    from lake.queries.ground_truth.case_versions import CaseChangedError
     from lake.tables.lake import Lake
 
 Columns = Mapping[str, str]
@@ -170,7 +170,7 @@ def decide(
     lake: Lake, deployment: str, some: Iterable[FoundCase], columns: Columns, who: str, now: datetime
 ) -> list[CaseChangedError]:
     """Decide on cases of one deployment, and return those that others changed first."""
-    from lake.queries.case_versions import change_cases
+    from lake.queries.ground_truth.case_versions import change_cases
 
     shown = {one.case_id: one for one in some}
     overtaken: dict[str, CaseChangedError] = {}
@@ -194,7 +194,7 @@ def decide(
 
 def changed_since(shown: FoundCase, cases: Mapping[str, Mapping[str, object]]) -> CaseChangedError | None:
     """Say who changed a case since it was read; None where nobody did."""
-    from lake.queries.case_versions import CaseChangedError
+    from lake.queries.ground_truth.case_versions import CaseChangedError
 
     now = cases.get(shown.case_id)
     if now is None:
@@ -214,7 +214,7 @@ def _given(values: list[str]) -> dict[str, str]:
 
 
 def _save(lake: Lake, found: FoundCase, columns: Mapping[str, Any], who: str, now: datetime) -> None:
-    from lake.queries.case_versions import CaseChangedError, change_case
+    from lake.queries.ground_truth.case_versions import CaseChangedError, change_case
 
     try:
         made = change_case(lake, found.deployment, found.case_id, columns, who, now, of_version=found.case["version"])

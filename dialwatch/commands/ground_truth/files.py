@@ -51,7 +51,7 @@ def export(
     settings = settings_of(config, lake)
     from dialwatch.lake_access import usual_permissions
     from evaluator.datasets.files import writing
-    from lake.queries.case_versions import read_cases
+    from lake.queries.ground_truth.case_versions import read_cases
     from lake.spec.case_tables import GROUND_TRUTH
 
     chosen = format_of(file, case_format)
@@ -91,7 +91,7 @@ def import_(
     by = who_of(who)
     settings = settings_of(config, lake)
     from dialwatch.commands.ground_truth.imported_rows import Import, ImportOutcome, take
-    from lake.queries.case_versions import write_cases
+    from lake.queries.ground_truth.case_versions import write_cases
 
     opened, about = settings.lake.open(), Import(deployment, by, datetime.now(UTC), accept_)
     filesystem, at = settings.lake.storage.storage().filesystem(file)

@@ -22,8 +22,8 @@ from dialwatch.commands.ground_truth.case_content import (
 from dialwatch.commands.ground_truth.case_files import FileRow
 from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION
-from lake.queries.case_versions import next_version
-from lake.queries.cases import citations_of, statements_of
+from lake.queries.ground_truth.case_versions import next_version
+from lake.queries.ground_truth.cases import citations_of, statements_of
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.tool_calls import call_line, call_of_line
 from runtime.identity import identity

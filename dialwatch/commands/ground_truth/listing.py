@@ -28,7 +28,7 @@ from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
     from dialwatch.reports.case_report import CaseDetails
-    from lake.queries.alike_cases import AlikeCases
+    from lake.queries.ground_truth.alike_cases import AlikeCases
     from lake.tables.lake import Lake
 
 _HEAD = ("id", "deployment", "status", "facts", "confidence", "by", "when", "alike", "question")
@@ -45,7 +45,7 @@ def list_(
 ) -> None:
     """List the cases, the newest first, with those that ask the same and those that contradict each other."""
     opened = open_filled(settings_of(config, lake))
-    from lake.queries.alike_cases import AlikeCases
+    from lake.queries.ground_truth.alike_cases import AlikeCases
     from runtime.json_values import json_values
 
     cases = list(all_cases(opened, deployment))
@@ -67,7 +67,7 @@ def list_(
 
 
 def _alike(cases: Sequence[FoundCase]) -> Mapping[tuple[str, str], AlikeCases]:
-    from lake.queries.alike_cases import alike_cases
+    from lake.queries.ground_truth.alike_cases import alike_cases
 
     names = {one.deployment for one in cases}
     of_each = {name: alike_cases(one.case for one in cases if one.deployment == name) for name in names}
@@ -141,10 +141,10 @@ def show(
 
 def _details(lake: Lake, found: FoundCase) -> CaseDetails:
     from dialwatch.reports.case_report import CaseDetails
-    from lake.queries.alike_cases import AlikeCases, alike_cases
     from lake.queries.answer_details import read_answer_signals
     from lake.queries.answer_lookup import locate_source
-    from lake.queries.case_versions import cases_in, history_in
+    from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases
+    from lake.queries.ground_truth.case_versions import cases_in, history_in
     from lake.spec.case_tables import GROUND_TRUTH
 
     rows = lake.table(GROUND_TRUTH, found.deployment).read()

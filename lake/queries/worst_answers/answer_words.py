@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lake.queries.question_keys import normalised_question
+from lake.queries.ground_truth.question_keys import normalised_question
 from lake.queries.worst_answers.compared_answers import ComparedAnswer, ComparedAnswers
 from lake.queries.worst_answers.telling_words import TellingWord, telling_words
 from runtime.words import words

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lake.queries.cases import FactPlace
+from lake.queries.ground_truth.cases import FactPlace
 
 _WORD = re.compile(r"[^\W_]+")
 

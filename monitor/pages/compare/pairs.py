@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from rapidfuzz.distance import Indel
 
+from lake.queries.ground_truth.question_keys import normalised_question
 from lake.queries.preferences import Preferences
-from lake.queries.question_keys import normalised_question
 from monitor.pages.texts import Span
 from runtime.sign_test import sign_test
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import context_texts
-from lake.queries.case_versions import read_cases
+from lake.queries.ground_truth.case_versions import read_cases
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.preferences import EARLIER, LATER, TIE, Preferences, preferences_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS

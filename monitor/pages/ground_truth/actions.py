@@ -12,8 +12,14 @@ from starlette.exceptions import HTTPException
 from lake.queries.answer_details import read_answer
 from lake.queries.answer_lookup import own_id
 from lake.queries.answer_rows import case_question, context_ids, context_texts
-from lake.queries.case_versions import CaseChangedError, case_history, change_case, change_cases, write_cases
-from lake.queries.cases import citations_of, statements_of
+from lake.queries.ground_truth.case_versions import (
+    CaseChangedError,
+    case_history,
+    change_case,
+    change_cases,
+    write_cases,
+)
+from lake.queries.ground_truth.cases import citations_of, statements_of
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.schemas import deployment_of

@@ -11,11 +11,17 @@ from typing import Any
 import pyarrow as pa
 from markupsafe import Markup
 
-from lake.queries.alike_cases import AlikeCases, alike_cases
 from lake.queries.answer_details import read_answer_signals
 from lake.queries.answer_lookup import locate_source
-from lake.queries.asked_questions import CASE_COLUMNS, Asked, comparing_metrics, questions_asked, times_asked
-from lake.queries.case_versions import cases_in, history_in, newest_versions
+from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases
+from lake.queries.ground_truth.asked_questions import (
+    CASE_COLUMNS,
+    Asked,
+    comparing_metrics,
+    questions_asked,
+    times_asked,
+)
+from lake.queries.ground_truth.case_versions import cases_in, history_in, newest_versions
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.schemas import deployment_of

@@ -17,7 +17,7 @@ from dialwatch.demo.replays import Broken, run_agent_replays, run_replays
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, document_urls
 from evaluator.ground_truth.facts import supporting_sentences
 from evaluator.metrics import ABSENT, fact_ranks
-from lake.queries.case_versions import read_cases
+from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus, FailedPart
 from lake.tables.lake import Lake

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dialwatch.reports.answer_report import format_answer
 from dialwatch.reports.case_report import CaseDetails, format_case
-from lake.queries.alike_cases import AlikeCases
 from lake.queries.answer_details import read_answer
+from lake.queries.ground_truth.alike_cases import AlikeCases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth.changed_chunks import has_lost, names_chunk
-from lake.queries.case_versions import case_history, change_case
+from lake.queries.ground_truth.case_versions import case_history, change_case
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import Evaluator, EvaluatorSettings
-from lake.queries.case_versions import case_history, read_cases
+from lake.queries.ground_truth.case_versions import case_history, read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from lake.tables.table import Table

@@ -14,8 +14,8 @@ from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import renew_old_cases
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
-from lake.queries.case_versions import case_history, change_case, read_cases
 from lake.queries.frames import ground_truth_frame
+from lake.queries.ground_truth.case_versions import case_history, change_case, read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

@@ -22,7 +22,7 @@ from evaluator.ground_truth.propose import changes_by_signals
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.models import Models
-from lake.queries.case_versions import read_cases
+from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 

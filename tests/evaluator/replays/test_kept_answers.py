@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.metrics import metric_named
 from evaluator.replays import Outcome, ReplaySettings, Reply, replay
-from lake.queries.case_versions import change_cases
+from lake.queries.ground_truth.case_versions import change_cases
 from lake.spec.case_tables import REPLAYS
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.tables.lake import Lake

@@ -26,7 +26,7 @@ from evaluator.service.backfill_estimate import BackfillEstimate, MetricEstimate
 from evaluator.service.judge_estimate import Judging, _together
 from evaluator.service.judge_pool import JudgeCallsError, JudgePool, forget_replies
 from evaluator.service.pending_scores import AGE, JudgeRetries, PendingScore, pending_probabilities
-from lake.queries.question_keys import QuestionKeys
+from lake.queries.ground_truth.question_keys import QuestionKeys
 from lake.spec.case_vocabulary import ReferenceMatch
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lake.queries.question_keys import normalised_question
+from lake.queries.ground_truth.question_keys import normalised_question
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dialwatch.commands.ground_truth import changing
 from dialwatch.commands.ground_truth.case_yaml import content_of, yaml_of
-from lake.queries.case_versions import case_history, change_case
+from lake.queries.ground_truth.case_versions import case_history, change_case
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from tests.commands import Done, dialwatch

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lake.queries.case_versions import read_cases
+from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dialwatch.commands.ground_truth.case_files import CaseFormat, csv_of, json_lines_of, rows_of
 from evaluator.metrics import CITATION, fact_ranks
-from lake.queries.case_versions import read_cases
+from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from runtime.identity import identity

@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 from dialwatch.commands.ground_truth import changing
-from lake.queries.case_versions import case_history, change_case, read_cases
+from lake.queries.ground_truth.case_versions import case_history, change_case, read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.tables.lake import Lake

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lake.queries.case_versions import case_history, change_case, read_cases
+from lake.queries.ground_truth.case_versions import case_history, change_case, read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import USER_SIGNALS

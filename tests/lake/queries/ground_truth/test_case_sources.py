@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lake.queries.case_sources import case_id_of, source_rows
 from lake.queries.frames import answers_frame
+from lake.queries.ground_truth.case_sources import case_id_of, source_rows
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

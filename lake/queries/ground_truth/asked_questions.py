@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, CaseQuestion, case_question
+from lake.queries.ground_truth.question_keys import normalised_question
 from lake.queries.latest_rows import each_once
-from lake.queries.question_keys import normalised_question
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.day_reading import DayReader, within
 from lake.tables.lake import Lake

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lake.queries.answer_rows import CaseQuestion
-from lake.queries.cases import Case, CaseBook
+from lake.queries.ground_truth.cases import Case, CaseBook
 from lake.spec.case_vocabulary import CaseStatus, ReferenceMatch
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

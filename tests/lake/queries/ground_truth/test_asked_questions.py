@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lake.queries.asked_questions import comparing_metrics, questions_asked, times_asked
+from lake.queries.ground_truth.asked_questions import comparing_metrics, questions_asked, times_asked
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
 
@@ -52,7 +52,7 @@ def test_answers_are_counted_as_they_are_compared(lake_of_each_kind: Lake) -> No
 
 def test_of_a_day_with_many_answers_some_are_read(lake_of_each_kind: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the days before it, and not all of it."""
-    monkeypatch.setattr("lake.queries.asked_questions.ENOUGH", 5)
+    monkeypatch.setattr("lake.queries.ground_truth.asked_questions.ENOUGH", 5)
     for day, count in ((1, 3), (2, 40), (3, 1)):
         of_day = {"question": "How much leave?", "requested_at": NOW - day * DAY}
         _log(lake_of_each_kind, *(of_day | {"event_id": f"{day} {number}"} for number in range(count)))

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from lake.queries.answer_rows import CaseQuestion
-from lake.queries.case_sources import possible_sources
-from lake.queries.case_versions import newest_versions
-from lake.queries.question_keys import normalised_question
+from lake.queries.ground_truth.case_sources import possible_sources
+from lake.queries.ground_truth.case_versions import newest_versions
+from lake.queries.ground_truth.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
 from lake.spec.tool_calls import ToolCall
 from lake.tables.table import Table

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lake.queries.alike_cases import AlikeCases, alike_cases
+from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases
 
 
 def case(case_id: str, answer: str | None, question: str = "Where?", **columns: Any) -> dict[str, Any]:

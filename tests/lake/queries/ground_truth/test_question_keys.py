@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lake.queries.answer_rows import CaseQuestion
-from lake.queries.question_keys import QuestionKeys, lake_secret
+from lake.queries.ground_truth.question_keys import QuestionKeys, lake_secret
 from lake.spec.root_tables import SECRETS
 from lake.tables.lake import Lake
 from tests.killing import start

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.queries.case_versions import (
+from lake.queries.ground_truth.case_versions import (
     CaseChangedError,
     case_history,
     change_case,
@@ -20,7 +20,7 @@ from lake.queries.case_versions import (
     newest_versions,
     read_cases,
 )
-from lake.queries.cases import CaseBook
+from lake.queries.ground_truth.cases import CaseBook
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

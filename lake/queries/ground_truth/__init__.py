@@ -1,0 +1,1 @@
+"""Queries of cases of ground truth."""
