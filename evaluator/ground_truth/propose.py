@@ -27,6 +27,7 @@ from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.metrics import ABSENT, fact_ranks
+from evaluator.metrics.form.refusal import only_refuses
 from lake.queries.answer_rows import IS_ANSWER, IS_RATABLE
 from lake.queries.ground_truth.case_sources import case_id_of
 from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions, next_version
@@ -123,7 +124,11 @@ def _new_cases(
 
 
 def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterator[Candidate]:
-    """Read the answers, one day at a time; one without a text or a question makes no case."""
+    """Read the answers, one day at a time; one without a text or a question makes no case.
+
+    Nor does one that only refuses: where retrieval broke, people thank for an honest "I do not know", and as a case it
+    would make all such answers right.
+    """
     by_day: dict[date, dict[str, RatedAnswer]] = defaultdict(dict)
     for one in good:
         by_day[one.date][one.event_id] = one
@@ -132,7 +137,8 @@ def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterat
         where = IS_ANSWER & (ds.field("date") == pa.scalar(day)) & ds.field("event_id").isin(sorted(of_day))
         for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
             for answer in with_late_contexts(tables, some):
-                if answer.case_question and answer.text and answer.text.strip():
+                is_told = answer.text and answer.text.strip() and not only_refuses(answer.text)
+                if answer.case_question and answer.text and is_told:
                     yield Candidate(answer, answer.case_question, answer.text, of_day[answer.event_id])
 
 

@@ -96,10 +96,11 @@ def test_of_one_users_opinions_the_latest_counts(evaluator: Evaluator, traffic: 
 
 
 def test_only_whole_answers_that_a_person_saw_make_cases(evaluator: Evaluator, traffic: Any) -> None:
-    """Without a question or a text there is nothing to ask again; other signals are not likes."""
+    """Without a question or a text there is nothing to ask again, nor of a refusal; other signals are not likes."""
     rows = [
         traffic.answer("no-question", question=None),
         traffic.answer("no-text", answer=None),
+        traffic.answer("refuses", answer="I don't know. The documents do not answer this question."),
         traffic.answer("inner", is_entry=False),
         traffic.answer("retrieval", kind="retrieval"),
         traffic.answer("failed", status=500),
