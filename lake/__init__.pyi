@@ -1,7 +1,7 @@
 from .queries.answer_details import read_answer
 from .queries.answer_search import AnswerFilter, find_answers
-from .queries.ground_truth.case_versions import change_cases
 from .queries.frames import answers_frame, ground_truth_frame
+from .queries.ground_truth.case_versions import change_cases
 from .queries.ratings import AnswerRating
 from .queries.signals import fold_signals
 from .spec.case_tables import GROUND_TRUTH, REPLAYS

@@ -170,7 +170,7 @@ def _keys_of_file(lake: Lake, place: Place, file: DataFile) -> Keys | None:
     try:
         with open_parquet(table.files(), file, table.fetch) as opened:
             rows = opened.read(list(ID_COLUMNS), use_threads=False)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         logger.warning("left %s/%s out of the index of ids: %s", table.uri, path, error)
         return None
     ids = set[str]()

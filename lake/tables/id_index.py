@@ -43,14 +43,18 @@ def keys_of(ids: Iterable[str]) -> Keys:
 
 
 def files_without(
-    lake: Lake, ids: Iterable[str], first: date = date.min, last: date = date.max
+    lake: Lake, ids: Iterable[str | None], first: date = date.min, last: date = date.max
 ) -> Mapping[str | None, frozenset[str]]:
     """Return the files of `parsed_logs`, by deployment, that have none of the ids in any of `ID_COLUMNS`.
 
     A file never changes, so this stays true of it. Files that are not in the index are not among them, nor are those of
-    a date whose index cannot be read.
+    a date whose index cannot be read. No index has rows without an id: who looks for these too searches every file.
     """
-    table, keys = lake.table(ID_INDEX), keys_of(ids)
+    asked = list(ids)
+    wanted = [one for one in asked if one is not None]
+    if len(wanted) < len(asked):
+        return {}
+    table, keys = lake.table(ID_INDEX), keys_of(wanted)
     try:
         files = [file for file in table.live_files() if first <= (day_of(file) or first) <= last]
     except (OSError, ValueError, TableError) as error:

@@ -63,8 +63,10 @@ def shared_causes(
         is_well = end is None or not fails_since(name, end.changed_at)
         return since[name] >= since[one] - _AHEAD and is_in_time and is_well
 
+    # Who has one broken tool of many may be called, and not fail for that.
+    causes = since.keys() - _with_one_broken_tool(changes)
     explained_by = {
-        name: {one for one in called.get(name, ()) if one in since and explains(one, name)} for name in since
+        name: {one for one in called.get(name, ()) if one in causes and explains(one, name)} for name in since
     }
     of_root: dict[str, set[str]] = {}
     for name, root in _roots(since, explained_by).items():
@@ -109,6 +111,18 @@ def _failing(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, date
             name = change.key.deployment
             found[name] = min(found.get(name, change.fired_at), change.fired_at)
     return found
+
+
+def _with_one_broken_tool(changes: Sequence[AlertChange]) -> Set[str]:
+    """Return the deployments that fail by nothing but one of their tools, looked at alone."""
+    newest = _newest(changes)
+    others = {change.key.deployment for change in newest if not _is_of_tool_alone(change)}
+    return {change.key.deployment for change in newest} - others
+
+
+def _is_of_tool_alone(change: AlertChange) -> bool:
+    exceeded = change.details.exceeded
+    return exceeded is not None and exceeded.of_tool_alone
 
 
 def _over(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, AlertChange]:

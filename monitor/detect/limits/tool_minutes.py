@@ -8,8 +8,9 @@ share of all.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import numpy as np
@@ -25,6 +26,8 @@ _MOST_TOOLS = 200
 """Tools of a deployment that are counted; a model may make up names."""
 _MOST_LOOKED_AT, _LEAST_BAD = 20, 4
 """Tools that are looked at alone, those that fail most, and the minutes with a failed call without which none is."""
+_ALL_FAIL = "the calls of all tools fail, which is told by itself"
+_SECOND = timedelta(seconds=1)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 MOST_OF_TOOL, _MOST_OF_TURN = 3, 10
 """Calls that count: the last of each tool of a turn, and of a turn in all."""
@@ -107,15 +110,23 @@ def look_at_tools(
 ) -> tuple[list[LimitChange], LimitReading]:
     """Return what began or ended after the last change: of the calls of all tools, or of one tool alone.
 
-    There is one alert at a time. It is over when that is over with which it began.
+    There is one alert at a time. It is over when that is over with which it began; that of one tool also when the
+    calls of all fail, which begins another.
     """
     changes: list[LimitChange] = []
     alone = tools.looked_at()
     while True:
-        if last is not None and last.is_open:
-            looked_at = [(last.tool, tools.by_tool.get(last.tool, MinuteCounts()) if last.tool else minutes)]
-        else:
-            looked_at = [(None, minutes), *alone]
+        looked_at: list[tuple[str | None, MinuteCounts]] = [(None, minutes)]
+        if last is None or not last.is_open:
+            looked_at += alone
+        elif last.tool:
+            of_tool = tools.by_tool.get(last.tool, MinuteCounts())
+            all_fail, _ = of_all.look(minutes, LastChange(False, last.at), now)
+            if ended := _ended_by_all(of_one.look(of_tool, last, now)[0], all_fail):
+                changes += [_of_tool(change, last.tool) for change in ended]
+                last = LastChange(False, last.at)
+            else:
+                looked_at = [(last.tool, of_tool)]
         found = [(name, *(of_one if name else of_all).look(counts, last, now)) for name, counts in looked_at]
         name, mine, reading = min(found, key=lambda one: one[1][0].at if one[1] else _NEVER)
         for change in mine:
@@ -124,7 +135,24 @@ def look_at_tools(
                 last = LastChange(False, change.at)
                 break
         else:
-            return changes, reading
+            if not (name and mine):
+                return changes, reading
+            # Whether the calls of all fail since then.
+            last = LastChange(True, mine[-1].at, mine[-1].tier, mine[0].at, name)
+
+
+def _ended_by_all(mine: Sequence[LimitChange], of_all: Sequence[LimitChange]) -> list[LimitChange]:
+    """Return the changes of one tool's open alert up to its end, where the calls of all fail; empty where they do not.
+
+    Nor do they where the tool is well before.
+    """
+    if not of_all:
+        return []
+    begin = of_all[0]
+    before = [change for change in mine if change.at < begin.at]
+    if any(change.change == AlertEvent.RESOLVED for change in before):
+        return []
+    return [*before, LimitChange(begin.deployment, begin.kind, AlertEvent.RESOLVED, begin.at - _SECOND, _ALL_FAIL)]
 
 
 def _with_tool(change: LimitChange, tools: ToolMinutes) -> LimitChange:

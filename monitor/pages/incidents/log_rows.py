@@ -87,20 +87,23 @@ def log_of_silences(
     changes: Sequence[SilenceChange], deployment: str, metrics: Sequence[str], began: datetime, until: datetime
 ) -> list[LogRow]:
     """Return what became of the silences that held while an incident lasted; `until` is its end, or now."""
-    ended = {one.silence_id: one for one in changes if one.change == SilenceEvent.ENDED}
+    ended = {one.silence_id: one for one in reversed(changes) if one.change == SilenceEvent.ENDED}
     rows = []
     for one in changes:
         is_of_it = one.deployment in (None, deployment) and one.metric in (None, *metrics)
-        if one.change != SilenceEvent.ADDED or not is_of_it or one.changed_at > until or one.until < began:
+        end = ended.get(one.silence_id)
+        ends_at = one.until if end is None else min(one.until, end.changed_at)
+        if one.change != SilenceEvent.ADDED or not is_of_it or one.changed_at > until or ends_at < began:
             continue
         what = one.metric or "all alerts"
         text = f"of {what}, until {plain_time(one.until)}"
         rows.append(LogRow(one.changed_at, f"silence {one.silence_id}", text, who=one.who, comment=one.comment or None))
-        end = ended.get(one.silence_id)
+        if ends_at > until:
+            continue
         if end is not None and end.changed_at < one.until:
             text = f"of {what}, before its time"
             rows.append(LogRow(end.changed_at, f"silence {one.silence_id} ended", text, who=end.who))
-        elif one.until <= until:
+        else:
             rows.append(LogRow(one.until, f"silence {one.silence_id} ended", f"of {what}, as it was set"))
     return rows
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from lake.spec.alert_vocabulary import AlertEvent
@@ -16,7 +17,7 @@ from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.incidents.shared_cause import shared_causes
-from monitor.detect.limits import LimitSettings
+from monitor.detect.limits import LimitDetails, LimitSettings
 from monitor.detect.regression import StreamKey
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
@@ -293,6 +294,22 @@ def test_what_is_over_explains_what_began_in_its_time_and_is_well_since(
     causes = shared_causes([failure(MODEL, 300, 200), app], {MODEL: {"app"}}, NOW, fails_since)
     assert {name: set(cause.failing) for name, cause in causes.items()} == ({MODEL: {"app"}} if explained else {})
     assert set(asked) <= {("app", NOW - 200 * MINUTE)}
+
+
+def test_one_broken_tool_of_many_explains_no_failing_caller() -> None:
+    """The agent that has it works else; it is told as a caller of the toolset that fails."""
+    agent = failure("agent", 300)
+    broken = LimitDetails(of_tool_alone=True)
+    tool = replace(
+        agent,
+        key=replace(agent.key, metric="tool_errors"),
+        details=msgspec.structs.replace(agent.details, exceeded=broken),
+    )
+    portal, toolset = failure("portal", 60), failure("orders", 310)
+    callers = {"agent": {"portal"}, "orders": {"agent"}}
+    assert set(shared_causes([agent, portal], callers, NOW)) == {"agent"}
+    assert set(shared_causes([tool, portal], callers, NOW)) == set()
+    assert shared_causes([toolset, tool], callers, NOW)["orders"].failing == {"agent"}
 
 
 def test_a_new_outage_does_not_count_those_of_the_last_one() -> None:

@@ -98,6 +98,25 @@ def test_a_second_broken_tool_is_told_when_the_first_is_well_again() -> None:
     ]  # fmt: skip
 
 
+def test_a_broken_tool_hides_no_outage_of_all() -> None:
+    """Its alert is over when the calls of all fail, which are told by an alert of their own, and as a page."""
+    rows = [*turns(range(900, 700, -1)), *turns(range(700, 300, -1), "mail"), *turns(range(300, 0, -1), *TOOLS)]
+    told = [("firing", True), ("firing", True), ("resolved", None), ("firing", False), ("firing", False)]
+    found = limits_of(rows).look({}, NOW)[0]
+    assert [(one.change, one.details and one.details.of_tool_alone) for one in found] == told
+    assert [one.tier for one in found] == [Tier.WARN, Tier.PAGE, Tier.PAGE, Tier.WARN, Tier.PAGE]
+    assert found[3].at - (NOW - 300 * MINUTE) < 15 * MINUTE
+    (end,) = [one for one in changes_of_limits([], found, NOW) if one.change == "resolved"]
+    assert limit_summary(end).endswith("alert is over, the calls of all tools fail, which is told by itself")
+    known: list[AlertChange] = []
+    limits = Limits(LimitSettings())
+    for first in range(0, len(rows), 50):
+        now = rows[first : first + 50][-1]["requested_at"]
+        limits.add_logs("agent", read(rows[first : first + 50]), now)
+        known += changes_of_limits(known, limits.look(last_changes(known), now)[0], now)
+    assert [(one.changed_at, one.change) for one in known] == [(one.at, one.change) for one in found]
+
+
 def test_where_several_break_the_share_of_all_calls_is_told() -> None:
     """As one alert, with the one that failed most often."""
     begin, _ = limits_of([*turns(range(600, 300, -1)), *turns(range(300, 0, -1), *TOOLS[:3])]).look({}, NOW)[0]
