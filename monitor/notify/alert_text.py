@@ -14,7 +14,7 @@ from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 from monitor.notify.limit_text import limit_lines, limit_summary
-from monitor.notify.link import link_to, link_to_response, worst_since
+from monitor.notify.link import link_to, link_to_incident, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
 
@@ -131,7 +131,8 @@ def description(change: AlertChange, external_url: str) -> str:
         lines = _resolved(change) if change.change == AlertEvent.RESOLVED else _firing(change)
     if external_url and change.change == AlertEvent.FIRING and change.details.worst:
         lines.append(f"The worst of them: {worst_links(change, external_url)[0]}")
-    link = link_to(change.key.deployment, external_url)
+    of_incident = link_to_incident(change.incident_id, external_url) if change.incident_id else ""
+    link = of_incident or link_to(change.key.deployment, external_url)
     return "\n".join(map(one_line, [*lines, f"Look at: {link or 'the overview page of dialwatch'}"]))
 
 

@@ -16,7 +16,7 @@ from monitor.detect.limits import FAILURES
 from monitor.notify.routing import Routed
 
 _LONGEST = timedelta(days=30)
-_OVER_BEFORE = "over before the silence that held back its beginning"
+_OVER_BEFORE = "it was over before its beginning, which was held back, could be sent"
 
 
 def hold_back(alerts: AlertStore, routed: Routed) -> dict[str, Silence]:

@@ -60,8 +60,8 @@ def check_classes(lake: Lake) -> list[Finding]:
     if len(known) > _MOST_CLASSES:
         found.append(well("metrics", f"{len(known) - _MOST_CLASSES} more deployments: the page of each says it"))
     if unknown:
-        words = "1 deployment has" if unknown == 1 else f"{unknown} deployments have"
-        found.append(well("metrics", f"{words} too few answers yet to say what it does, or none that people saw"))
+        has, it_does = ("1 deployment has", "it does") if unknown == 1 else (f"{unknown} deployments have", "they do")
+        found.append(well("metrics", f"{has} too few answers yet to say what {it_does}, or none that people saw"))
     return found
 
 

@@ -25,7 +25,7 @@ _SENT: Mapping[str, str] = {
     AlertEvent.DELIVERED: "sent to",
     AlertEvent.UNDELIVERABLE: "could not be sent to",
     AlertEvent.SUMMARIZED: "in the summary of the day to",
-    AlertEvent.SILENCED: "held back by a silence from",
+    AlertEvent.SILENCED: "held back from",
 }
 
 

@@ -85,7 +85,8 @@ def test_an_alert_is_one_mail_to_all_addresses(lake: Lake, server: SmtpServer) -
     assert message["From"] == "dialwatch@example.com"
     assert message["Subject"].startswith("[dialwatch] warning: apps/rag: m ")
     assert message["Auto-Submitted"] == "auto-generated"
-    page = "https://watch.example/deployment?name=apps/rag"
+    (row,) = lake.table(ALERTS, "apps/rag").read(["incident_id"]).slice(0, 1).to_pylist()
+    page = f"https://watch.example/incident?id={row['incident_id']}"
     for part in (mail.part("plain"), mail.part("html")):
         assert "Where: deployment apps/rag" in part
         assert page in part

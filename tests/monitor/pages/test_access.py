@@ -309,10 +309,10 @@ def test_who_tries_tokens_on_and_on_waits_and_others_do_not(client: Client, moni
     """The form and the header are counted together, shown as a metric and in `_audit`; programs are always answered."""
     monitor.refresh()
     guessing = client(BY_TOKEN, "192.0.2.1")
-    wrong = {"Authorization": "Bearer wrong"}
-    for _ in range(5):
+    for number in range(5):
         assert guessing.post("/sign-in", data={"token": "wrong"}).status_code == 401
-        assert guessing.get("/", headers=wrong).status_code == 401
+        assert guessing.get("/", headers={"Authorization": f"Bearer {number}"}).status_code == 401
+    wrong = {"Authorization": "Bearer wrong too"}
     for refused in (guessing.post("/sign-in", data={"token": TOKEN}), guessing.get("/", headers=wrong)):
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "3")
         assert "wait, and try again" in refused.text

@@ -84,7 +84,8 @@ def test_the_score_stands_beside_what_is_usual(monitor: Monitor, rows: ScoreColu
     rows.scores("rag", {"event_id": "mine", "value": 0.25, "score_id": "mine"})
     monitor.refresh()
     page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={NOW.date()}&event_id=mine").text
-    assert re.search(r"faithfulness_kprecision <strong>0\.25</strong> <span[^>]*>usually 0\.\d\d</span>", page)
+    shown = r"words that stand in the documents <strong>0\.25</strong> <span[^>]*>usually 0\.\d\d</span>"
+    assert re.search(shown, page)
 
 
 def test_calls_between_applications_are_found_where_that_is_asked(
