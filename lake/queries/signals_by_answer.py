@@ -169,6 +169,22 @@ def read_signaled(logs: Table, signals: pa.Table) -> pa.Table:
     return with_namesakes(logs, found, until, signals)
 
 
+def read_answer_times(logs: Table, signals: pa.Table) -> list[datetime | None]:
+    """Return when the answer of each of `signals` (`SIGNAL_JOIN_COLUMNS`) was asked for.
+
+    None where that is not known, or earlier than the seven days before the first signal.
+    """
+    times = pc.min_max(signals["signaled_at"]).as_py()
+    if times["min"] is None:
+        return [None] * signals.num_rows
+    first, last = (times[name].astimezone(UTC).date() for name in ("min", "max"))
+    rows = signals.to_pylist()
+    answers = _read_about(DayReader(logs, first - _DAYS_BEFORE * _DAY, last), rows, IS_RATABLE)
+    join = SignalJoin(answers, rows)
+    asked_at = dict(zip(answers["event_id"].to_pylist(), answers["requested_at"].to_pylist(), strict=True))
+    return [asked_at.get(join.answer_of(one)) for one in rows]
+
+
 def _may_be_elsewhere(answers: pa.Table, signals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the signals that are joined with none of these answers and may be with others."""
     join = SignalJoin(answers, signals)

@@ -214,6 +214,7 @@ class AlertRecorder:
     def _with_judgement(self, transition: Transition, now: datetime) -> Transition:
         """Return a transition with what its alert is to say beside the figures."""
         is_beginning = transition.change == AlertEvent.FIRING
+        transition = self._with_onset(transition)
         return replace(
             transition,
             judgement=self._judgement(transition.key, transition.reading),
@@ -291,6 +292,11 @@ class AlertRecorder:
     def _failed_parts(self, transition: Transition, now: datetime) -> Mapping[FailedPart, int]:
         state, since = self._ingest.deployments.get(transition.key.deployment), transition.reading.since
         return state.scores.failed_parts(since, now) if state and since else {}
+
+    def _with_onset(self, transition: Transition) -> Transition:
+        name = transition.key.deployment
+        look = partial(self._explainer.with_onset, transition, self._alerts.changes_of(name))
+        return self._failures.attempt(CHANGES, look, f"ratings of {name!r}") or transition
 
     def _explained(self, transition: Transition, now: datetime) -> AroundOnset | None:
         name = transition.key.deployment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lake.queries.affected import StandsOut, affected, standing_out, without_names
@@ -12,6 +13,7 @@ from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.alerts.rating_onset import with_onset_of, with_onset_of_answers
 from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, around_onset
 from monitor.detect.regression import StreamKey, Transition
 
@@ -33,6 +35,7 @@ class Explainer:
         self._looked: set[str] = set()
         self._counted: dict[tuple[str, datetime], AffectedCounts | None] = {}
         self._compared: dict[tuple[StreamKey, datetime], tuple[StandsOut, ...]] = {}
+        self._joined = 0
 
     def begin(self) -> None:
         """Forget what the last refresh looked at, and how much it was: another one begins."""
@@ -40,7 +43,26 @@ class Explainer:
         self._looked = set()
         self._counted = {}
         self._compared = {}
+        self._joined = 0
         self._callers.forget()
+
+    def with_onset(self, transition: Transition, known: Sequence[AlertChange]) -> Transition:
+        """Return a change of dislikes with the onset of the answers; an alert that is open has it already.
+
+        It is as it is where the answers of too many alerts were looked for in this refresh.
+        """
+        if transition.key.metric != DISLIKES:
+            return transition
+        opened = next(
+            (one for one in _newest(known) if one.key == transition.key and one.change == AlertEvent.FIRING), None
+        )
+        if opened is not None:
+            return replace(transition, reading=with_onset_of(transition.reading, opened))
+        if transition.change != AlertEvent.FIRING or self._joined >= MOST_AT_ONCE:
+            return transition
+        self._joined += 1
+        name, reading = transition.key.deployment, transition.reading
+        return replace(transition, reading=with_onset_of_answers(self._lake, name, reading, transition.at))
 
     def around(
         self,

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from lake.spec.alert_vocabulary import AlertVerdict
+from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.learned_anew import with_regression_of
 from monitor.alerting.alerts.pending import recorded_at
+from monitor.alerting.alerts.rating_onset import with_onset_of
 from monitor.detect.regression import Judgement, Reading, Status, StreamKey, Streams
 
 KeptOpen = Callable[[AlertChange, Reading], Reading | None]
@@ -32,18 +34,18 @@ def with_open_alerts(
     found = dict(readings)
     for alert in alerts:
         reading = readings.get(alert.key)
-        if reading is None or reading.status is Status.REGRESSED or alert.is_limit:
+        if reading is None or alert.is_limit:
+            continue
+        if reading.status is Status.REGRESSED:
+            if alert.key.metric == DISLIKES:
+                # By when the answers were given; the stream knows when they were rated.
+                found[alert.key] = with_onset_of(reading, alert)
             continue
         kept = _not_read_yet(alert, reading) or _still_worse(alert, streams) or kept_without_history(alert, reading)
         if kept is not None:
             found[alert.key] = replace(
-                kept,
+                with_onset_of(kept, alert),
                 tier=alert.tier,
-                since=alert.since,
-                since_earliest=alert.details.since_earliest,
-                since_latest=alert.details.since_latest,
-                onset=alert.details.onset,
-                onset_hours=alert.details.onset_hours,
                 marked_release=alert.details.marked_release,
                 while_learning=alert.details.while_learning,
                 older_version=alert.details.older_version or reading.older_version,

@@ -5,6 +5,7 @@ Pure code: no files, no network, no clock.
 
 from monitor.detect.regression.detector import Detector
 from monitor.detect.regression.e_detector.betting import Interval, mean_interval
+from monitor.detect.regression.e_detector.change_point import BatchHistory
 from monitor.detect.regression.judge_drift.anchors import (
     ANCHOR_COLUMNS,
     AnchoredJudge,
@@ -31,6 +32,7 @@ __all__ = [
     "RELEASE_COLUMNS",
     "UNDECIDED",
     "AnchoredJudge",
+    "BatchHistory",
     "Detector",
     "Interval",
     "JudgeDriftDetectors",
