@@ -21,7 +21,7 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import BatchHistory, Reading
 
 MOST_RATINGS = 20_000
-"""The newest so many are read."""
+"""So many are read, those of the newest days first."""
 _BEFORE = timedelta(days=14)
 """Ratings of so long before the onset say what was usual."""
 _FEWEST = 10
