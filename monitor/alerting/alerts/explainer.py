@@ -68,7 +68,7 @@ class Explainer:
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)
 
     def affected(self, transition: Transition, known: Sequence[AlertChange], now: datetime) -> AffectedCounts | None:
-        """Count who asked since the onset; what stands out is compared apart from it.
+        """Count who asked since the onset and before the time of the change; what stands out is compared apart from it.
 
         None of an alert of history, of one that is recorded already, and where too many were counted in this refresh.
         """
@@ -78,7 +78,9 @@ class Explainer:
         onset = name, since
         if onset not in self._counted and len(self._counted) < MOST_AT_ONCE:
             self._counted[onset] = None  # a read that fails is one of the five too
-            found = affected(self._lake, deployment_of(name), max(since, now - _LONGEST), now)
+            # The clock may be long after it, as where logs are read late.
+            until = min(transition.at, now)
+            found = affected(self._lake, deployment_of(name), max(since, until - _LONGEST), until)
             self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
         return self._counted.get(onset)
 
