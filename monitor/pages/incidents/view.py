@@ -106,6 +106,13 @@ class IncidentView:
         return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M}"
 
     @property
+    def counted_since(self) -> datetime | None:
+        """Since when those who asked are counted, as exact as an onset is known."""
+        if self.read is None or self.read.affected.since == self.chosen.onset:
+            return self.chosen.shown_onset
+        return self.read.affected.since
+
+    @property
     def tool(self) -> str | None:
         """The tool that fails, by the chosen alert."""
         return tool_of(self.chosen)
@@ -183,8 +190,9 @@ def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
 def _period(chosen: AlertView, found: FoundIncident) -> tuple[datetime, datetime]:
     """Return since and until when people are counted and comments are read: of a long incident its last 7 days."""
     until, opened = found.incident.ended_at or found.now, found.incident.opened_at
-    # A limit is exceeded by what came before its alert.
-    began = min(opened - BEFORE_LIMIT if chosen.fired.is_limit else chosen.onset or opened, until)
+    # A limit is exceeded by what came before its alert, also where it does not say since when.
+    before = opened - BEFORE_LIMIT if chosen.fired.is_limit else opened
+    began = min(chosen.onset or before, until)
     return max(began, until - DAYS), until
 
 
@@ -260,15 +268,16 @@ def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]
 
 def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
-    if not fired.is_limit and chosen.onset is not None:
-        yield IncidentMoment(chosen.onset, "quality most likely began to fall, by", chosen.metric)
+    if chosen.shown_onset is not None:
+        began = "it began, by" if fired.is_limit else "quality most likely began to fall, by"
+        yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
     opened = found.incident.opened_at
-    yield IncidentMoment(opened, "first alert fired: the incident began")
+    yield IncidentMoment(opened, "found: first alert fired")
     if fired.fired_at != opened:
         yield IncidentMoment(fired.fired_at, "alert fired, on", chosen.metric)
     pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
     if pages and min(pages) > fired.fired_at:
-        yield IncidentMoment(min(pages), "alert became a page, on", chosen.metric)
+        yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
     if found.incident.recovering_since is not None:
         yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)

@@ -56,6 +56,8 @@ class WorstMetric:
     is_learning: bool
     trend: Trend | None
     lower_is_better: bool = False
+    since_mean: float | None = None
+    """Mean since a regression began; None without one."""
 
     @property
     def change(self) -> float | None:
@@ -294,7 +296,10 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: PagePe
     mean = None if found is None else found.value
     worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
     is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
-    return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better)
+    since_mean = reading.since_mean if is_regressed and reading.new_class is None else None
+    return WorstMetric(
+        metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean
+    )
 
 
 def _with_trend(worst: WorstMetric, scores: MetricStats, period: PagePeriod) -> WorstMetric:
