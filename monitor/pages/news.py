@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -16,6 +17,8 @@ from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.alert_text import summary
 from monitor.service.snapshot import DeploymentState, Snapshot
+
+_LATELY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,14 @@ def news_of(snapshot: Snapshot) -> MetricNews:
 def open_incident(state: DeploymentState) -> Incident | None:
     """Return the incident of a deployment that is open."""
     return next((one for one in state.incidents if one.ended_at is None), None)
+
+
+def just_ended(state: DeploymentState, now: datetime) -> Incident | None:
+    """Return the incident of a deployment that ended last, if that was within a day and none is open."""
+    if open_incident(state) is not None:
+        return None
+    ended = [one for one in state.incidents if one.ended_at is not None and now - one.ended_at < _LATELY]
+    return max(ended, key=lambda one: one.ended_at or now, default=None)
 
 
 def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related, ...]:

@@ -272,6 +272,15 @@ def test_without_scores_it_says_what_to_do(ask: Ask, monitor: Monitor, rows: Sco
     assert "No metric of this deployment asks a judge." in page
 
 
+def test_amounts_of_money_have_their_currency(monitor: Monitor, rows: ScoreColumns) -> None:
+    """The word that the settings give; without one there is none."""
+    rows.logs("rag-search", {"deployment_price": 0.5})
+    monitor.refresh()
+    for settings, said in ((MonitorSettings(currency="EUR"), "Own cost 0.50 EUR"), (None, "Own cost 0.50 Cost")):
+        client = TestClient(create_app(monitor, settings))
+        assert said in words(client.get("/deployment?name=rag-search").text)
+
+
 def test_who_may_not_see_it_learns_nothing(monitor: Monitor, rows: ScoreColumns, clock: Clock) -> None:
     """It answers 404, as one that does not exist, also as JSON; before the first look at the lake that is not ready."""
     groups = {"search": {"deployments": ["rag-*"]}}
