@@ -8,7 +8,7 @@ from datetime import timedelta
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
 from lake.spec.deployment_families import Families
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import metric_look, metric_name
 from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
@@ -18,6 +18,8 @@ from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
 
+LOOK_FIRST = "Look first at: "
+"""How the line of what to look at begins."""
 WORST = 5
 """The number of the worst answers in a message."""
 _FAILED: Mapping[FailedPart, str] = {
@@ -183,6 +185,9 @@ def _firing(change: AlertChange) -> list[str]:
     elif change.verdict != AlertVerdict.JUDGE:
         lines.append("If the change was meant: `dialwatch release mark` accepts the new level from then on.")
     lines += failed_part_lines(details.failed_parts)
+    look = metric_look(key.metric)
+    if look and change.verdict != AlertVerdict.JUDGE:
+        lines.append(f"{LOOK_FIRST}{look}")
     if details.around_onset is not None:
         lines.append(told(details.around_onset, change.since))
     if details.worst:

@@ -28,6 +28,16 @@ class _Words:
     """What happened to them in a time that is over; empty where this is no failure of the deployment."""
 
 
+WHAT_TO_DO = "What to do: "
+"""How the line of what to do begins."""
+_KEYS = "the API key of those that are refused: whether it has expired, was replaced, or lost its rights in DIAL"
+_REFUSED: Mapping[str, str] = {
+    "429": "the rate limit, as what refuses for it is not broken: who sends more than usual, and the limit in DIAL and "
+    "at the provider of the model",
+    "401": _KEYS,
+    "403": _KEYS,
+}
+"""What to look at where requests were refused, by the status that most of them got."""
 _COUNTED = f"(of a turn at most {MOST_OF_TOOL} calls of a tool count)"
 _SHARES: Mapping[str, _Words] = {
     LimitKind.ERRORS: _Words(
@@ -180,7 +190,7 @@ def limit_lines(change: AlertChange) -> list[str]:
     return [
         *lines,
         _how_sure(details),
-        f"What to do: look at {words.what_next}.",
+        f"{WHAT_TO_DO}look at {_REFUSED.get(details.mostly or '', words.what_next)}.",
     ]
 
 

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
-from monitor.notify.alert_text import description, summary
+from monitor.notify.alert_text import LOOK_FIRST, description, summary
+from monitor.notify.limit_text import WHAT_TO_DO
 from monitor.notify.onset_text import likely_onset
 from monitor.pages.filters import duration
 from monitor.pages.incidents.finding import FoundIncident
@@ -47,6 +48,12 @@ class AlertView:
     def sentence(self) -> str:
         """What happened, in a line, with the mean as it is now where it still fires."""
         return said_now(self.ended or self.fired, self.reading)
+
+    @property
+    def look_first(self) -> str:
+        """What to look at first, as the message says it; empty where it says nothing, or it is over."""
+        lines = () if self.ended else description(self.fired, "").splitlines()
+        return next((line for line in lines if line.startswith((LOOK_FIRST, WHAT_TO_DO))), "")
 
     @property
     def lines(self) -> list[str]:

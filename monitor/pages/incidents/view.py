@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 from lake.queries.affected import Affected, affected
-from lake.queries.comments import Comment, newest_comments
+from lake.queries.comments import Comment, newest_comments, with_questions
 from lake.queries.tool_errors import ToolError, last_tool_error
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.schemas import deployment_of
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases
 from monitor.alerting.controls.silences import Silence, read_silence_changes, read_silences
 from monitor.alerting.incidents.related import Related
+from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
+from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
@@ -32,12 +36,26 @@ MOST_COMMENTS = 5
 BEFORE_LIMIT = timedelta(hours=1)
 
 
+_MOST_CALLERS = 10
+"""Deployments whose requests are counted."""
+
+
+@dataclass(frozen=True)
+class CallerRequests:
+    """What people asked a deployment that calls the one of the incident."""
+
+    name: str
+    affected: Affected
+
+
 @dataclass(frozen=True)
 class Read:
     """What was read of the lake."""
 
     evidence: OnsetEvidence | None
     affected: Affected
+    callers: Sequence[CallerRequests]
+    """Where no person asked it itself: the deployments that call it, those with the most requests first."""
     comments: Sequence[Comment]
     """The newest ones on dislikes since it began; empty for who may not read texts."""
     differences: Sequence[TextDifference]
@@ -113,6 +131,20 @@ class IncidentView:
         return self.read.affected.since
 
     @property
+    def comparison(self) -> str | None:
+        """Address of the answers of the day before the onset beside those since; None of what has no scores."""
+        onset = self.chosen.onset
+        if self.chosen.fired.is_limit or onset is None or self.chosen.metric == DISLIKES:
+            return None
+        first, last = (one.astimezone(UTC).date() for one in (onset, self.found.incident.ended_at or self.found.now))
+        before = first - timedelta(days=1)
+        fields = {
+            "deployment": self.found.name, "metric": self.chosen.metric, "before_since": before, "before_until": before,
+            "after_since": first, "after_until": min(last, first + timedelta(days=MOST_DAYS - 1)),
+        }  # fmt: skip
+        return f"/compare?{urlencode(fields, errors='replace')}"
+
+    @property
     def tool(self) -> str | None:
         """The tool that fails, by the chosen alert."""
         return tool_of(self.chosen)
@@ -141,10 +173,14 @@ def read_for(
     lake, name = monitor.lake, deployment_of(found.name)
     since, until = _period(chosen, found)
     ended = found.incident.ended_at or monitor.now()
+    asked = affected(lake, name, since, until)
     return Read(
         evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
-        affected=affected(lake, name, since, until),
-        comments=newest_comments(lake, name, since, until, MOST_COMMENTS) if with_texts else (),
+        affected=asked,
+        callers=() if asked.requests else _asked_through(lake, found, since, until),
+        comments=with_questions(lake, name, newest_comments(lake, name, since, until, MOST_COMMENTS))
+        if with_texts
+        else (),
         differences=_differences(lake, found) if with_texts else (),
         deliveries=read_deliveries(lake, name, found.incident),
         silences=silences_of(monitor, found),
@@ -154,6 +190,13 @@ def read_for(
         ),
         tool_error=_tool_error(monitor, found) if with_texts else None,
     )
+
+
+def _asked_through(lake: Lake, found: FoundIncident, since: datetime, until: datetime) -> Sequence[CallerRequests]:
+    """Count what people asked those that call a deployment, directly or through others."""
+    names = sorted(reached(found.name, found.snapshot.callers) - {found.name})[:_MOST_CALLERS]
+    counted = (CallerRequests(one, affected(lake, deployment_of(one), since, until)) for one in names)
+    return sorted((one for one in counted if one.affected.requests), key=lambda one: -one.affected.requests)
 
 
 def _tool_error(monitor: Monitor, found: FoundIncident) -> ToolError | None:

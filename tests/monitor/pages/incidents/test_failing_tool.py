@@ -83,9 +83,10 @@ def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
     ended = datetime.fromisoformat(failing.get(f"/incident.json?id={number}").json()["ended_at"])
     link = f'<a href="/incident?id={number}">'
     assert f"{link}an incident ended {ended:%-d %b, %H:%M} UTC</a>" in failing.get("/").text
-    assert f"No incident is open. {link}An incident ended {ended:%-d %b %Y, %H:%M} UTC</a>." in failing.get(
-        "/deployment?name=agent"
-    ).text
+    assert (
+        f"No incident is open. {link}An incident ended {ended:%-d %b %Y, %H:%M} UTC</a>."
+        in failing.get("/deployment?name=agent").text
+    )
     clock.advance(hours=24)
     monitor.refresh()
     assert "an incident ended" not in failing.get("/").text
@@ -95,7 +96,7 @@ def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreCo
     """The toolset's own one and the agent's, for who may see both."""
     for ago in range(60, 0, -1):
         at, fails = NOW - ago * MINUTE, ago <= 20
-        when = {"requested_at": at, "date": at.date()}
+        when = {"event_id": f"e{ago}", "requested_at": at, "date": at.date()}
         turn = {"is_entry": True, "answer_kind": "text", "tool_calls": [called("orders_get", fails)]}
         rows.logs("agent", when | turn)
         failed = {"error": "tool error: timed out", "kind": "mcp"} if fails else {}
@@ -116,6 +117,10 @@ def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreCo
     headers = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": "watchers"}
     page = TestClient(app, client=("10.0.0.7", 5000), headers=headers).get(f"/incident?id={ids['agent']}").text
     assert "Also:" not in page
+    tool = client.get(f"/incident?id={ids['toolset']}").text
+    (asked,) = re.findall("People ask it through others, since .*?: (.*?)</p>", tool)
+    assert asked == '<a href="/deployment?name=agent">agent</a> 20 requests. Not each of them need have called it.'
+    assert "No person has asked" not in tool
 
 
 @pytest.mark.usefixtures("failing")

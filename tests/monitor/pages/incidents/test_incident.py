@@ -76,6 +76,23 @@ def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestCli
     assert "bob" not in page
 
 
+def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(
+    client: TestClient, monitor: Monitor
+) -> None:
+    """The two periods are filled in: the day before the fall, and since."""
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "<strong>Look first at: Whether retrieval still finds documents; then the prompt" in page
+    (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
+    fell = NOW - timedelta(hours=10)
+    days = fell.date() - timedelta(days=1), NOW.date()
+    assert (
+        f"before_since={days[0]}&amp;before_until={days[0]}&amp;after_since={fell.date()}&amp;after_until={days[1]}"
+        in link
+    )
+    assert "metric=faithfulness_kprecision" in link
+    assert client.get(link.replace("&amp;", "&")).status_code == 200
+
+
 def test_of_a_long_incident_the_last_week_counts(client: TestClient, monitor: Monitor, clock: Clock) -> None:
     clock.advance(days=7, hours=-5)
     monitor.refresh()
@@ -97,6 +114,10 @@ def test_the_newest_comments_on_dislikes_stand_on_it(client: TestClient, monitor
     assert [one["text"] for one in found] == [f"wrong leave {number}" for number in (6, 5, 4, 3, 2)]
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "What people wrote since" in page
+    assert (
+        'wrong leave 6</span> <span class="quiet">on the answer to “<bdi>How many days of leave has team 6?</bdi>”'
+        in page
+    )
     (link,) = re.findall(
         r'<a href="(/answer\?[^"]*)">[^<]*</a></span> <span class="said" dir="auto">wrong leave 6', page
     )
