@@ -64,13 +64,16 @@ def _who(affected: AffectedCounts) -> str:
     return f"{requests:,} request{'' if requests == 1 else 's'}{of}"
 
 
+def _within(affected: AffectedCounts) -> str:
+    number = affected.conversations
+    return f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
+
+
 def _affected_line(affected: AffectedCounts | None) -> list[str]:
     if affected is None:
         return []
-    number = affected.conversations
-    within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
     groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
-    return [f"Affected: {_who(affected)}{within} since then, when this was found.", *groups]
+    return [f"Affected: {_who(affected)}{_within(affected)} since then, when this was found.", *groups]
 
 
 def _summary(change: AlertChange) -> str:
@@ -283,7 +286,18 @@ def _resolved(change: AlertChange) -> list[str]:
         f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
         f"in the reference it was {_number(change.reference_mean)}.",
         f"Found with the answers until {time(change.changed_at)}.",
+        *_in_all(change),
     ]
+
+
+def _in_all(change: AlertChange) -> list[str]:
+    """Say from when to when it was worse, and who asked meanwhile; nothing where neither is known."""
+    affected, until = change.details.affected, change.details.back_since
+    asked = f": {_who(affected)}{_within(affected)}" if affected is not None and affected.requests else ""
+    if change.since is None or (until is None and not asked):
+        return []
+    lasted = f"from {time(change.since)} to about {time(until)}" if until else f"since {time(change.since)}"
+    return [f"In all, {lasted}{asked}."]
 
 
 def _part_that_fell(change: AlertChange) -> SegmentChange | None:

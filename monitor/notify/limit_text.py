@@ -147,6 +147,7 @@ def limit_lines(change: AlertChange) -> list[str]:
         return [
             f"Over: the alert on {metric_name(kind)} of deployment {name} that began {time(change.fired_at)}.",
             f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
+            *_in_all(change, details),
         ]
     lines = [
         f"What: {limit_summary(change)}.",
@@ -192,6 +193,17 @@ def limit_lines(change: AlertChange) -> list[str]:
         _how_sure(details),
         f"{WHAT_TO_DO}look at {_REFUSED.get(details.mostly or '', words.what_next)}.",
     ]
+
+
+def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
+    """Say how many were bad, from the first to the last one; nothing where that is not known."""
+    words = _SHARES.get(change.key.metric)
+    if words is None or details is None or not (change.since and details.lasted_seconds and details.bad_meanwhile):
+        return []
+    last = change.since + timedelta(seconds=details.lasted_seconds)
+    of = f"calls of {details.tool.name}" if details.of_tool_alone and details.tool else words.of
+    number = f"{details.bad_meanwhile:,} {of} {words.was or words.happened}"
+    return [f"In all, {number}, the first at {time(change.since)}, the last by {time(last)}."]
 
 
 def _how_sure(details: LimitDetails) -> str:

@@ -321,6 +321,9 @@ def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) 
     pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
     if pages and min(pages) > fired.fired_at:
         yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
+    back_since = chosen.ended.details.back_since if chosen.ended else None
+    if back_since is not None:
+        yield IncidentMoment(back_since, "quality was most likely back, by", chosen.metric)
     if found.incident.recovering_since is not None:
         yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)

@@ -64,6 +64,26 @@ def test_who_is_affected_is_counted_and_not_named(
     assert summary(replace(firing, details=nobody)) == summary(firing)
 
 
+def test_an_end_says_from_when_to_when_it_was_worse_and_for_whom(firing: AlertChange) -> None:
+    """As far as that is known."""
+
+    def said(affected: AffectedCounts | None, back_since: datetime | None) -> list[str]:
+        details = structs.replace(firing.details, affected=affected, back_since=back_since)
+        over = replace(firing, change=AlertEvent.RESOLVED, details=details)
+        assert from_row(to_row(over)) == over
+        return [line for line in description(over, "").splitlines() if line.startswith("In all")]
+
+    back, asked = datetime(2026, 11, 20, 15, 0, tzinfo=UTC), AffectedCounts(103, 5, 2)
+    since, who = (
+        "from 2026-11-20 09:30 UTC to about 2026-11-20 15:00 UTC",
+        "103 requests of 2 people in 5 conversations",
+    )
+    assert said(asked, back) == [f"In all, {since}: {who}."]
+    assert said(None, back) == [f"In all, {since}."]
+    assert said(asked, None) == [f"In all, since 2026-11-20 09:30 UTC: {who}."]
+    assert said(None, None) == said(AffectedCounts(0, 0, 0), None) == []
+
+
 def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -> None:
     groups = StandsOut(GroupKind.PROJECT, "hr", 1200, 1300, 1, 600), StandsOut(GroupKind.DOCUMENT, "", 7, 9, 0, 60)
     affected = AffectedCounts(90, 0, 0, groups)

@@ -23,7 +23,7 @@ def words(
     incident = SimpleNamespace(opened_at=NOW, recovering_since=more.get("recovering_since"))
     changes = [SimpleNamespace(alert_id=alert, changed_at=at, pages=True) for alert, at in more.get("pages", ())]
     found = SimpleNamespace(incident=incident, state=SimpleNamespace(changes=changes))
-    chosen = SimpleNamespace(fired=fired, shown_onset=onset, metric="m")
+    chosen = SimpleNamespace(fired=fired, ended=more.get("ended"), shown_onset=onset, metric="m")
     moments = moments_of(found, chosen, more.get("received", ()))  # type: ignore[arg-type]
     return [(one.at, one.text, one.metric) for one in moments]
 
@@ -36,6 +36,8 @@ def test_the_fall_comes_before_the_alert_and_recovery_after_it() -> None:
     fell = (NOW - HOUR, "quality most likely began to fall, by", "m")
     recovers = (NOW + HOUR, "most of the fall is gone: it recovers", None)
     assert words(onset=NOW - HOUR, recovering_since=NOW + HOUR) == [fell, BEGAN, recovers]
+    ended = SimpleNamespace(details=SimpleNamespace(back_since=NOW + HOUR))
+    assert words(ended=ended) == [BEGAN, (NOW + HOUR, "quality was most likely back, by", "m")]
     assert words(onset=NOW - HOUR, is_limit=True) == [(NOW - HOUR, "it began, by", "m"), BEGAN]
 
 
