@@ -11,15 +11,13 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.queries.answer_lookup import questions_of
+from lake.spec.schemas import USER_SIGNALS
 from lake.spec.vocabulary import Signal
 from lake.tables.day_reading import DayReader, within
 from lake.tables.lake import Lake
 
-_ANSWER_IDS = ("response_id", "response_ids", "event_id")
 _EARLIER = timedelta(days=7)
-_CHARACTERS = 200
-"""Of a question."""
 _READ = ("signal_id", "signaled_at", "response_id", "details")
 
 
@@ -49,14 +47,7 @@ def with_questions(lake: Lake, deployment: str | None, comments: Sequence[Commen
     if not ids:
         return tuple(comments)
     days = [one.signaled_at.astimezone(UTC).date() for one in comments]
-    reader = DayReader(lake.table(PARSED_LOGS, deployment), min(days) - _EARLIER, max(days))
-    rows = reader.read_rows(_ANSWER_IDS, ids, ("ingested_at", "is_entry", "question", *_ANSWER_IDS))
-    found: dict[str, str] = {}
-    # What a person asked comes last, and so counts.
-    for row in rows.sort_by([("is_entry", "ascending"), ("ingested_at", "ascending")]).to_pylist():
-        if row["question"]:
-            text = row["question"] if len(row["question"]) <= _CHARACTERS else f"{row['question'][:_CHARACTERS]}…"
-            found |= dict.fromkeys({row["event_id"], row["response_id"], *(row["response_ids"] or ())} - {None}, text)
+    found = questions_of(lake, deployment, ids, min(days) - _EARLIER, max(days))
     return tuple(replace(one, question=found.get(one.response_id or "")) for one in comments)
 
 

@@ -76,23 +76,6 @@ def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestCli
     assert "bob" not in page
 
 
-def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(
-    client: TestClient, monitor: Monitor
-) -> None:
-    """The two periods are filled in: the day before the fall, and since."""
-    page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert "<strong>Look first at: Whether retrieval still finds documents; then the prompt" in page
-    (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
-    fell = NOW - timedelta(hours=10)
-    days = fell.date() - timedelta(days=1), NOW.date()
-    assert (
-        f"before_since={days[0]}&amp;before_until={days[0]}&amp;after_since={fell.date()}&amp;after_until={days[1]}"
-        in link
-    )
-    assert "metric=faithfulness_kprecision" in link
-    assert client.get(link.replace("&amp;", "&")).status_code == 200
-
-
 def test_of_a_long_incident_the_last_week_counts(client: TestClient, monitor: Monitor, clock: Clock) -> None:
     clock.advance(days=7, hours=-5)
     monitor.refresh()
@@ -275,42 +258,6 @@ def test_without_the_lake_the_page_says_what_the_snapshot_knows(
     assert client.get(f"/incident.json?{path}").status_code == 503
 
 
-def test_the_headline_has_the_value_of_now_where_it_is_another_one(
-    rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
-) -> None:
-    """On the overview and on the page of the incident; the message stays as it was sent. Who is affected is counted."""
-    address = f"/incident?id={incident_id(monitor)}"
-    (alert,) = client.get(address.replace("?", ".json?")).json()["alerts"]
-    # The alert is of an hour after the fall, long before the monitor began.
-    assert alert["details"]["affected"] == {"requests": PER_HOUR, "conversations": 0, "people": 0}
-    metrics = client.get("/metrics").text
-    assert f'dialwatch_incident_requests{{deployment="rag-search",installation="lake"}} {PER_HOUR}.0' in metrics
-    assert 'dialwatch_incident_people{deployment="rag-search",installation="lake"} 0.0' in metrics
-    for hour in range(6):
-        at = clock.now + timedelta(hours=hour)
-        place = {"requested_at": at, "date": at.date()}
-        rows.scores("rag-search", *(place | {"value": 0.0, "event_id": f"{hour} {n}"} for n in range(10)))
-    clock.advance(hours=8)
-    monitor.refresh()
-    page = client.get(address).text
-    (sentence,) = re.findall('<p class="sentence"><strong>(.*?)</strong>', page)
-    ((now, then),) = re.findall(r"fell from 0\.94 to (\d\.\d\d) since.*When this was found the mean was (.*)", sentence)
-    assert float(now) < alert["current_mean"]
-    assert then == f"{alert['current_mean']:.2f}"
-    assert f'<p class="what"><strong>{sentence}' in page
-    overview = client.get("/").text
-    assert sentence in overview
-    assert f"fell 0.94 to {now} since" in overview
-    assert f'<span class="mean">{now}</span> <span class="quiet">since it fell; 7\u00a0days:' in overview
-    deployment = client.get("/deployment?name=rag-search").text
-    assert sentence in deployment
-    assert f'data-label="Mean now">{now}<br>' in deployment
-    assert "conversations since it fell" in deployment
-    assert "so far" not in sentence
-    (same,) = client.get(address.replace("?", ".json?")).json()["alerts"]
-    assert "now" not in same["summary"]
-
-
 def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor, clock: Clock) -> None:
     rows.logs("rag", *({"event_id": f"a{n}", "requested_at": NOW - timedelta(hours=3, seconds=n)} for n in range(60)))
     rows.logs(
@@ -345,30 +292,6 @@ def test_a_silence_of_all_metrics_may_be_named_by_any_query(client: TestClient, 
         page = client.get(path + more)
         assert page.status_code == 200
         assert 'role="status"' not in page.text
-
-
-def test_one_time_of_the_beginning_stands_everywhere_and_the_alert_is_when_it_was_found(
-    client: TestClient, monitor: Monitor
-) -> None:
-    """In the sentence, the header, the times, the counts, the chart and the list; the JSON has it to the minute."""
-    address = f"/incident?id={incident_id(monitor)}"
-    page, found = client.get(address).text, client.get(address.replace("?", ".json?")).json()
-    (began,) = re.findall(r"fell from 0\.94 to \d\.\d\d.* since (?:about )?([\d-]* [\d:]*) UTC", page)[:1]
-    began = f"{datetime.fromisoformat(began):%-d %b, %H:%M}"
-    opened = f"{datetime.fromisoformat(found['opened_at']):%-d %b, %H:%M}"
-    assert began != opened
-    text = re.sub("<[^>]*>", "", page)
-    year = f" {NOW:%Y},"
-    text = text.replace(year, ",")
-    assert f"Open since {began} UTC" in text
-    assert f"found at {opened} UTC" in text
-    assert f"{began} UTC: quality most likely began to fall" in text
-    assert f"{opened} UTC: found: first alert fired" in text
-    assert f"requests since {began} UTC" in text
-    assert f"most likely {began}" in text
-    (row,) = re.findall('<tr class="problem">.*?</tr>', client.get("/incidents").text.replace(year, ","), re.S)
-    assert f'data-label="Since">{began} UTC' in row
-    assert f'data-label="Found">{opened} UTC' in row
 
 
 def test_the_times_stand_in_their_order(client: TestClient, monitor: Monitor) -> None:
