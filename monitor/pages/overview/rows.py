@@ -39,6 +39,11 @@ class State(StrEnum):
     NOT_WATCHED = "not watched"
     NO_DATA = "no data"
 
+    @property
+    def words(self) -> str:
+        """As people read it: a page is what they look at."""
+        return "urgent" if self is State.PAGE else self.value
+
 
 _PROBLEMS = (State.PAGE, State.WARNING)
 

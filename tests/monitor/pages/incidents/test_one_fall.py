@@ -116,3 +116,13 @@ def test_disliked_answers_with_good_scores_are_one_step_away(client: TestClient,
     assert "rating=disliked" in link
     assert "order=desc" in link
     assert client.get(link.replace("&amp;", "&")).status_code == 200
+
+
+def test_pages_have_usual_words_for_what_the_json_has_terms_for(client: TestClient, monitor: Monitor) -> None:
+    """A page of the alerting is an urgent alert; nobody has to know what an onset or a tier is."""
+    paths = ("/", "/incidents", f"/incident?id={incident_id(monitor)}", "/deployment?name=rag-search")
+    for path in paths:
+        text = re.sub("<[^>]*>", " ", client.get(path).text)
+        assert re.search("urgent", text), path
+        assert not re.search(r"(?i)\b(tiers?|onset|lexical)\b", text), path
+    assert client.get("/incidents.json").json()["incidents"][0]["tier"] == "page"
