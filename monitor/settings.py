@@ -89,8 +89,8 @@ class MonitorSettings(Section):
     """Whether each receiver gets a [digest](alerts.md#the-digest) of its deployments at 8 o'clock in `time_zone`:
     `daily`, `weekly` (on Mondays) or `off`."""
     currency: str = ""
-    """Word behind amounts of money in digests and on the page of judges' costs, such as EUR: that of DIAL's price table
-    and of the judges' prices."""
+    """Word behind amounts of money in digests and on the pages, such as EUR: that of DIAL's price table and of the
+    judges' prices."""
     internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
     """Hosts, as in a webhook's url or `monitor.mail.server`, that may be at a private address and be reached by plain `http://`."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0

@@ -17,6 +17,8 @@ from lake.tables.lake import Lake
 
 _IDS = ("response_id", "response_ids", "event_id")
 _COLUMNS = ("event_id", "date", "requested_at", "is_entry")
+_CHARACTERS = 200
+"""Of a question."""
 _FEW_FILES = 200
 """So many are read as soon as the index is."""
 
@@ -56,6 +58,22 @@ def locate_response(
             )
             found[deployment, row["event_id"]] = address
     return sorted(found.values(), key=lambda one: (one.requested_at, one.deployment or "", one.event_id), reverse=True)
+
+
+def questions_of(lake: Lake, deployment: str | None, ids: Iterable[str], first: date, last: date) -> dict[str, str]:
+    """Return by id the questions of a deployment's answers from `first` to `last`, shortened.
+
+    Of calls that carry the same id that of a person comes before that of a program.
+    """
+    reader = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
+    rows = reader.read_rows(_IDS, ids, ("ingested_at", "is_entry", "question", *_IDS))
+    found: dict[str, str] = {}
+    # The last one counts.
+    for row in rows.sort_by([("is_entry", "ascending"), ("ingested_at", "ascending")]).to_pylist():
+        if row["question"]:
+            text = row["question"] if len(row["question"]) <= _CHARACTERS else f"{row['question'][:_CHARACTERS]}…"
+            found |= dict.fromkeys({row["event_id"], row["response_id"], *(row["response_ids"] or ())} - {None}, text)
+    return found
 
 
 def locate_source(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> AnswerAddress | None:

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
 import pyarrow.dataset as ds
 
+from lake.queries.answer_lookup import questions_of
 from lake.spec.schemas import USER_SIGNALS
 from lake.spec.vocabulary import Signal
 from lake.tables.day_reading import DayReader, within
 from lake.tables.lake import Lake
 
+_EARLIER = timedelta(days=7)
 _READ = ("signal_id", "signaled_at", "response_id", "details")
 
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment on an answer; `response_id` is null where the client named no answer."""
+    """A comment on an answer; `response_id` is null where the client named no answer.
+
+    `question` is that of the answer, shortened; null where it was not looked for, or is not in the log.
+    """
 
     signaled_at: datetime
     response_id: str | None
     text: str
+    question: str | None = None
 
 
 def newest_comments(
@@ -33,6 +39,16 @@ def newest_comments(
 ) -> tuple[Comment, ...]:
     """Return the comments of dislikes from `since` on and before `until`, the newest first, at most so many."""
     return tuple(islice(_comments(lake, deployment, since, until), most))
+
+
+def with_questions(lake: Lake, deployment: str | None, comments: Sequence[Comment]) -> tuple[Comment, ...]:
+    """Return the comments with the questions of their answers, which were asked for within a week before."""
+    ids = {one.response_id for one in comments if one.response_id is not None}
+    if not ids:
+        return tuple(comments)
+    days = [one.signaled_at.astimezone(UTC).date() for one in comments]
+    found = questions_of(lake, deployment, ids, min(days) - _EARLIER, max(days))
+    return tuple(replace(one, question=found.get(one.response_id or "")) for one in comments)
 
 
 def _comments(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> Iterator[Comment]:

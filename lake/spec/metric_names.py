@@ -40,6 +40,13 @@ def is_own_name(name: str) -> bool:
     return name in _OTHER_NAMES or (cut[1] if cut else name) in metric_names() or name.startswith("aspect_")
 
 
+def metric_look(metric: str) -> str:
+    """Return what to look at first where a metric or a limit gets worse; empty where nobody has said."""
+    names, cut = metric_names(), _CUT.fullmatch(metric)
+    known = names.get(metric) or (names.get(cut[1]) if cut else None)
+    return known.look if known else ""
+
+
 @cache
 def metric_names() -> Mapping[str, MetricName]:
     """Return the names by identifier."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
 from lake.spec.deployment_families import Families
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import metric_look, metric_name
 from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
@@ -18,6 +18,8 @@ from monitor.notify.link import link_to, link_to_incident, link_to_response, wor
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
 
+LOOK_FIRST = "Look first at: "
+"""How the line of what to look at begins."""
 WORST = 5
 """The number of the worst answers in a message."""
 _FAILED: Mapping[FailedPart, str] = {
@@ -62,13 +64,16 @@ def _who(affected: AffectedCounts) -> str:
     return f"{requests:,} request{'' if requests == 1 else 's'}{of}"
 
 
+def _within(affected: AffectedCounts) -> str:
+    number = affected.conversations
+    return f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
+
+
 def _affected_line(affected: AffectedCounts | None) -> list[str]:
     if affected is None:
         return []
-    number = affected.conversations
-    within = f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
     groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
-    return [f"Affected: {_who(affected)}{within} since then, when this was found.", *groups]
+    return [f"Affected: {_who(affected)}{_within(affected)} since then, when this was found.", *groups]
 
 
 def _summary(change: AlertChange) -> str:
@@ -184,6 +189,9 @@ def _firing(change: AlertChange) -> list[str]:
     elif change.verdict != AlertVerdict.JUDGE:
         lines.append("If the change was meant: `dialwatch release mark` accepts the new level from then on.")
     lines += failed_part_lines(details.failed_parts)
+    look = metric_look(key.metric)
+    if look and change.verdict != AlertVerdict.JUDGE:
+        lines.append(f"{LOOK_FIRST}{look}")
     if details.around_onset is not None:
         lines.append(told(details.around_onset, change.since))
     if details.worst:
@@ -279,7 +287,18 @@ def _resolved(change: AlertChange) -> list[str]:
         f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
         f"in the reference it was {_number(change.reference_mean)}.",
         f"Found with the answers until {time(change.changed_at)}.",
+        *_in_all(change),
     ]
+
+
+def _in_all(change: AlertChange) -> list[str]:
+    """Say from when to when it was worse, and who asked meanwhile; nothing where neither is known."""
+    affected, until = change.details.affected, change.details.back_since
+    asked = f": {_who(affected)}{_within(affected)}" if affected is not None and affected.requests else ""
+    if change.since is None or (until is None and not asked):
+        return []
+    lasted = f"from {time(change.since)} to about {time(until)}" if until else f"since {time(change.since)}"
+    return [f"In all, {lasted}{asked}."]
 
 
 def _part_that_fell(change: AlertChange) -> SegmentChange | None:

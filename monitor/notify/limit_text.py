@@ -28,6 +28,16 @@ class _Words:
     """What happened to them in a time that is over; empty where this is no failure of the deployment."""
 
 
+WHAT_TO_DO = "What to do: "
+"""How the line of what to do begins."""
+_KEYS = "the API key of those that are refused: whether it has expired, was replaced, or lost its rights in DIAL"
+_REFUSED: Mapping[str, str] = {
+    "429": "the rate limit, as what refuses for it is not broken: who sends more than usual, and the limit in DIAL and "
+    "at the provider of the model",
+    "401": _KEYS,
+    "403": _KEYS,
+}
+"""What to look at where requests were refused, by the status that most of them got."""
 _COUNTED = f"(of a turn at most {MOST_OF_TOOL} calls of a tool count)"
 _SHARES: Mapping[str, _Words] = {
     LimitKind.ERRORS: _Words(
@@ -137,6 +147,7 @@ def limit_lines(change: AlertChange) -> list[str]:
         return [
             f"Over: the alert on {metric_name(kind)} of deployment {name} that began {time(change.fired_at)}.",
             f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
+            *_in_all(change, details),
         ]
     lines = [
         f"What: {limit_summary(change)}.",
@@ -180,8 +191,19 @@ def limit_lines(change: AlertChange) -> list[str]:
     return [
         *lines,
         _how_sure(details),
-        f"What to do: look at {words.what_next}.",
+        f"{WHAT_TO_DO}look at {_REFUSED.get(details.mostly or '', words.what_next)}.",
     ]
+
+
+def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
+    """Say how many were bad, from the first to the last one; nothing where that is not known."""
+    words = _SHARES.get(change.key.metric)
+    if words is None or details is None or not (change.since and details.lasted_seconds and details.bad_meanwhile):
+        return []
+    last = change.since + timedelta(seconds=details.lasted_seconds)
+    of = f"calls of {details.tool.name}" if details.of_tool_alone and details.tool else words.of
+    number = f"{details.bad_meanwhile:,} {of} {words.was or words.happened}"
+    return [f"In all, {number}, the first at {time(change.since)}, the last by {time(last)}."]
 
 
 def _how_sure(details: LimitDetails) -> str:

@@ -15,6 +15,13 @@ _Interval = tuple[datetime | None, datetime | None, datetime | None]
 """The likely time, the earliest and the latest."""
 
 
+def likely_onset(known: AlertChange | Reading) -> datetime | None:
+    """Return since when it most likely is worse, as exact as it is known: to the minute, else to the hour."""
+    interval, kind, _ = _of(known)
+    at = interval[0]
+    return at if at is None or kind == OnsetKind.RELEASE or _width(interval) < _HOUR else _nearest_hour(at)
+
+
 class OnsetWords:
     """Writes onsets, with times and days as `moment` and `day` write them."""
 

@@ -89,7 +89,7 @@ def create_app(
     """
     chosen = settings or monitor.settings
     authentication = authentication_of(chosen.access, monitor.wrong_tokens)
-    renderer = Renderer(authentication, Times(chosen.time_zone), with_metrics=with_metrics)
+    renderer = Renderer(authentication, Times(chosen.time_zone), chosen.currency, with_metrics=with_metrics)
     routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
     if with_metrics:
         routes += _machine_routes(MachineAnswers(monitor, settings, more_metrics))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from markupsafe import Markup
 
 from lake.spec.metric_names import metric_name, metric_names
+from lake.spec.vocabulary import JudgeKind
 from monitor.detect.regression import Reading, Shift
 from monitor.notify.plain_text import money, percent
 
@@ -68,7 +69,35 @@ def plain_name(metric: str) -> str:
     return "" if name == metric and metric not in metric_names() else name[0].upper() + name[1:]
 
 
+_JUDGES: Mapping[str, str] = {
+    JudgeKind.LEXICAL: "by comparing words",
+    JudgeKind.EMBEDDING: "by an embedding model",
+    JudgeKind.MODEL: "by a model of its own",
+    JudgeKind.LLM: "by a language model",
+    JudgeKind.RATINGS: "by people's ratings",
+    JudgeKind.OUTSIDE: "by another program",
+}
+
+
+def judge_words(judge: str) -> str:
+    """What gave a score, in words: by comparing words; a judge of the configuration has its name."""
+    return " and ".join(_JUDGES.get(one, one) for one in judge.split("+"))
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (whole, short, money, score, percent, breakable, duration, progress, shift, plain_name, metric_name)
+    for function in (
+        whole,
+        short,
+        money,
+        score,
+        percent,
+        breakable,
+        duration,
+        progress,
+        shift,
+        plain_name,
+        metric_name,
+        judge_words,
+    )
 }

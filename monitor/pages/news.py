@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
@@ -14,6 +17,8 @@ from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.alert_text import summary
 from monitor.service.snapshot import DeploymentState, Snapshot
+
+_LATELY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -96,32 +101,62 @@ def open_incident(state: DeploymentState) -> Incident | None:
     return next((one for one in state.incidents if one.ended_at is None), None)
 
 
+def just_ended(state: DeploymentState, now: datetime) -> Incident | None:
+    """Return the incident of a deployment that ended last, if that was within a day and none is open."""
+    if open_incident(state) is not None:
+        return None
+    ended = [one for one in state.incidents if one.ended_at is not None and now - one.ended_at < _LATELY]
+    return max(ended, key=lambda one: one.ended_at or now, default=None)
+
+
 def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related, ...]:
     """Return the incidents that may have the same cause as one that is open."""
     mine = next((one for one in snapshot.open_incidents if one.incident_id == incident_id), None) if snapshot else None
     return snapshot.related_to(mine) if snapshot and mine else ()
 
 
+def foremost_of(incident: Incident) -> AlertChange:
+    """Return the alert whose sentence is that of the incident; of one that is over its first alert."""
+    return state_of(incident.alerts).foremost or incident.alerts[0]
+
+
 def sentence_of(incident: Incident, state: DeploymentState) -> str:
-    """Say in a line what an incident is, as its messages do, and the value now where that is another one.
+    """Say in a line what an incident is: the sentence of its foremost alert."""
+    foremost = foremost_of(incident)
+    return said_now(foremost, reading_of(foremost, state))
 
-    Of an incident that is over it is what its first alert came to.
+
+def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
+    """Return how the metric of an alert stands now; None where that version of it is not watched."""
+    stats = state.watched.get(change.key.metric)
+    if stats is None or stats.version != change.key.metric_version:
+        return None
+    return state.readings.get(change.key.metric)
+
+
+def said_now(change: AlertChange, reading: Reading | None) -> str:
+    """Say in a line what an alert says, as its message does, with the mean since the onset as it is now.
+
+    Where the message had another mean that follows. `reading` is how the metric stands now.
     """
-    foremost = state_of(incident.alerts).foremost or incident.alerts[0]
-    said, value = summary(foremost, with_affected=False), _value_now(foremost, state)
-    return said if value is None else f"{said}. The mean is {value:.2f} now"
+    value, then = _value_now(change, reading), change.current_mean
+    if value is None or then is None:
+        return summary(change, with_affected=False)
+    # How much it fell at least belongs to the mean of then.
+    details = msgspec.structs.replace(change.details, drop_lower=None)
+    said = summary(replace(change, current_mean=value, details=details), with_affected=False)
+    return f"{said}. When this was found the mean was {then:.2f}"
 
 
-def _value_now(change: AlertChange, state: DeploymentState) -> float | None:
+def _value_now(change: AlertChange, reading: Reading | None) -> float | None:
     """Return the mean since the onset as it is now; None where the alert has the same, or is over, or of a part."""
-    stats, reading = state.watched.get(change.key.metric), state.readings.get(change.key.metric)
-    is_open = change.change == AlertEvent.FIRING and reading is not None and reading.status is Status.REGRESSED
-    if not is_open or reading is None or stats is None or stats.version != change.key.metric_version:
+    if change.change != AlertEvent.FIRING or reading is None or reading.status is not Status.REGRESSED:
         return None
-    value = reading.since_mean
-    if value is None or change.current_mean is None or change.details.new_class is not None:
+    value, then, reference = reading.since_mean, change.current_mean, change.reference_mean
+    if value is None or then is None or reference is None or change.details.new_class is not None:
         return None
-    return None if f"{value:.2f}" == f"{change.current_mean:.2f}" else value
+    is_of_part = any((one > reference) is not reading.lower_is_better for one in (value, then))
+    return None if is_of_part or f"{value:.2f}" == f"{then:.2f}" else value
 
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:

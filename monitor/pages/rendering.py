@@ -21,6 +21,7 @@ from lake.spec.vocabulary import FailureKind, Signal
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.alerting.incidents.incident import VERDICTS
+from monitor.notify.digest.words import amount
 from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
 from monitor.notify.onset_text import OnsetWords
 from monitor.pages.filters import FILTERS
@@ -48,12 +49,17 @@ def reader_of(request: Request) -> Reader:
 class Renderer:
     """Gives the HTML of a template to who asks."""
 
-    def __init__(self, authentication: Authentication, times: Times = IN_UTC, *, with_metrics: bool = True) -> None:
-        """`with_metrics`: `/metrics` and `/healthz` are at the address of the pages."""
+    def __init__(
+        self, authentication: Authentication, times: Times = IN_UTC, currency: str = "", *, with_metrics: bool = True
+    ) -> None:
+        """`currency` is the word behind amounts; `with_metrics`: `/metrics` is at the address of the pages."""
         self.times = times
+        self.currency = currency
         self._authentication = authentication
         self._templates = templates(times=times)
         self._templates.globals["with_metrics"] = with_metrics
+        # Breaks no line before the currency.
+        self._templates.filters["money"] = lambda value: amount(value, currency).replace(" ", "\N{NO-BREAK SPACE}")
 
     def page(
         self,

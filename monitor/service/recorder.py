@@ -220,7 +220,7 @@ class AlertRecorder:
             judgement=self._judgement(transition.key, transition.reading),
             failed_parts=self._failed_parts(transition, now) if is_beginning else {},
             around_onset=self._explained(transition, now) if is_beginning else None,
-            affected=self._affected(transition, now) if is_beginning else None,
+            affected=self._affected(transition, now),
             page_due=self._page_due(transition, now),
         )
 
@@ -309,7 +309,7 @@ class AlertRecorder:
         name = transition.key.deployment
         count = partial(self._explainer.affected, transition, self._alerts.changes_of(name), now)
         counts = self._failures.attempt(CHANGES, count, f"log of {name!r}")
-        if counts is None or not counts.requests:
+        if counts is None or not counts.requests or transition.change == AlertEvent.RESOLVED:
             return counts
         compare = partial(self._explainer.standing_out, transition, now)
         found = self._failures.attempt(CHANGES, compare, f"worst answers of {name!r}")

@@ -74,6 +74,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """When a release was marked, if it is compared with what came before it."""
     while_learning: bool = False
     """Whether it began while the reference was learned: then it is compared with what came before."""
+    back_since: datetime | None = None
+    """Of an end: since when quality is most likely back."""
     outage_seconds: float | None = None
     """Of the end of a short outage, which was no change of quality: how long it was."""
     new_class: NewClass | None = None
@@ -84,7 +86,7 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     around_onset: AroundOnset | None = None
     """What else changed around the onset, by the log; None where that was not looked for."""
     affected: AffectedCounts | None = None
-    """Who asked since the onset, until this was recorded; None where that was not counted."""
+    """Who asked from the onset to this change, of an end until quality was back; None where that was not counted."""
     exceeded: LimitDetails | None = msgspec.field(default=None, name="floor")
     """For a limit: the numbers behind it."""
     idle_since: datetime | None = None

@@ -33,7 +33,7 @@ class Explainer:
         self._callers = CallersOfDays(lake)
         self._left = MOST_AT_ONCE
         self._looked: set[str] = set()
-        self._counted: dict[tuple[str, datetime], AffectedCounts | None] = {}
+        self._counted: dict[tuple[str, datetime, AlertEvent], AffectedCounts | None] = {}
         self._compared: dict[tuple[StreamKey, datetime], tuple[StandsOut, ...]] = {}
         self._joined = 0
 
@@ -90,17 +90,22 @@ class Explainer:
         return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments), older)
 
     def affected(self, transition: Transition, known: Sequence[AlertChange], now: datetime) -> AffectedCounts | None:
-        """Count who asked since the onset; what stands out is compared apart from it.
+        """Count who asked since the onset and before the time of the change; what stands out is compared apart from it.
+
+        Of an end it is until quality was back.
 
         None of an alert of history, of one that is recorded already, and where too many were counted in this refresh.
         """
         name, since = transition.key.deployment, transition.reading.since
         if since is None or transition.at < now - _OLDEST or _is_recorded(transition, known):
             return None
-        onset = name, since
+        onset = name, since, transition.change
         if onset not in self._counted and len(self._counted) < MOST_AT_ONCE:
             self._counted[onset] = None  # a read that fails is one of the five too
-            found = affected(self._lake, deployment_of(name), max(since, now - _LONGEST), now)
+            # The clock may be long after it, as where logs are read late.
+            is_end = transition.change == AlertEvent.RESOLVED
+            until = min((is_end and transition.reading.recovering_since) or transition.at, now)
+            found = affected(self._lake, deployment_of(name), max(since, until - _LONGEST), until)
             self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
         return self._counted.get(onset)
 

@@ -12,6 +12,7 @@ import msgspec
 from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest
 from monitor.alerting.alerts.judge_wait import decided, held
+from monitor.detect.causes import AffectedCounts
 from monitor.detect.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
@@ -143,15 +144,21 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             most_worsened=reading.most_worsened,
             marked_release=reading.marked_release,
             while_learning=reading.while_learning,
+            back_since=None if transition.change == AlertEvent.FIRING else reading.recovering_since,
             outage_seconds=reading.outage_lasted.total_seconds() if reading.outage_lasted is not None else None,
             new_class=reading.new_class,
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst) or _worst_known(transition, opened),
             around_onset=transition.around_onset or (opened.details.around_onset if opened else None),
-            affected=transition.affected or (opened.details.affected if opened else None),
+            affected=transition.affected or _affected_known(transition, opened),
             failed_parts={part: count for part, count in transition.failed_parts.items() if count},
         ),
     )
+
+
+def _affected_known(transition: Transition, opened: AlertChange | None) -> AffectedCounts | None:
+    """Return those of the warning where its page was not counted; an end is of a longer time."""
+    return opened.details.affected if opened and transition.change == AlertEvent.FIRING else None
 
 
 def _worst_known(transition: Transition, opened: AlertChange | None) -> tuple[WorstAnswer, ...]:

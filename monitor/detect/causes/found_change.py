@@ -17,7 +17,7 @@ _WHOLE = 0.95
 
 
 class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who asked between an onset and when its alert was recorded, counted: nobody is named.
+    """Who asked between an onset and the change of its alert, counted: nobody is named.
 
     People and conversations are those that the log tells apart. Documents in `stands_out` have an empty name.
     """

@@ -64,6 +64,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of a warning that becomes a page if it lasts: after how long."""
     lasted_seconds: float | None = None
     """Of an end, or a page that was a warning: from the first bad one that the alert was found with to the last one."""
+    bad_meanwhile: int | None = None
+    """Of the same change: how many bad ones there were in that time; None where it is longer than is kept."""
     limit_seconds: float | None = None
     """Silence that fires."""
     usual_seconds: float | None = None

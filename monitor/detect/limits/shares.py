@@ -191,4 +191,7 @@ def _with_length(
     if last_bad is None or last_bad < first or change.details is None:
         return change
     lasted = (last_bad - first + 1) * _MINUTE
-    return replace(change, details=msgspec.structs.replace(change.details, lasted_seconds=lasted.total_seconds()))
+    # What is not kept any more is not counted either.
+    bad = minutes.between(first, last_bad)[1] if first >= windows.firsts[0] else None
+    details = msgspec.structs.replace(change.details, lasted_seconds=lasted.total_seconds(), bad_meanwhile=bad)
+    return replace(change, details=details)

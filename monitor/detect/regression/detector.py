@@ -233,12 +233,11 @@ class Detector:
         self, changed: str | None, start: np.int64, until_last: Observations, *, looked: bool
     ) -> Reading | None:
         if changed in ("off", "back"):
-            self._recovery = None
-            began, self._change, self._tier = self._change, None, None
-            outage, self._outage = self._outage, None
+            began, outage, self._change, self._outage, self._tier = self._change, self._outage, None, None, None
             recovery = self._history.rise(self._fallen)
             self._history.begin_again()
             reading = self._read(self._worse.log_evidence_against, began, recovery or began)
+            reading, self._recovery = replace(reading, recovering_since=recovery.at) if recovery else reading, None
             return replace(reading, outage_lasted=outage.length) if outage and changed == "back" else reading
         if changed == "on":
             self._fallen = self._worse.leading

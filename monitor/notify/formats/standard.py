@@ -85,7 +85,7 @@ class WebhookData(msgspec.Struct, frozen=True):
     failed_parts: dict[FailedPart, int]
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
     affected: AffectedCounts | None
-    """Who asked since the onset, until the alert was recorded, counted; null where that is not known."""
+    """Who asked from the onset to this change, of an end until quality was back, counted; null where not known."""
     worst_links: tuple[str, ...]
     """Where the pages of the `worst` answers are, in their order; empty where nobody said where our pages are."""
 

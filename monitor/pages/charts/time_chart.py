@@ -30,8 +30,8 @@ class MarkKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """As people read it: a release is a new version to them, and this mark is none."""
-        return "accepted level" if self is MarkKind.RELEASE else self.value
+        """As people read it: a release is a new version to them, and this mark is none; a page is what they look at."""
+        return {MarkKind.PAGE: "urgent alert", MarkKind.RELEASE: "accepted level"}.get(self, self.value)
 
 
 @dataclass(frozen=True, slots=True)

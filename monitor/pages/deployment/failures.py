@@ -14,6 +14,9 @@ from monitor.pages.deployment.marks import limit_marks_of
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
+_MOST_TOOLS = 5
+"""Those that failed most often; all are in the table of tools."""
+
 
 @dataclass(frozen=True)
 class FailureCount:
@@ -37,7 +40,9 @@ class FailuresView:
 def failures_of(name: str, snapshot: Snapshot, period: PagePeriod) -> FailuresView:
     """Return the failures of a deployment."""
     state = snapshot.deployments[name]
-    kinds = [*_errors(state, period), *_refusals(state, period), *_unscored(state, period)]
+    kinds = [
+        *_errors(state, period), *_tool_errors(state, period), *_refusals(state, period), *_unscored(state, period)
+    ]  # fmt: skip
     return FailuresView(tuple(kinds), draw(_chart(name, snapshot, period)))
 
 
@@ -46,6 +51,16 @@ def _errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount
     for reason, number in _by_reason(state.requests.failed_by_time, period).items():
         words = f"status {reason}" if reason.isdecimal() else reason
         yield FailureCount("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
+
+
+def _tool_errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:
+    counts = {
+        tool: one.by_time.total(period.first, period.last) or (0.0,) * 3 for tool, one in state.requests.tools.items()
+    }
+    known = int(sum(errors + ok for errors, ok, _ in counts.values()))
+    failed = {tool: int(errors) for tool, (errors, *_) in counts.items() if errors}
+    for tool, number in sorted(failed.items(), key=lambda one: (-one[1], one[0]))[:_MOST_TOOLS]:
+        yield FailureCount("calls of tools", tool, number, number / known, f"{known:,} calls of tools")
 
 
 def _refusals(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:

@@ -10,10 +10,14 @@ from typing import Annotated, Literal
 from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 
+from lake.queries.answer_lookup import questions_of
 from lake.queries.tool_times import ToolTime, tool_times
 from lake.spec.schemas import deployment_of
+from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
+from monitor.access.reader import Reader
 from monitor.notify.alert_text import summary
+from monitor.notify.link import worst_since
 from monitor.pages.answers.addresses import Visible
 from monitor.pages.deployment.as_json import data_of
 from monitor.pages.deployment.tools import with_times
@@ -70,6 +74,7 @@ class DeploymentPage(Page):
             view=view,
             snapshot=snapshot,
             summary=summary,
+            questions=self._questions(reader_of(request), view) if view else {},
             Days=Days,
         )
 
@@ -82,6 +87,22 @@ class DeploymentPage(Page):
         if view is None:
             raise HTTPException(_NOT_FOUND)
         return json_answer(data_of(view))
+
+    def _questions(self, reader: Reader, view: DeploymentView) -> Mapping[str, str]:
+        """Read the questions of the worst answers, by response id; none for who may not, or where they are not read."""
+        name, ids = view.name, {answer.response_id for change in view.worst for answer in change.details.worst}
+        if not ids or not reader.may_read_texts(name):
+            return {}
+        first = min((day for change in view.worst if (day := worst_since(change))), default=view.period.begin.date())
+        lake, last = self._monitor.lake, view.period.end.date()
+        try:
+            found = self._reads.run(reader, lambda: questions_of(lake, deployment_of(name), ids, first, last))
+        except HTTPException:
+            return {}
+        if found:
+            detail = f"questions of {len(ids & found.keys())} answers, the worst ones"
+            self._monitor.audit.note(reader.who, AuditAction.READ_TEXTS, name, detail=detail)
+        return found
 
     def _view(self, request: Request, query: DeploymentQuery, snapshot: Snapshot) -> DeploymentView | None:
         """Work out the page; how long tools took is read of the lake, and left out where that is not possible."""

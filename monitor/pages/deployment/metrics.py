@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from monitor.detect.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.scores import MetricStats
+from monitor.notify.onset_text import likely_onset
 from monitor.pages.charts import ChartOnset, Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import marks_of
 from monitor.pages.filters import duration, score, whole
@@ -175,7 +176,7 @@ def _onset(reading: Reading | None, period: PagePeriod) -> ChartOnset | None:
     earliest, latest = reading.since_earliest or reading.since, reading.since_latest or reading.since
     if earliest is None or latest is None or latest < period.begin or earliest > period.end + timedelta(hours=1):
         return None
-    return ChartOnset(reading.since, earliest, latest)
+    return ChartOnset(likely_onset(reading), earliest, latest)
 
 
 def power_words(reading: Reading | None, scale: Scale | None) -> str:

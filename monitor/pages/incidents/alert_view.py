@@ -9,9 +9,12 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
-from monitor.notify.alert_text import description, summary
+from monitor.notify.alert_text import LOOK_FIRST, description, summary
+from monitor.notify.limit_text import WHAT_TO_DO
+from monitor.notify.onset_text import likely_onset
 from monitor.pages.filters import duration
 from monitor.pages.incidents.finding import FoundIncident
+from monitor.pages.news import reading_of, said_now
 
 _MOST_SEGMENTS = 8
 _YEAR = timedelta(days=365)
@@ -40,6 +43,17 @@ class AlertView:
     def summary(self) -> str:
         """What happened, in a line."""
         return summary(self.ended or self.fired, with_affected=False)
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a line, with the mean as it is now where it still fires."""
+        return said_now(self.ended or self.fired, self.reading)
+
+    @property
+    def look_first(self) -> str:
+        """What to look at first, as the message says it; empty where it says nothing, or it is over."""
+        lines = () if self.ended else description(self.fired, "").splitlines()
+        return next((line for line in lines if line.startswith((LOOK_FIRST, WHAT_TO_DO))), "")
 
     @property
     def lines(self) -> list[str]:
@@ -78,6 +92,11 @@ class AlertView:
         return self.fired.since
 
     @property
+    def shown_onset(self) -> datetime | None:
+        """The same, as exact as it is known."""
+        return likely_onset(self.fired)
+
+    @property
     def segments(self) -> tuple[SegmentChange, ...]:
         """The segments of the traffic with the greatest part in the change, the greatest first."""
         sign = 1 if self.fired.details.lower_is_better else -1
@@ -103,15 +122,8 @@ def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
             (one for one in found.state.changes if one.alert_id == newest.alert_id and one.change == AlertEvent.FIRING),
             newest,
         )
-        views.append(AlertView(fired, newest if is_over else None, _reading(found, newest), batch))
+        views.append(AlertView(fired, newest if is_over else None, reading_of(newest, found.state), batch))
     return tuple(sorted(views, key=lambda one: (one.ended is not None, not one.fired.pages, one.fired.is_limit)))
-
-
-def _reading(found: FoundIncident, change: AlertChange) -> Reading | None:
-    stats = found.state.watched.get(change.key.metric)
-    if stats is None or stats.version != change.key.metric_version:
-        return None
-    return found.state.readings.get(change.key.metric)
 
 
 def _times(factor: float) -> str:

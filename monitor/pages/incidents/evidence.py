@@ -194,8 +194,8 @@ def _histogram(metric: str, before: pa.Table, after: pa.Table, scale: Scale | No
     ends = (scale.worst, scale.best) if scale else (float(known.min()), float(known.max()))
     low, high = min(ends), max(ends)
     high = high if high > low else low + 1.0
-    before_side = _distribution("before the onset", values[0], low, high)
-    after_side = _distribution("since the onset", values[1], low, high)
+    before_side = _distribution("before it began", values[0], low, high)
+    after_side = _distribution("since it began", values[1], low, high)
     return draw_histogram(HistogramChart("distribution", metric, low, high, before_side, after_side))
 
 

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
+from monitor.notify.onset_text import likely_onset
+from monitor.pages.news import foremost_of
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 LISTED = timedelta(days=30)
@@ -42,6 +44,16 @@ class FoundIncident:
     def is_open(self) -> bool:
         """Whether one of its alerts still fires."""
         return self.incident.ended_at is None
+
+    @property
+    def since(self) -> datetime:
+        """When what its sentence says began, as exact as it is known; its first alert where that is not known."""
+        return likely_onset(foremost_of(self.incident)) or self.incident.opened_at
+
+    @property
+    def went_on(self) -> timedelta:
+        """From `since` until its end, or until now."""
+        return (self.incident.ended_at or self.now) - self.since
 
     @property
     def lasted(self) -> timedelta:

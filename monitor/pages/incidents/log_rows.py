@@ -111,9 +111,9 @@ def log_of_silences(
 def _of_incident(change: IncidentChange, metrics: Mapping[str, str]) -> LogRow:
     metric = metrics.get(change.alert_id or "")
     texts: Mapping[IncidentEvent, str] = {
-        IncidentEvent.OPENED: f"as a {'page' if change.tier == Tier.PAGE else 'warning'}, with the alert on",
+        IncidentEvent.OPENED: f"as {'urgent' if change.tier == Tier.PAGE else 'a warning'}, with the alert on",
         IncidentEvent.JOINED: "one more alert, on",
-        IncidentEvent.RAISED: "from a warning to a page, by the alert on",
+        IncidentEvent.RAISED: "from a warning to urgent, by the alert on",
         IncidentEvent.VERDICT_CHANGED: f"{VERDICTS.get(change.verdict, '')}; by the alert on",
         IncidentEvent.LIMIT_ADDED: "one more mean is worse than its limit, by the alert on",
         IncidentEvent.ENDED: "its last alert is over, that on",

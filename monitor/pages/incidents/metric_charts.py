@@ -169,7 +169,7 @@ def _bounds(stats: MetricStats) -> tuple[float, float] | None:
 def _onset(alert: AlertView) -> ChartOnset | None:
     details = alert.fired.details
     earliest, latest = details.since_earliest or alert.onset, details.since_latest or alert.onset
-    return None if earliest is None or latest is None else ChartOnset(alert.onset, earliest, latest)
+    return None if earliest is None or latest is None else ChartOnset(alert.shown_onset, earliest, latest)
 
 
 def _marks(alert: AlertView, found: FoundIncident) -> Iterator[Mark]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 from lake.queries.affected import Affected, affected
-from lake.queries.comments import Comment, newest_comments
+from lake.queries.comments import Comment, newest_comments, with_questions
 from lake.queries.tool_errors import ToolError, last_tool_error
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.schemas import deployment_of
+from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases
 from monitor.alerting.controls.silences import Silence, read_silence_changes, read_silences
 from monitor.alerting.incidents.related import Related
+from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
+from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
@@ -32,12 +36,26 @@ MOST_COMMENTS = 5
 BEFORE_LIMIT = timedelta(hours=1)
 
 
+_MOST_CALLERS = 10
+"""Deployments whose requests are counted."""
+
+
+@dataclass(frozen=True)
+class CallerRequests:
+    """What people asked a deployment that calls the one of the incident."""
+
+    name: str
+    affected: Affected
+
+
 @dataclass(frozen=True)
 class Read:
     """What was read of the lake."""
 
     evidence: OnsetEvidence | None
     affected: Affected
+    callers: Sequence[CallerRequests]
+    """Where no person asked it itself: the deployments that call it, those with the most requests first."""
     comments: Sequence[Comment]
     """The newest ones on dislikes since it began; empty for who may not read texts."""
     differences: Sequence[TextDifference]
@@ -106,6 +124,27 @@ class IncidentView:
         return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M}"
 
     @property
+    def counted_since(self) -> datetime | None:
+        """Since when those who asked are counted, as exact as an onset is known."""
+        if self.read is None or self.read.affected.since == self.chosen.onset:
+            return self.chosen.shown_onset
+        return self.read.affected.since
+
+    @property
+    def comparison(self) -> str | None:
+        """Address of the answers of the day before the onset beside those since; None of what has no scores."""
+        onset = self.chosen.onset
+        if self.chosen.fired.is_limit or onset is None or self.chosen.metric == DISLIKES:
+            return None
+        first, last = (one.astimezone(UTC).date() for one in (onset, self.found.incident.ended_at or self.found.now))
+        before = first - timedelta(days=1)
+        fields = {
+            "deployment": self.found.name, "metric": self.chosen.metric, "before_since": before, "before_until": before,
+            "after_since": first, "after_until": min(last, first + timedelta(days=MOST_DAYS - 1)),
+        }  # fmt: skip
+        return f"/compare?{urlencode(fields, errors='replace')}"
+
+    @property
     def tool(self) -> str | None:
         """The tool that fails, by the chosen alert."""
         return tool_of(self.chosen)
@@ -134,10 +173,14 @@ def read_for(
     lake, name = monitor.lake, deployment_of(found.name)
     since, until = _period(chosen, found)
     ended = found.incident.ended_at or monitor.now()
+    asked = affected(lake, name, since, until)
     return Read(
         evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
-        affected=affected(lake, name, since, until),
-        comments=newest_comments(lake, name, since, until, MOST_COMMENTS) if with_texts else (),
+        affected=asked,
+        callers=() if asked.requests else _asked_through(lake, found, since, until),
+        comments=with_questions(lake, name, newest_comments(lake, name, since, until, MOST_COMMENTS))
+        if with_texts
+        else (),
         differences=_differences(lake, found) if with_texts else (),
         deliveries=read_deliveries(lake, name, found.incident),
         silences=silences_of(monitor, found),
@@ -147,6 +190,13 @@ def read_for(
         ),
         tool_error=_tool_error(monitor, found) if with_texts else None,
     )
+
+
+def _asked_through(lake: Lake, found: FoundIncident, since: datetime, until: datetime) -> Sequence[CallerRequests]:
+    """Count what people asked those that call a deployment, directly or through others."""
+    names = sorted(reached(found.name, found.snapshot.callers) - {found.name})[:_MOST_CALLERS]
+    counted = (CallerRequests(one, affected(lake, deployment_of(one), since, until)) for one in names)
+    return sorted((one for one in counted if one.affected.requests), key=lambda one: -one.affected.requests)
 
 
 def _tool_error(monitor: Monitor, found: FoundIncident) -> ToolError | None:
@@ -183,8 +233,9 @@ def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
 def _period(chosen: AlertView, found: FoundIncident) -> tuple[datetime, datetime]:
     """Return since and until when people are counted and comments are read: of a long incident its last 7 days."""
     until, opened = found.incident.ended_at or found.now, found.incident.opened_at
-    # A limit is exceeded by what came before its alert.
-    began = min(opened - BEFORE_LIMIT if chosen.fired.is_limit else chosen.onset or opened, until)
+    # A limit is exceeded by what came before its alert, also where it does not say since when.
+    before = opened - BEFORE_LIMIT if chosen.fired.is_limit else opened
+    began = min(chosen.onset or before, until)
     return max(began, until - DAYS), until
 
 
@@ -260,15 +311,19 @@ def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]
 
 def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
-    if not fired.is_limit and chosen.onset is not None:
-        yield IncidentMoment(chosen.onset, "quality most likely began to fall, by", chosen.metric)
+    if chosen.shown_onset is not None:
+        began = "it began, by" if fired.is_limit else "quality most likely began to fall, by"
+        yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
     opened = found.incident.opened_at
-    yield IncidentMoment(opened, "first alert fired: the incident began")
+    yield IncidentMoment(opened, "found: first alert fired")
     if fired.fired_at != opened:
         yield IncidentMoment(fired.fired_at, "alert fired, on", chosen.metric)
     pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
     if pages and min(pages) > fired.fired_at:
-        yield IncidentMoment(min(pages), "alert became a page, on", chosen.metric)
+        yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
+    back_since = chosen.ended.details.back_since if chosen.ended else None
+    if back_since is not None:
+        yield IncidentMoment(back_since, "quality was most likely back, by", chosen.metric)
     if found.incident.recovering_since is not None:
         yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)

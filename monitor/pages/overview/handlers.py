@@ -55,7 +55,9 @@ class OverviewPage(Page):
             "overview.html",
             query=query,
             table=self._by_application(_table(snapshot, query, times)) if snapshot else None,
-            strip=strip_of(snapshot, health, sees_all=reader.may_see(None), times=times),
+            strip=strip_of(
+                snapshot, health, sees_all=reader.may_see(None), times=times, currency=self._renderer.currency
+            ),
             news=news_of(snapshot) if snapshot else None,
             also_of=partial(also_of, snapshot),
             snapshot=snapshot,

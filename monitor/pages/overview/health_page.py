@@ -67,14 +67,12 @@ class HealthPage(Page):
         """Answer with what judges cost, as a page."""
         snapshot = self._snapshot_for(request)
         judges, deployments = self._costs(request, snapshot)
-        currency = self._monitor.settings.currency
         return self._renderer.page(
             request,
             "judge_costs.html",
             snapshot=snapshot,
             judges=judges,
             deployments=deployments,
-            currency=currency,
             most_rows=MOST_ROWS,
         )
 
@@ -89,7 +87,9 @@ class HealthPage(Page):
         sees_all = reader.may_see(None)
         health = health_for(reader, self._monitor.health())
         return HealthData(
-            dialwatch=strip_of(snapshot, health, sees_all=sees_all, times=self._renderer.times),
+            dialwatch=strip_of(
+                snapshot, health, sees_all=sees_all, times=self._renderer.times, currency=self._renderer.currency
+            ),
             problems=health.problems,
             parts=sorted(health.parts, key=lambda one: (one.part, one.host, one.since)),
             receivers=self._monitor.receivers() if sees_all else None,

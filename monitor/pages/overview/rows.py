@@ -12,12 +12,14 @@ from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.schemas import UNASSIGNED
 from monitor.alerting.alerts.change import is_page
+from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import UNDECIDED, Reading, Scale, Status
 from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.pages.charts.small import height_of, line
 from monitor.pages.filters import progress
+from monitor.pages.news import just_ended
 from monitor.pages.period import PagePeriod
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.snapshot import DeploymentState
@@ -36,6 +38,11 @@ class State(StrEnum):
     FINE = "fine"
     NOT_WATCHED = "not watched"
     NO_DATA = "no data"
+
+    @property
+    def words(self) -> str:
+        """As people read it: a page is what they look at."""
+        return "urgent" if self is State.PAGE else self.value
 
 
 _PROBLEMS = (State.PAGE, State.WARNING)
@@ -56,6 +63,8 @@ class WorstMetric:
     is_learning: bool
     trend: Trend | None
     lower_is_better: bool = False
+    since_mean: float | None = None
+    """Mean since a regression began; None without one."""
 
     @property
     def change(self) -> float | None:
@@ -88,6 +97,10 @@ class DeploymentRow:
     dislikes: int
     coverage: float | None
     last_scored: datetime | None
+    failed_tools: int = 0
+    """Calls of tools that failed: no request failed for these."""
+    ended: Incident | None = None
+    """The incident that ended last, within the last day, where none is open."""
     other_versions: tuple[DeploymentRow, ...] = ()
     """Other versions of the application, the newest first, that have no row of their own."""
 
@@ -181,7 +194,14 @@ def row_of(
         dislikes=dislikes,
         coverage=_coverage(deployment, period, answers),
         last_scored=deployment.scores.last_scored_at,
+        failed_tools=_failed_tools(deployment, period),
+        ended=just_ended(deployment, period.end),
     )
+
+
+def _failed_tools(deployment: DeploymentState, period: PagePeriod) -> int:
+    totals = (one.by_time.total(period.first, period.last) for one in deployment.requests.tools.values())
+    return int(sum(sums[0] for sums in totals if sums))
 
 
 def _counts(totals: tuple[float, ...]) -> tuple[int, int]:
@@ -294,7 +314,10 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: PagePe
     mean = None if found is None else found.value
     worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
     is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
-    return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better)
+    since_mean = reading.since_mean if is_regressed and reading.new_class is None else None
+    return WorstMetric(
+        metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean
+    )
 
 
 def _with_trend(worst: WorstMetric, scores: MetricStats, period: PagePeriod) -> WorstMetric:

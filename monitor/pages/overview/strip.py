@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lake.spec.service_vocabulary import ServicePart, ServiceState
-from monitor.notify.plain_text import money
+from monitor.notify.digest.words import amount
 from monitor.pages.filters import duration
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.health.health import Health
@@ -47,12 +47,14 @@ class Strip:
     works: bool
 
 
-def strip_of(snapshot: Snapshot | None, health: Health, *, sees_all: bool, times: Times = IN_UTC) -> Strip:
+def strip_of(
+    snapshot: Snapshot | None, health: Health, *, sees_all: bool, times: Times = IN_UTC, currency: str = ""
+) -> Strip:
     """Return the strip; amounts of money, which are of all deployments together, only to who `sees_all` of them."""
     items = (
         _collector(health.parts, snapshot, times),
         _evaluator(health.parts, snapshot, times),
-        _budget(snapshot.judge_budgets_left if snapshot else {}, sees_all=sees_all),
+        _budget(snapshot.judge_budgets_left if snapshot else {}, currency, sees_all=sees_all),
         _webhooks(health.parts, snapshot, times),
         _monitor(snapshot, health, times),
     )
@@ -81,13 +83,15 @@ def _evaluator(parts: Sequence[PartState], snapshot: Snapshot | None, times: Tim
     return Item("Evaluator", light, (*details, last))
 
 
-def _budget(left: Mapping[str, float], *, sees_all: bool) -> Item:
+def _budget(left: Mapping[str, float], currency: str, *, sees_all: bool) -> Item:
     if not left:
         return Item("Judge budget", Light.UNUSED, ("no judge has a daily limit",))
-    spent = [name for name, amount in left.items() if amount <= 0]
+    spent = [name for name, value in left.items() if value <= 0]
     if spent:
         return Item("Judge budget", Light.SPENT, (f"for today (UTC): {', '.join(spent)}",))
-    amounts = [f"{name}: {money(amount)} left today (UTC)" for name, amount in left.items()] if sees_all else []
+    amounts = (
+        [f"{name}: {amount(value, currency)} left today (UTC)" for name, value in left.items()] if sees_all else []
+    )
     return Item("Judge budget", Light.WORKS, tuple(amounts))
 
 

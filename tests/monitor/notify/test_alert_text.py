@@ -32,6 +32,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
         "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
+        "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
         "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
         "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
@@ -63,6 +64,26 @@ def test_who_is_affected_is_counted_and_not_named(
     assert summary(replace(firing, details=nobody)) == summary(firing)
 
 
+def test_an_end_says_from_when_to_when_it_was_worse_and_for_whom(firing: AlertChange) -> None:
+    """As far as that is known."""
+
+    def said(affected: AffectedCounts | None, back_since: datetime | None) -> list[str]:
+        details = structs.replace(firing.details, affected=affected, back_since=back_since)
+        over = replace(firing, change=AlertEvent.RESOLVED, details=details)
+        assert from_row(to_row(over)) == over
+        return [line for line in description(over, "").splitlines() if line.startswith("In all")]
+
+    back, asked = datetime(2026, 11, 20, 15, 0, tzinfo=UTC), AffectedCounts(103, 5, 2)
+    since, who = (
+        "from 2026-11-20 09:30 UTC to about 2026-11-20 15:00 UTC",
+        "103 requests of 2 people in 5 conversations",
+    )
+    assert said(asked, back) == [f"In all, {since}: {who}."]
+    assert said(None, back) == [f"In all, {since}."]
+    assert said(asked, None) == [f"In all, since 2026-11-20 09:30 UTC: {who}."]
+    assert said(None, None) == said(AffectedCounts(0, 0, 0), None) == []
+
+
 def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -> None:
     groups = StandsOut(GroupKind.PROJECT, "hr", 1200, 1300, 1, 600), StandsOut(GroupKind.DOCUMENT, "", 7, 9, 0, 60)
     affected = AffectedCounts(90, 0, 0, groups)
@@ -72,6 +93,18 @@ def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -
     (data,) = json.loads(webhook_body([change], "team", ""))["data"]
     assert [one["name"] for one in data["affected"]["stands_out"]] == ["hr", ""]
     assert from_row(to_row(change)) == change
+
+
+def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(firing: AlertChange) -> None:
+    """Not of a metric that the guide does not have, and not where the judge alone changed."""
+
+    def look(metric: str, verdict: str | None = None) -> list[str]:
+        change = replace(firing, key=replace(firing.key, metric=metric), verdict=verdict)
+        return [line for line in description(change, "").splitlines() if line.startswith("Look first at: ")]
+
+    assert look("facts_recall") == ["Look first at: The index and its last update; the search of the application."]
+    assert look("hit_rate@5") == ["Look first at: The index and the search."]
+    assert look("facts_recall", "judge") == look("my_own") == look("my_own@5") == []
 
 
 def test_a_version_that_answers_worse_than_the_one_before_is_told_as_that(firing: AlertChange) -> None:

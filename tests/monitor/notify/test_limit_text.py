@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from lake.spec.alert_vocabulary import LIMIT_VERSION
@@ -60,6 +61,20 @@ def test_a_share_says_of_what_and_over_which_time(kind: str, mostly: str | None,
     assert summary(exceeded(kind, share(240, mostly))) == expected
 
 
+@pytest.mark.parametrize(
+    ("status", "what_to_do"),
+    [
+        ("429", "What to do: look at the rate limit, as what refuses for it is not broken: who sends more than usual, "
+         "and the limit in DIAL and at the provider of the model."),
+        ("401", "What to do: look at the API key of those that are refused: whether it has expired, was replaced, or "
+         "lost its rights in DIAL."),
+    ],
+)  # fmt: skip
+def test_requests_that_were_refused_have_advice_of_their_own(status: str, what_to_do: str) -> None:
+    """A limit or a key is not looked for in the log of the deployment."""
+    assert what_to_do in description(exceeded("errors", share(240, status)), "").splitlines()
+
+
 def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
     """The text of a limit that is passed, in full, and of its end."""
     fired = exceeded("errors", share(240, "503"))
@@ -77,6 +92,10 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
         "Why: the share fell to half its limit; found with what came until 2026-11-20 12:05 UTC.",
         "Look at: the overview page of dialwatch",
     ]
+    counted = msgspec.structs.replace(share(240), lasted_seconds=50 * 60, bad_meanwhile=1312)
+    ended = replace(over, details=msgspec.structs.replace(over.details, exceeded=counted))
+    said = "In all, 1,312 requests failed, the first at 2026-11-20 11:56 UTC, the last by 2026-11-20 12:46 UTC."
+    assert said in description(ended, "").splitlines()
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:
         "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more changed "
         "than the judge, or at 2026-11-20 12:05 UTC, unless they show by then that the judge did.",
         "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
+        "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
         "Worst answers since then, by response_id in parsed_logs: 0 (0.00), 1 (0.10), 2 (0.20), 3 (0.30), 4 (0.40)",
         "Look at: the overview page of dialwatch",
     ]

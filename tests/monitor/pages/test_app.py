@@ -105,7 +105,7 @@ def test_the_page_of_an_alert_says_what_got_worse_too(open_page: Open, monitor: 
     (shown,) = sentence.findall(open_page("/").text)
     page = open_page("/deployment?name=rag-search").text
     assert sentence.findall(page) == [shown]
-    assert re.findall(r'>firing</span><br><span class="quiet">(\w+)</span>', page) == ["page"]
+    assert re.findall(r'>firing</span><br><span class="quiet">(\w+)</span>', page) == ["urgent"]
     assert not sentence.findall(open_page("/deployment?name=gpt-4o").text)
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from monitor.detect.regression import Status
-from monitor.pages.filters import breakable, duration, money, progress, score, short
+from monitor.pages.filters import breakable, duration, judge_words, money, progress, score, short
 from monitor.pages.rendering import templates
 from tests.monitor.alerting.alerts.test_alerts import READING
 
@@ -65,3 +65,16 @@ def test_progress_counts_no_more_than_all(seen: int, left: timedelta | None, wor
     without = dict.fromkeys(("stopped", "judge_stopped", "idle_since", "mix", "anchors"))
     row = SimpleNamespace(reading=reading, can_be_watched=True, **without)
     assert words in str(macro(row))
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        ("lexical", "by comparing words"),
+        ("embedding+strict", "by an embedding model and strict"),
+        ("llm:gpt-4o", "llm:gpt-4o"),
+        ("ratings", "by people's ratings"),
+    ],
+)
+def test_what_gave_a_score_is_said_in_words(judge: str, words: str) -> None:
+    assert judge_words(judge) == words

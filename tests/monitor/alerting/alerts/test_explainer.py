@@ -121,6 +121,29 @@ def test_who_asked_since_the_onset_is_counted_once_for_each_alert(lake: Lake) ->
     assert explainer.affected(fired, [], START + 50 * HOUR) is None
 
 
+def test_who_asked_after_the_time_of_the_change_does_not_count(lake: Lake) -> None:
+    """A day that is read late has answers of after the alert: "when this was found" there were fewer."""
+    seen = {"kind": "chat_completion", "status": 200, "is_entry": True, "deployment": "rag"}
+    at = [START + hour * HOUR for hour in (0, 0.5, 1.5, 5)]
+    rows = [seen | {"event_id": f"e{n}", "requested_at": one, "date": one.date()} for n, one in enumerate(at)]
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(rows))
+    fired = began(since=START)
+    assert fired.at == START + HOUR
+    assert Explainer(lake).affected(fired, [], START + 10 * HOUR) == AffectedCounts(2, 0, 0)
+
+
+def test_an_end_counts_who_asked_until_quality_was_back(lake: Lake) -> None:
+    """Not until the alert was over, which takes evidence; where that is not known until the alert was over."""
+    seen = {"kind": "chat_completion", "status": 200, "is_entry": True, "deployment": "rag"}
+    at = [START + hour * HOUR for hour in (0, 1, 2, 3, 4, 5)]
+    rows = [seen | {"event_id": f"e{n}", "requested_at": one, "date": one.date()} for n, one in enumerate(at)]
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(rows))
+    known = [of(began(since=START), AlertEvent.FIRING, 1)]
+    for back, requests in ((START + 3 * HOUR, 3), (None, 5)):
+        end = replace(began(since=START, recovering_since=back), change=AlertEvent.RESOLVED, at=START + 5 * HOUR)
+        assert Explainer(lake).affected(end, known, START + 10 * HOUR) == AffectedCounts(requests, 0, 0)
+
+
 def test_who_asked_is_counted_once_an_onset_and_five_times_in_a_refresh(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

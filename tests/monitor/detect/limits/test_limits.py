@@ -193,6 +193,7 @@ def test_a_share_is_over_at_half_of_its_limit(good: int, is_over: bool) -> None:
         assert over.details == LimitDetails(
             share=0.15, limit=0.3, ends_at=0.15, requests=20, bad=3, window_seconds=1200.0, mostly=over.details.mostly,
             lasted_seconds=1200.0,
+            bad_meanwhile=20,
         )  # fmt: skip
 
 

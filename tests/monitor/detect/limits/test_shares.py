@@ -53,6 +53,7 @@ def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
     assert end.details is not None
     assert (end.details.bad, end.details.requests) == (8, 60)
     assert end.details.lasted_seconds == 20 * 60
+    assert end.details.bad_meanwhile == 80
 
 
 def test_an_end_says_how_long_it_was_bad_however_it_was_found() -> None:
@@ -68,6 +69,7 @@ def test_an_end_says_how_long_it_was_bad_however_it_was_found() -> None:
     (_, end) = limits_of(rows).look({("rag", LimitKind.ERRORS): LastChange(True, NOW - timedelta(days=4))}, NOW)[0]
     assert end.details is not None
     assert end.details.lasted_seconds == (4 * 24 * 60 - 30) * 60
+    assert end.details.bad_meanwhile is None
 
 
 def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:

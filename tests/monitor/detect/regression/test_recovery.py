@@ -48,6 +48,22 @@ def test_most_of_a_fall_is_gone_long_before_the_alert_ends(drop: float) -> None:
             assert last.recovering_since >= START + BACK * HOUR
 
 
+def test_the_end_says_since_when_quality_is_back() -> None:
+    """Near the repair, which is long before there is enough evidence for the end."""
+    generator = np.random.default_rng(1)
+    numbers = np.repeat(np.arange(40 * 24), 20)
+    means = np.where((numbers >= FALL) & (numbers < BACK), 0.5, 0.8)
+    values = (generator.random(len(numbers)) < means).astype(float)
+    at = microseconds(START) + numbers * (HOUR // timedelta(microseconds=1))
+    none = np.zeros(len(numbers), dtype=np.intp)
+    found = Observations(at, values, np.ones(len(values)), none, begins_of(numbers))
+    changes = list(Detector(RegressionSettings()).changes(found, np.ones(found.batches, dtype=np.intp)))
+    place, end = next(one for one in changes if one[1].status is not Status.REGRESSED)
+    assert end.recovering_since is not None
+    assert abs(end.recovering_since - (START + BACK * HOUR)) <= 6 * HOUR
+    assert START + place * HOUR > end.recovering_since
+
+
 def test_one_that_falls_again_recovers_no_longer() -> None:
     """And an alert that is over leaves nothing of it."""
     assert read(1, 0.3, 60 * 24, 24)[-1].recovering_since is None

@@ -180,7 +180,7 @@ def test_the_words_say_what_is_seen() -> None:
         "highest 0.90 at 3 Oct, 00:00 UTC. "
         "Reference 0.83. The change began most likely at 4 Oct, 00:00 UTC, "
         "between 3 Oct, 00:00 UTC and 5 Oct, 00:00 UTC (95 %). "
-        "No data in 1 of 5 slots. Page: 5 Oct, 00:00 UTC."
+        "No data in 1 of 5 slots. Urgent alert: 5 Oct, 00:00 UTC."
     )
 
 

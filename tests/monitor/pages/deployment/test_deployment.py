@@ -56,7 +56,7 @@ def test_each_metric_has_a_chart_problems_first(monitor: Monitor, ask: Ask) -> N
     (finding,) = re.findall(r'<desc id="metric-\d+-finding">(.*?)</desc>', panels[0])
     assert re.match(r"From 0\.8\d at 18 Nov, 12:00 UTC to 0\.3\d at 20 Nov, 06:00 UTC; lowest 0\.3\d", finding)
     assert re.search(r"Reference 0\.8\d\. The change began at 20 Nov, 02:00 UTC\.", finding)
-    assert re.search(r"Page: 20 Nov, \d\d:\d\d UTC\.", finding)
+    assert re.search(r"Urgent alert: 20 Nov, \d\d:\d\d UTC\.", finding)
     assert "mean ± 1.96 standard errors over scores" in panels[0]
     assert 'aria-current="true">7 days' in page
     assert 'href="/deployment?name=rag-search&amp;days=90"' in page
@@ -270,6 +270,15 @@ def test_without_scores_it_says_what_to_do(ask: Ask, monitor: Monitor, rows: Sco
     assert "No answer of it has been scored." in page
     assert "Nothing failed." in page
     assert "No metric of this deployment asks a judge." in page
+
+
+def test_amounts_of_money_have_their_currency(monitor: Monitor, rows: ScoreColumns) -> None:
+    """The word that the settings give; without one there is none."""
+    rows.logs("rag-search", {"deployment_price": 0.5})
+    monitor.refresh()
+    for settings, said in ((MonitorSettings(currency="EUR"), "Own cost 0.50 EUR"), (None, "Own cost 0.50 Cost")):
+        client = TestClient(create_app(monitor, settings))
+        assert said in words(client.get("/deployment?name=rag-search").text)
 
 
 def test_who_may_not_see_it_learns_nothing(monitor: Monitor, rows: ScoreColumns, clock: Clock) -> None:

@@ -1,7 +1,7 @@
 """The incident of a tool that fails: its chart, its last error for who may read texts, and the answers."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from lake.queries.tool_errors import last_tool_error
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
-from tests.monitor.conftest import NOW, ScoreColumns
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import incident_id
 
 MINUTE = timedelta(minutes=1)
@@ -58,11 +58,45 @@ def test_the_last_error_of_the_tool_stands_on_its_incident(failing: TestClient, 
     assert "the last error of a tool" in row["detail"]
 
 
+def test_calls_of_tools_that_failed_are_counted_where_failures_are(failing: TestClient) -> None:
+    """No request failed for them: the row of the overview and the deployment's page say them beside those."""
+    assert "and 20 calls of tools" in failing.get("/").text
+    page = failing.get("/deployment?name=agent").text
+    assert "Nothing failed." not in page
+    (row,) = re.findall('<tr><th scope="row">calls of tools</th>.*?</tr>', page)
+    assert " ".join(re.sub("<.*?>", " ", row).split()) == "calls of tools orders_get 20 17 % of 120 calls of tools"
+
+
+def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
+    rows: ScoreColumns, failing: TestClient, monitor: Monitor, clock: Clock
+) -> None:
+    number = incident_id(monitor, "agent")
+    assert "an incident ended" not in failing.get("/").text
+    turns = []
+    for later in range(1, 60):
+        at = NOW + later * MINUTE
+        turn = {"event_id": f"later{later}", "requested_at": at, "date": at.date(), "answer_kind": "text"}
+        turns.append(turn | {"tool_calls": [called("orders_get", False, "{}")]})
+    rows.logs("agent", *turns)
+    clock.advance(hours=1)
+    monitor.refresh()
+    ended = datetime.fromisoformat(failing.get(f"/incident.json?id={number}").json()["ended_at"])
+    link = f'<a href="/incident?id={number}">'
+    assert f"{link}an incident ended {ended:%-d %b, %H:%M} UTC</a>" in failing.get("/").text
+    assert (
+        f"No incident is open. {link}An incident ended {ended:%-d %b %Y, %H:%M} UTC</a>."
+        in failing.get("/deployment?name=agent").text
+    )
+    clock.advance(hours=24)
+    monitor.refresh()
+    assert "an incident ended" not in failing.get("/").text
+
+
 def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreColumns, monitor: Monitor) -> None:
     """The toolset's own one and the agent's, for who may see both."""
     for ago in range(60, 0, -1):
         at, fails = NOW - ago * MINUTE, ago <= 20
-        when = {"requested_at": at, "date": at.date()}
+        when = {"event_id": f"e{ago}", "requested_at": at, "date": at.date()}
         turn = {"is_entry": True, "answer_kind": "text", "tool_calls": [called("orders_get", fails)]}
         rows.logs("agent", when | turn)
         failed = {"error": "tool error: timed out", "kind": "mcp"} if fails else {}
@@ -83,6 +117,10 @@ def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreCo
     headers = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": "watchers"}
     page = TestClient(app, client=("10.0.0.7", 5000), headers=headers).get(f"/incident?id={ids['agent']}").text
     assert "Also:" not in page
+    tool = client.get(f"/incident?id={ids['toolset']}").text
+    (asked,) = re.findall("People ask it through others, since .*?: (.*?)</p>", tool)
+    assert asked == '<a href="/deployment?name=agent">agent</a> 20 requests. Not each of them need have called it.'
+    assert "No person has asked" not in tool
 
 
 @pytest.mark.usefixtures("failing")

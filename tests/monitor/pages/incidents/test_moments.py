@@ -23,27 +23,29 @@ def words(
     incident = SimpleNamespace(opened_at=NOW, recovering_since=more.get("recovering_since"))
     changes = [SimpleNamespace(alert_id=alert, changed_at=at, pages=True) for alert, at in more.get("pages", ())]
     found = SimpleNamespace(incident=incident, state=SimpleNamespace(changes=changes))
-    chosen = SimpleNamespace(fired=fired, onset=onset, metric="m")
+    chosen = SimpleNamespace(fired=fired, ended=more.get("ended"), shown_onset=onset, metric="m")
     moments = moments_of(found, chosen, more.get("received", ()))  # type: ignore[arg-type]
     return [(one.at, one.text, one.metric) for one in moments]
 
 
-BEGAN = (NOW, "first alert fired: the incident began", None)
+BEGAN = (NOW, "found: first alert fired", None)
 
 
 def test_the_fall_comes_before_the_alert_and_recovery_after_it() -> None:
-    """An alert that a limit fired has no time at which quality fell."""
+    """Of a limit it is when it began to be exceeded."""
     fell = (NOW - HOUR, "quality most likely began to fall, by", "m")
     recovers = (NOW + HOUR, "most of the fall is gone: it recovers", None)
     assert words(onset=NOW - HOUR, recovering_since=NOW + HOUR) == [fell, BEGAN, recovers]
-    assert words(onset=NOW - HOUR, is_limit=True) == [BEGAN]
+    ended = SimpleNamespace(details=SimpleNamespace(back_since=NOW + HOUR))
+    assert words(ended=ended) == [BEGAN, (NOW + HOUR, "quality was most likely back, by", "m")]
+    assert words(onset=NOW - HOUR, is_limit=True) == [(NOW - HOUR, "it began, by", "m"), BEGAN]
 
 
 def test_an_alert_that_fired_later_and_one_that_became_a_page_have_times_of_their_own() -> None:
     """The alert that is looked at; a page that it was from its beginning is no other time."""
     assert words(NOW + HOUR) == [BEGAN, (NOW + HOUR, "alert fired, on", "m")]
     assert words(pages=[("a", NOW), ("b", NOW + HOUR)]) == [BEGAN]
-    page = (NOW + 2 * HOUR, "alert became a page, on", "m")
+    page = (NOW + 2 * HOUR, "alert became urgent, on", "m")
     assert words(pages=[("a", NOW + 3 * HOUR), ("a", NOW + 2 * HOUR)]) == [BEGAN, page]
 
 

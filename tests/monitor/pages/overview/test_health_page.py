@@ -99,8 +99,8 @@ def test_what_was_spent_counts_where_more_than_was_reserved(client: Client) -> N
 @pytest.mark.usefixtures("paid")
 def test_the_page_has_what_the_json_has(client: Client) -> None:
     page = client({"strict": 1.0, "mild": 5.0}, currency="€<b>").get("/judge-costs").text
-    assert "5.50&nbsp;€&lt;b&gt;" in page
-    assert "0.00&nbsp;€&lt;b&gt;, spent" in page
+    assert "5.50\u00a0€&lt;b&gt;" in page
+    assert "0.00\u00a0€&lt;b&gt;, spent" in page
     assert 'href="/deployment?name=hr-leave"' in page
     assert "<b>" not in page
 

@@ -1,0 +1,128 @@
+"""One fall has one value of now and one beginning on all pages, and says what to look at."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from fastapi.testclient import TestClient
+
+from lake.spec.root_tables import AUDIT
+from lake.tables.lake import Lake
+from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
+from tests.monitor.pages.incidents.conftest import PER_HOUR, incident_id
+from tests.monitor.pages.incidents.test_forms import ACCESS, of
+
+
+def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(
+    client: TestClient, monitor: Monitor
+) -> None:
+    """The two periods are filled in: the day before the fall, and since."""
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "<strong>Look first at: Whether retrieval still finds documents; then the prompt" in page
+    (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
+    fell = NOW - timedelta(hours=10)
+    days = fell.date() - timedelta(days=1), NOW.date()
+    assert (
+        f"before_since={days[0]}&amp;before_until={days[0]}&amp;after_since={fell.date()}&amp;after_until={days[1]}"
+        in link
+    )
+    assert "metric=faithfulness_kprecision" in link
+    assert client.get(link.replace("&amp;", "&")).status_code == 200
+
+
+def test_the_headline_has_the_value_of_now_where_it_is_another_one(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
+) -> None:
+    """On the overview and on the page of the incident; the message stays as it was sent. Who is affected is counted."""
+    address = f"/incident?id={incident_id(monitor)}"
+    (alert,) = client.get(address.replace("?", ".json?")).json()["alerts"]
+    # The alert is of an hour after the fall, long before the monitor began.
+    assert alert["details"]["affected"] == {"requests": PER_HOUR, "conversations": 0, "people": 0}
+    metrics = client.get("/metrics").text
+    assert f'dialwatch_incident_requests{{deployment="rag-search",installation="lake"}} {PER_HOUR}.0' in metrics
+    assert 'dialwatch_incident_people{deployment="rag-search",installation="lake"} 0.0' in metrics
+    for hour in range(6):
+        at = clock.now + timedelta(hours=hour)
+        place = {"requested_at": at, "date": at.date()}
+        rows.scores("rag-search", *(place | {"value": 0.0, "event_id": f"{hour} {n}"} for n in range(10)))
+    clock.advance(hours=8)
+    monitor.refresh()
+    page = client.get(address).text
+    (sentence,) = re.findall('<p class="sentence"><strong>(.*?)</strong>', page)
+    ((now, then),) = re.findall(r"fell from 0\.94 to (\d\.\d\d) since.*When this was found the mean was (.*)", sentence)
+    assert float(now) < alert["current_mean"]
+    assert then == f"{alert['current_mean']:.2f}"
+    assert f'<p class="what"><strong>{sentence}' in page
+    overview = client.get("/").text
+    assert sentence in overview
+    assert f"fell 0.94 to {now} since" in overview
+    assert f'<span class="mean">{now}</span> <span class="quiet">since it fell; 7\u00a0days:' in overview
+    deployment = client.get("/deployment?name=rag-search").text
+    assert sentence in deployment
+    assert f'data-label="Mean now">{now}<br>' in deployment
+    assert "conversations since it fell" in deployment
+    assert "so far" not in sentence
+    (same,) = client.get(address.replace("?", ".json?")).json()["alerts"]
+    assert "now" not in same["summary"]
+
+
+def test_one_time_of_the_beginning_stands_everywhere_and_the_alert_is_when_it_was_found(
+    client: TestClient, monitor: Monitor
+) -> None:
+    """In the sentence, the header, the times, the counts, the chart and the list; the JSON has it to the minute."""
+    address = f"/incident?id={incident_id(monitor)}"
+    page, found = client.get(address).text, client.get(address.replace("?", ".json?")).json()
+    (began,) = re.findall(r"fell from 0\.94 to \d\.\d\d.* since (?:about )?([\d-]* [\d:]*) UTC", page)[:1]
+    began = f"{datetime.fromisoformat(began):%-d %b, %H:%M}"
+    opened = f"{datetime.fromisoformat(found['opened_at']):%-d %b, %H:%M}"
+    assert began != opened
+    text = re.sub("<[^>]*>", "", page)
+    year = f" {NOW:%Y},"
+    text = text.replace(year, ",")
+    assert f"Open since {began} UTC" in text
+    assert f"found at {opened} UTC" in text
+    assert f"{began} UTC: quality most likely began to fall" in text
+    assert f"{opened} UTC: found: first alert fired" in text
+    assert f"requests since {began} UTC" in text
+    assert f"most likely {began}" in text
+    (row,) = re.findall('<tr class="problem">.*?</tr>', client.get("/incidents").text.replace(year, ","), re.S)
+    assert f'data-label="Since">{began} UTC' in row
+    assert f'data-label="Found">{opened} UTC' in row
+
+
+def test_the_worst_answers_of_a_deployment_have_their_questions(monitor: Monitor, lake: Lake, regression: None) -> None:
+    """For who may read texts, which is noted; others see a number. Where the lake is away, all do."""
+    monitor.refresh()
+    app = create_app(monitor, MonitorSettings.model_validate({"access": ACCESS}))
+    client = TestClient(app, client=("10.0.0.7", 5000))
+    path = "/deployment?name=rag-search"
+    shown, hidden = (client.get(path, headers=of(group)).text for group in ("readers", "watchers"))
+    (worst, without) = (re.findall(r'<h2 id="worst">.*?</section>', page, re.DOTALL)[0] for page in (shown, hidden))
+    questions = re.findall("<bdi>(How many days of leave has team .)[?]</bdi></a>, score", worst)
+    assert len(questions) == len(re.findall("</a>, score", worst)) > 0
+    assert "How many days" not in without
+    assert "Answer 1</a>, score" in without
+    monitor.audit.write()
+    (row,) = lake.table(AUDIT).read().to_pylist()
+    assert (row["action"], row["detail"]) == ("read_texts", f"questions of {len(questions)} answers, the worst ones")
+
+
+def test_disliked_answers_with_good_scores_are_one_step_away(client: TestClient, monitor: Monitor) -> None:
+    """They are never among the worst by their scores."""
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    (link,) = re.findall('href="(/answers[^"]*)">those that people disliked, the best scores first', page)
+    assert "rating=disliked" in link
+    assert "order=desc" in link
+    assert client.get(link.replace("&amp;", "&")).status_code == 200
+
+
+def test_pages_have_usual_words_for_what_the_json_has_terms_for(client: TestClient, monitor: Monitor) -> None:
+    """A page of the alerting is an urgent alert; nobody has to know what an onset or a tier is."""
+    paths = ("/", "/incidents", f"/incident?id={incident_id(monitor)}", "/deployment?name=rag-search")
+    for path in paths:
+        text = re.sub("<[^>]*>", " ", client.get(path).text)
+        assert re.search("urgent", text), path
+        assert not re.search(r"(?i)\b(tiers?|onset|lexical)\b", text), path
+    assert client.get("/incidents.json").json()["incidents"][0]["tier"] == "page"
