@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import http.client
+import io
 import logging
+import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,7 +23,8 @@ logger = logging.getLogger(__name__)
 MOST_BYTES = 5 * 2**20
 """Of an image; most endpoints of judges take no more."""
 
-_TIMEOUT_SECONDS = 20.0
+_WAIT_SECONDS, _LONGEST_SECONDS = 20.0, 60.0
+"""For the next bytes of an answer, and for all of it."""
 _MOST_FAILURES = 3
 _PAUSE_SECONDS = 300.0
 """So long a file that failed is not asked for, and none at all after so many files that failed in a row."""
@@ -53,12 +56,61 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Follow none: the key is for Core alone."""
 
 
+class _LimitedReads(io.RawIOBase):
+    """Reads of a socket until a time (monotonic seconds), however slowly its bytes come."""
+
+    def __init__(self, sock: socket.socket, ends_at: float) -> None:
+        self._sock, self._ends_at = sock, ends_at
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._ends_at - monotonic()
+        if left <= 0:
+            raise TimeoutError("the whole answer took too long")
+        self._sock.settimeout(min(left, _WAIT_SECONDS))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _LimitedAnswer(http.client.HTTPResponse):
+    """An answer of which nothing is read after a minute, of its head neither."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
+        super().__init__(sock, *arguments, **named)
+        self.fp.close()
+        self.fp = io.BufferedReader(_LimitedReads(sock, monotonic() + _LONGEST_SECONDS))
+
+
+class _PlainConnection(http.client.HTTPConnection):
+    response_class = _LimitedAnswer
+
+
+class _TLSConnection(http.client.HTTPSConnection):
+    response_class = _LimitedAnswer
+
+
+class _PlainHandler(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_PlainConnection, request)
+
+
+class _TLSHandler(urllib.request.HTTPSHandler):
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_TLSConnection, request)
+
+
 class CoreFiles:
     """Reads files that are images, of the configured Core alone: no other host is asked, and no redirect followed."""
 
     def __init__(self, settings: ImageSettings) -> None:
         self._settings = settings
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(_NoRedirect, _PlainHandler, _TLSHandler)
         self._failing: dict[str, float] = {}
         self._in_a_row: set[str] = set()
         self._asked_again = 0.0
@@ -94,7 +146,7 @@ class CoreFiles:
         address = f"{base}/v1/{urllib.parse.quote(name, safe='/%', errors='replace')}"
         request = urllib.request.Request(address, headers=headers)  # noqa: S310 - of the settings, http or https
         try:
-            with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
+            with self._opener.open(request, timeout=_WAIT_SECONDS) as response:
                 return data_url(response.read(MOST_BYTES + 1))
         except urllib.error.HTTPError as error:
             error.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from evaluator.scoring.work import is_about_retrieval
 from evaluator.settings import EvaluatorSettings
 from lake.queries.application_classes import ApplicationClasses, DecidedClass, seen_answers
 from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
-from lake.spec.application_classes import LOOKED_AT, ApplicationClass
+from lake.spec.application_classes import LEAST_ANSWERS, LOOKED_AT, ApplicationClass
 from lake.spec.root_tables import APPLICATION_CLASSES
 from lake.store.store_errors import log_failure
 from lake.tables.open_tables import TableSource
@@ -28,7 +29,8 @@ class ClassDecisions:
 
     A class is decided once 50 answers are there, is kept in the lake, and stays for 7 days: streams of scores that end
     and begin would tell nothing. With fewer answers the class is what they show so far, and is not kept. A deployment's
-    answers are read again only where its class is due and an answer came since they were.
+    answers are read again only where its class is due and a tenth more came since they were, or 50: a week of them
+    may be large, also where most failed and show nothing.
     """
 
     def __init__(self, source: TableSource, settings: EvaluatorSettings) -> None:
@@ -36,8 +38,10 @@ class ClassDecisions:
         self._settings = settings
         self._shown: dict[str, tuple[ApplicationClass, ...]] = {}
         """Classes that few answers show so far."""
-        self._read: set[str] = set()
-        """Deployments without an answer since they were read."""
+        self._came: Counter[str] = Counter()
+        """How many answers of each deployment came."""
+        self._came_when_read: dict[str, int] = {}
+        """How many had come when they were last read."""
 
     def look(self) -> None:
         """Take in what other evaluators decided."""
@@ -48,8 +52,7 @@ class ClassDecisions:
 
     def came(self, deployment: str, answers: int) -> None:
         """Note that answers of a deployment came."""
-        if answers:
-            self._read.discard(deployment)
+        self._came[deployment] += answers
 
     def retrieves(self, deployment: str) -> bool:
         """Whether a deployment retrieves, as far as is known."""
@@ -70,7 +73,7 @@ class ClassDecisions:
         """Return the metrics that score a deployment; decide on its class first where that is due."""
         name = tables.deployment
         known = self._classes.known.get(name)
-        if name not in self._read and (known is None or abs(now - known.decided_at) >= LOOKED_AT):
+        if self._has_news(name) and (known is None or abs(now - known.decided_at) >= LOOKED_AT):
             self._decide(tables, known, now)
             known = self._classes.known.get(name)
         metrics = self._settings.chosen_metrics(name, known.classes if known else self._shown.get(name, ()))
@@ -78,12 +81,18 @@ class ClassDecisions:
             self._keep(known, now, known.decided_at)
         return metrics
 
+    def _has_news(self, deployment: str) -> bool:
+        if deployment not in self._came_when_read:
+            return True
+        came = self._came[deployment]
+        return came - self._came_when_read[deployment] >= max(1, min(LEAST_ANSWERS, came // 10))
+
     def _decide(self, tables: DeploymentTables, known: DecidedClass | None, now: datetime) -> None:
         name = tables.deployment
         if tables.logs.version() is None:
             return
         seen = seen_answers(tables.logs, now, tables.children, name)
-        self._read.add(name)
+        self._came_when_read[name] = self._came[name]
         if not seen.decides:
             self._shown[name] = seen.classes
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -21,6 +21,7 @@ from lake.delta_log.delta_log import DataFile, live_files
 from lake.delta_log.writing import DENSE, NewFile
 from lake.spec.root_tables import ID_INDEX
 from lake.spec.schemas import PARSED_LOGS
+from lake.store.store_errors import in_one_line
 from lake.tables.id_index import ID_COLUMNS, Keys, Place, keys_by_place, keys_of, known_places
 from lake.tables.lake import Lake
 from lake.tables.reading import open_parquet
@@ -126,19 +127,26 @@ class _Update:
     keys: int = 0
 
     def of_day(self, day: str | None, index: list[DataFile], places: Places, lake: Lake | None) -> None:
-        """Bring a date up to date; files of `parsed_logs` are added with a lake to read them from."""
+        """Bring a date up to date; files of `parsed_logs` are added with a lake to read them from.
+
+        Where none of them can be read the files of the index stay as they are.
+        """
         known = {file: known_places(self.table, file) for file in index}
         stays = {file: some for file, some in known.items() if some is not None and some <= places.keys()}
-        is_new = lake is not None and not places.keys() <= set[Place]().union(*stays.values())
-        if is_new:
+        reader = None if lake is None else _Reader(lake, places)
+        if reader is not None and reader.has_any(places.keys() - _all_of(known.values())):
             stays = {file: some for file, some in stays.items() if (file.rows or 0) >= _MANY_KEYS // 2}
         old = [file for file in index if file not in stays]
-        if not old and not is_new:
-            return
-        self.old += old
-        left = {place: places[place] for place in places.keys() - set[Place]().union(*stays.values())}
+        if old or (reader is not None and reader.found):
+            self.old += old
+            left = places.keys() - _all_of(stays.values())
+            self._write_all(day, self._rows([file for file in old if known[file] is not None], left, reader))
+        if reader is not None:
+            reader.tell_unread(day)
+
+    def _write_all(self, day: str | None, found: Iterator[Row]) -> None:
         rows: list[Row] = []
-        for row in self._rows([file for file in old if known[file] is not None], left, lake):
+        for row in found:
             if rows and sum(len(keys) for _, keys in rows) + len(row[1]) > _MANY_KEYS:
                 self._write(day, rows)
                 rows = []
@@ -146,14 +154,15 @@ class _Update:
         if rows:
             self._write(day, rows)
 
-    def _rows(self, old: list[DataFile], left: dict[Place, DataFile], lake: Lake | None) -> Iterator[Row]:
+    def _rows(self, old: list[DataFile], left: set[Place], reader: _Reader | None) -> Iterator[Row]:
         """Yield which keys the files have that are `left`: as the index says it, or by reading them."""
         for file in old:
             for place, keys in keys_by_place(self.table, file):
-                if left.pop(place, None) is not None:
+                if place in left:
+                    left.discard(place)
                     yield place, keys
-        for place in sorted(left, key=lambda one: (one[0] or "", one[1])):
-            read = None if lake is None else _keys_of_file(lake, place, left[place])
+        for place in _in_order(left) if reader is not None else ():
+            read = reader.keys_of(place)
             if read is not None:
                 self.added += 1
                 self.keys += len(read)
@@ -163,16 +172,59 @@ class _Update:
         self.new += self.table.write(_batches(day, rows), DENSE)
 
 
-def _keys_of_file(lake: Lake, place: Place, file: DataFile) -> Keys | None:
-    """Return the keys of a file of `parsed_logs`; None where it is gone, or damaged."""
-    deployment, path = place
-    table = lake.table(PARSED_LOGS, deployment)
-    try:
-        with open_parquet(table.files(), file, table.fetch) as opened:
-            rows = opened.read(list(ID_COLUMNS), use_threads=False)
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        logger.warning("left %s/%s out of the index of ids: %s", table.uri, path, error)
-        return None
+class _Reader:
+    """Reads the keys of files of `parsed_logs`, each once, and says which cannot be read."""
+
+    def __init__(self, lake: Lake, places: Places) -> None:
+        self._lake, self._places = lake, places
+        self.found: dict[Place, Keys] = {}
+        """What `has_any` read, until it is asked for."""
+        self._unread: dict[Place, Exception] = {}
+
+    def has_any(self, places: Iterable[Place]) -> bool:
+        """Whether one of these can be read; what comes after it is not tried."""
+        for place in _in_order(places):
+            keys = self.keys_of(place)
+            if keys is not None:
+                self.found[place] = keys
+                return True
+        return False
+
+    def keys_of(self, place: Place) -> Keys | None:
+        """Return the keys of a file; None where it is gone, or damaged."""
+        if place in self._unread:
+            return None
+        if place in self.found:
+            return self.found.pop(place)
+        try:
+            return _keys_of_file(self._lake, place, self._places[place])
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+            self._unread[place] = error
+            return None
+
+    def tell_unread(self, day: str | None) -> None:
+        """Log which files of a date could not be read."""
+        if not self._unread:
+            return
+        place = _in_order(self._unread)[0]
+        file = f"{self._lake.table(PARSED_LOGS, place[0]).uri}/{place[1]}"
+        said = "files of %s left out of the index of ids, to be tried again at the next pass: %d; the first is %s: %s"
+        logger.warning(said, day, len(self._unread), file, in_one_line(self._unread[place]))
+
+
+def _in_order(places: Iterable[Place]) -> list[Place]:
+    return sorted(places, key=lambda one: (one[0] or "", one[1]))
+
+
+def _all_of(known: Iterable[set[Place] | None]) -> set[Place]:
+    return set[Place]().union(*(some for some in known if some is not None))
+
+
+def _keys_of_file(lake: Lake, place: Place, file: DataFile) -> Keys:
+    """Return the keys of a file of `parsed_logs`; raises what reading it raises."""
+    table = lake.table(PARSED_LOGS, place[0])
+    with open_parquet(table.files(), file, table.fetch) as opened:
+        rows = opened.read(list(ID_COLUMNS), use_threads=False)
     ids = set[str]()
     for column in rows.columns:
         ids.update((pc.list_flatten(column) if pa.types.is_list(column.type) else column).unique().to_pylist())

@@ -15,7 +15,7 @@ from monitor.alerting.incidents.state import state_of
 from monitor.notify.channels import Channel
 from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.digest.log import DigestPlan
-from monitor.notify.digest.table import DigestPeriod, DigestTable, due_period, table_of
+from monitor.notify.digest.table import DigestPeriod, DigestTable, due_period, may_wait, table_of
 from monitor.notify.holding import is_silenced
 from monitor.notify.incident_text import IncidentNote, note_of
 from monitor.notify.routing import Routed, Routing
@@ -134,6 +134,8 @@ class DailySummary:
         period = due_period(plan.every, now, plan.zone)
         if period is None or plan.log.is_sent(name, period):
             return None
+        if may_wait(period, routed.view.complete_until, now, plan.zone):
+            return None
         # Whatever comes of it, and also where the lake gives an error.
         self._digest_due = now + _RETRY
         return period if plan.log.claim(name, period, now) else None
@@ -142,4 +144,5 @@ class DailySummary:
         plan, rows = self._digests, routed.view.digest_rows
         if plan is None or rows is None or period is None:
             return None
-        return table_of(rows(period), period, self._routing.is_for, plan.currency, plan.log.installation)
+        known = rows(period), period, self._routing.is_for
+        return table_of(*known, plan.currency, plan.log.installation, routed.view.complete_until)

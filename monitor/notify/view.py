@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import Incident
@@ -31,6 +32,8 @@ class NotificationView:
     """Those that are open, or that ended in the last two days: what may have caused one of them."""
     digest_rows: Callable[[DigestPeriod], Sequence[DigestRow]] | None = None
     """Gives what each deployment had in a period; None while that is not known."""
+    complete_until: datetime | None = None
+    """Up to when the tables have all rows, where the collector or the evaluator is late; None where neither is."""
     once_quiet_incidents: Sequence[Incident] = ()
     """Those that are quiet or were, also those that are over: an Alertmanager is to hold their repeats back, or to end
     that."""

@@ -6,17 +6,19 @@ import contextlib
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pyarrow.dataset as ds
 from msgspec import structs
 
 from lake.spec.deployment_families import Families
 from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, UNASSIGNED, USER_SIGNALS
+from lake.spec.service_vocabulary import ServicePart, ServiceState
 from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.log import read_incidents
+from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.detect.stats.judge_costs import JUDGE_COST_COLUMNS
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import KEPT_DAYS, PeriodSums
@@ -25,10 +27,12 @@ from monitor.detect.stats.scores import SCORE_COLUMNS, MetricStats
 from monitor.detect.stats.sums import ROUGH_PER_UNIT
 from monitor.notify.digest.log import DigestLog, DigestPlan
 from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow, Quality
+from monitor.service.health.heartbeat_reader import PartState
 from monitor.service.snapshot import DeploymentState
 from monitor.settings import MonitorSettings
 
 _EPOCH = date(1970, 1, 1)
+_LATE = timedelta(hours=1)
 _BEYOND_CHANCE = 2.0
 """Standard errors of a difference."""
 _RATING_COLUMNS = ("signal", "origin", "signaled_at")
@@ -63,6 +67,22 @@ def digest_plan(settings: MonitorSettings, lake: Lake) -> DigestPlan | None:
     if settings.digest == "off":
         return None
     return DigestPlan(DigestEvery(settings.digest), DigestLog(lake), settings.time_zone, settings.currency)
+
+
+def complete_until(collector: CollectorStats, parts: Iterable[PartState]) -> datetime | None:
+    """Return up to when the tables have all rows, where a collector or an evaluator is late; None where none is.
+
+    One is late whose last step went well long ago, or was none, and so is a collector whose lines are an hour old.
+    """
+    late = [
+        one.last_success or one.since
+        for one in parts
+        if one.part in (ServicePart.COLLECTOR, ServicePart.EVALUATOR) and one.state != ServiceState.RUNNING
+    ]
+    lag = timedelta(seconds=collector.lag_seconds or 0.0)
+    if collector.newest_batch is not None and lag > _LATE:
+        late.append(collector.newest_batch - lag)
+    return min(late, default=None)
 
 
 def read_states(lake: Lake, period: DigestPeriod) -> dict[str, DeploymentState]:

@@ -29,7 +29,7 @@ from monitor.detect.stats.unjoined_signals import UnjoinedSignals
 from monitor.notify import NotificationView, Notifier
 from monitor.notify.receiver import ReceiverState
 from monitor.notify.users_words import UsersWordsReader
-from monitor.service.digest import digest_plan, digest_rows
+from monitor.service.digest import complete_until, digest_plan, digest_rows
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
@@ -318,6 +318,7 @@ class Monitor:
                 recent_incidents=snapshot.recent_incidents if snapshot else (),
                 once_quiet_incidents=self._once_quiet_incidents(),
                 digest_rows=partial(digest_rows, snapshot.deployments, families) if snapshot else None,
+                complete_until=complete_until(self._ingest.collector_stats, self._heartbeats.states(self._own_parts())),
             )
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
@@ -359,8 +360,7 @@ class Monitor:
         began: float,
     ) -> None:
         judges, limits = self._recorder.judge_readings, self._recorder.limit_readings
-        changes = self._alerts.changes()
-        classes = self._classes.known
+        changes, classes = self._alerts.changes(), self._classes.known
         deployments = self._published.renewed(streams, judges, limits, changes, incidents, classes, due, now)
         costs = [state.judge_costs for state in self._ingest.deployments.values()]
         snapshot = Snapshot(

@@ -112,7 +112,7 @@ class AlertRecorder:
         others = {key: reading for key, reading in self._computed.items() if key.deployment not in due}
         mine = self._failures.attempt(REGRESSIONS, partial(streams.readings, due)) or {}
         computed = self._computed = {**others, **mine}
-        computed = streams.with_ended_holds(computed, now)
+        computed = streams.with_ended_holds(computed, self._told(computed), now)
         found = [*found, *self._after_holds(computed)]
         without_history = partial(self._kept_without_history, now)
         active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
@@ -179,6 +179,19 @@ class AlertRecorder:
             record = partial(self._ingest.incidents.record, deployment, mine)
             self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
         return incidents
+
+    def _told(self, readings: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, datetime]:
+        """Return when, by the clock, the alerts were first recorded whose pages may be held back."""
+        held = {
+            alert.alert_id: alert.key
+            for alert in self._alerts.active()
+            if (reading := readings.get(alert.key)) is not None and reading.page_held_until is not None
+        }
+        first: dict[StreamKey, datetime] = {}
+        for change in self._alerts.changes() if held else ():
+            if change.alert_id in held:
+                first[change.key] = min(first.get(change.key, recorded_at(change)), recorded_at(change))
+        return first
 
     def _after_holds(self, readings: Mapping[StreamKey, Reading]) -> list[Transition]:
         """Return the pages that a short outage has held back long enough; not while rows are still to be read."""

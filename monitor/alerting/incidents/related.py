@@ -42,11 +42,14 @@ class Related:
 
     incident: Incident
     relation: Relation
+    is_direct: bool = True
+    """Whether the one deployment calls the other itself, and not through others."""
 
     @property
     def words(self) -> str:
         """The relation in words, behind the name of its deployment; and whether it is over."""
-        return _WORDS[self.relation] + ("" if self.incident.ended_at is None else " (over)")
+        through = "" if self.is_direct else " through others"
+        return f"{_WORDS[self.relation]}{through}{'' if self.incident.ended_at is None else ' (over)'}"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -62,17 +65,26 @@ class RelatedIncidents:
         self._callers = callers
 
     def of(self, incident: Incident) -> tuple[Related, ...]:
-        """Return what is related to an incident: what it calls first, and of these what began first."""
+        """Return what is related to an incident: what it calls first, itself before others, the earliest first."""
         above = reached(incident.deployment, self._callers)
-        found = [Related(one, why) for one, why in self._pairs(incident, above)]
         order = list(Relation)
-        return tuple(sorted(found, key=lambda one: (order.index(one.relation), one.incident.opened_at)))
+        return tuple(
+            sorted(
+                self._found(incident, above),
+                key=lambda one: (order.index(one.relation), not one.is_direct, one.incident.opened_at),
+            )
+        )
 
-    def _pairs(self, mine: Incident, above: set[str]) -> Iterator[tuple[Incident, Relation]]:
+    def _found(self, mine: Incident, above: set[str]) -> Iterator[Related]:
         for other in self._incidents:
             relation = None if other.incident_id == mine.incident_id else self._relation(mine, other, above)
             if relation is not None:
-                yield other, relation
+                yield Related(other, relation, self._is_direct(mine.deployment, other.deployment, relation))
+
+    def _is_direct(self, mine: str, other: str, relation: Relation) -> bool:
+        if relation is Relation.CALLED:
+            return mine in self._callers.get(other, ())
+        return relation is not Relation.CALLER or other in self._callers.get(mine, ())
 
     def _relation(self, mine: Incident, other: Incident, above: set[str]) -> Relation | None:
         if mine.deployment == other.deployment:

@@ -25,7 +25,7 @@ _LEAST_USUAL = 0.1
 _DAYS = 365
 _LEAST_A_DAY = 20
 _RECENT, _RECENT_SHARE = 4, 0.5
-"""Minutes with events, and the mean share of bad ones in them, without which there is no evidence worth computing."""
+"""Minutes with events, and the mean share of bad ones in them, without which no evidence is computed."""
 CLEAN = 8
 """Minutes with events without a bad one, after which an alert on few events is over."""
 
@@ -46,16 +46,24 @@ def has_risen(
     """
     level = max(usual_share(usual), limit) if above_limit else usual_share(usual)
     risen = np.zeros(len(shares), dtype=np.bool_)
-    if (
-        level >= (_HIGHEST if above_limit else limit)
-        or len(shares) < _RECENT
-        or not (latest_mean(shares, _RECENT) >= _RECENT_SHARE).any()
-    ):
+    most, needed = (_HIGHEST, level) if above_limit else (limit, _RECENT_SHARE)
+    if level >= most or last_bad_stretch(minutes, shares, needed) is None:
         return risen
     trajectory = Evidence().trajectory(shares, np.ones(len(shares)), level, np.arange(len(shares)), len(shares))
     days = max(1.0, (int(minutes[-1]) - int(minutes[0])) / (24 * 60))
     threshold = math.log(_DAYS * max(_LEAST_A_DAY, len(shares) / days))
     return np.asarray(trajectory.log_values(np.arange(len(shares))) >= threshold)
+
+
+def last_bad_stretch(minutes: Numbers, shares: NDArray[np.float64], share: float) -> int | None:
+    """Return the last of the minutes with events that had, with the three before it, at least this mean share.
+
+    None where there is none: then nothing has risen above that share.
+    """
+    if len(shares) < _RECENT:
+        return None
+    places = np.flatnonzero(latest_mean(shares, _RECENT) >= share)
+    return int(minutes[places[-1]]) if places.size else None
 
 
 def is_clean(shares: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -89,10 +89,10 @@ class LimitCounts:
         self.answered_since = min(filter(None, (self.answered_since, answered)), default=None)
         self.request_times.add(rows["requested_at"], now)
 
-    def failing_tools(self, kind: LimitKind) -> Iterator[MinuteCounts]:
+    def failing_tools(self, kind: LimitKind, limit: float) -> Iterator[MinuteCounts]:
         """Yield the calls of each tool that a limit looks at alone."""
         if kind == LimitKind.TOOL_ERRORS:
-            yield from (minutes for _, minutes in self.tools.looked_at())
+            yield from (minutes for _, minutes in self.tools.looked_at(limit))
 
     def drop(self, kind: LimitKind) -> None:
         """Forget what is counted for one limit alone."""
@@ -286,7 +286,7 @@ class Limits:
                     (limit, minutes.events())
                     for kind in FAILURES
                     if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
-                    for minutes in (counts.minutes[kind], *counts.failing_tools(kind))
+                    for minutes in (counts.minutes[kind], *counts.failing_tools(kind, limit))
                 ]
                 for name, counts in list(self._counts.items())
             }

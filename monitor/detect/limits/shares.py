@@ -50,7 +50,9 @@ class ShareLimit:
     def __init__(
         self, deployment: str, kind: LimitKind, limit: float, settings: LimitSettings, *, one_of_many: bool = False
     ) -> None:
-        self._deployment, self._kind, self._limit, self._settings = deployment, kind, limit, settings
+        self.limit = limit
+        """Share of bad ones."""
+        self._deployment, self._kind, self._settings = deployment, kind, settings
         self._one_of_many = one_of_many
         self._page_after = settings.page_after if kind in FAILURES else timedelta(0)
 
@@ -71,8 +73,8 @@ class ShareLimit:
         windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
         enough = windows.totals >= self._settings.minimum_requests
         told = self._risen(minutes, windows, since) | (enough & (not self._one_of_many))
-        begins = told & (windows.bad >= self._limit * windows.totals)
-        ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
+        begins = told & (windows.bad >= self.limit * windows.totals)
+        ends = (windows.bad <= _OVER * self.limit * windows.totals) | (~enough & is_clean(windows.shares))
         judged = windows.ends > minute_of(max(since, now - LONGEST))
         changes: list[LimitChange] = []
         place, fired = 0, known.fired_at or since
@@ -88,7 +90,7 @@ class ShareLimit:
                 change = self._with_tier(change)
                 fired, tier = change.at, change.tier
             else:
-                change = _with_length(change, minutes, windows, fired, self._limit)
+                change = _with_length(change, minutes, windows, fired, self.limit)
             changes.append(change)
             place += 1
         last = time_of(int(windows.ends[-1])) if windows.ends.size else None
@@ -98,7 +100,7 @@ class ShareLimit:
             changes.append(LimitChange(self._deployment, self._kind, AlertEvent.RESOLVED, at, "no request for a day"))
         share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
         unjudged = None if is_open else self._unjudged(windows, now)
-        return changes, LimitReading(is_open, share, self._limit, unjudged)
+        return changes, LimitReading(is_open, share, self.limit, unjudged)
 
     def _with_tier(self, change: LimitChange) -> LimitChange:
         """Return the begin of an alert as a warning, where it has not lasted yet."""
@@ -113,14 +115,14 @@ class ShareLimit:
         self, minutes: MinuteCounts, windows: Windows, fired: datetime, is_open: NDArray[np.bool_]
     ) -> Iterator[LimitChange]:
         """Yield the page of a warning that is open in these windows: once it has lasted, and is still bad."""
-        began = _began(minutes, windows, fired, self._limit)
+        began = _began(minutes, windows, fired, self.limit)
         lasting = windows.ends >= began + self._page_after // _MINUTE
-        still_bad = (windows.shares >= self._limit) & (latest_mean(windows.shares, CLEAN) >= self._limit)
+        still_bad = (windows.shares >= self.limit) & (latest_mean(windows.shares, CLEAN) >= self.limit)
         found = np.flatnonzero(is_open & lasting & still_bad)
         if found.size:
             change = self._change(minutes, windows, int(found[0]), begins=True, has_share=True)
             change = replace(change, since=time_of(began), reason=_LASTS)
-            yield _with_length(change, minutes, windows, fired, self._limit)
+            yield _with_length(change, minutes, windows, fired, self.limit)
 
     def _risen(self, minutes: MinuteCounts, windows: Windows, since: datetime) -> NDArray[np.bool_]:
         """Say of each minute whether the share has risen since the last change."""
@@ -128,7 +130,7 @@ class ShareLimit:
         later = windows.ends > minute_of(since)
         if later.any():
             ends, shares, usual = windows.ends[later], windows.shares[later], minutes.usual
-            risen[later] = has_risen(ends, shares, usual, self._limit, above_limit=self._one_of_many)
+            risen[later] = has_risen(ends, shares, usual, self.limit, above_limit=self._one_of_many)
         return risen
 
     def _unjudged(self, windows: Windows, now: datetime) -> str | None:
@@ -150,8 +152,8 @@ class ShareLimit:
         mostly = max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]
         details = LimitDetails(
             share=bad / total,
-            limit=self._limit,
-            ends_at=_OVER * self._limit,
+            limit=self.limit,
+            ends_at=_OVER * self.limit,
             requests=total,
             bad=bad,
             in_a_row=int(windows.in_a_row[place]) if begins else None,
@@ -165,7 +167,7 @@ class ShareLimit:
             AlertEvent.FIRING if begins else AlertEvent.RESOLVED,
             time_of(last),
             _REASONS[begins, has_share],
-            since=time_of(minutes.begin_of_bad(first, last, self._limit)) if begins else None,
+            since=time_of(minutes.begin_of_bad(first, last, self.limit)) if begins else None,
             details=details,
         )
 

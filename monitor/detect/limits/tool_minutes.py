@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.spec.alert_vocabulary import AlertEvent
+from monitor.detect.limits.evidence import last_bad_stretch
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual, minute_of
 from monitor.detect.limits.results import FailedTool, LastChange, LimitChange, LimitReading
 from monitor.detect.limits.shares import ShareLimit
@@ -25,7 +26,7 @@ from monitor.detect.limits.shares import ShareLimit
 _MOST_TOOLS = 200
 """Tools of a deployment that are counted; a model may make up names."""
 _MOST_LOOKED_AT, _LEAST_BAD = 20, 4
-"""Tools that are looked at alone, those that fail most, and the minutes with a failed call without which none is."""
+"""Tools that are looked at alone, those that failed last, and the minutes with a failed call without which none is."""
 _ALL_FAIL = "the calls of all tools fail, which is told by itself"
 _SECOND = timedelta(seconds=1)
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -69,8 +70,7 @@ class ToolMinutes:
             counts.forget_old(now)
             if not counts.events().total:
                 del self.by_tool[name]
-                if len(self.usual) < _MOST_TOOLS:
-                    self.usual[name] = counts.usual
+                self._keep_usual(name, counts.usual)
 
     def failed(self, name: str | None, first: int, last: int) -> FailedTool | None:
         """Return how often a tool was called, and failed, from one minute to another, both included."""
@@ -80,18 +80,24 @@ class ToolMinutes:
         calls, failed = counts.between(first, last)
         return FailedTool(name or "", failed, calls)
 
-    def looked_at(self) -> list[tuple[str, MinuteCounts]]:
-        """Return the tools that are looked at alone, those that fail most first.
+    def looked_at(self, limit: float) -> list[tuple[str, MinuteCounts]]:
+        """Return the tools that are looked at alone: those whose calls have failed in that share, the latest first.
 
-        Not one with half of all calls: the share of all shows it.
+        One that broke just now comes before those that were broken for longer, and are well again.
         """
-        half = sum(counts.events().total for counts in self.by_tool.values()) / 2
-        failing = [
-            (name, counts)
-            for name, counts in self.by_tool.items()
-            if counts.bad_minutes >= _LEAST_BAD and counts.events().total < half
-        ]
-        return sorted(failing, key=lambda one: (-one[1].bad_minutes, one[0]))[:_MOST_LOOKED_AT]
+        failing = []
+        for name, counts in self.by_tool.items():
+            events = counts.events()
+            last = last_bad_stretch(events.minutes, events.bad / events.totals, limit)
+            if counts.bad_minutes >= _LEAST_BAD and last is not None:
+                failing.append((-last, -counts.bad_minutes, name, counts))
+        return [(name, counts) for *_, name, counts in sorted(failing)[:_MOST_LOOKED_AT]]
+
+    def _keep_usual(self, name: str, usual: Usual) -> None:
+        """Keep what is usual of a tool that is not called; where too many are kept that with fewest calls goes."""
+        self.usual[name] = usual
+        if len(self.usual) > _MOST_TOOLS:
+            del self.usual[min(self.usual, key=lambda one: (self.usual[one].total, one))]
 
     def _counts(self, name: str) -> MinuteCounts:
         if name not in self.by_tool:
@@ -114,7 +120,7 @@ def look_at_tools(
     calls of all fail, which begins another.
     """
     changes: list[LimitChange] = []
-    alone = tools.looked_at()
+    alone = tools.looked_at(of_one.limit)
     while True:
         looked_at: list[tuple[str | None, MinuteCounts]] = [(None, minutes)]
         if last is None or not last.is_open:

@@ -26,8 +26,9 @@ _MANY = 30
 """So many in a row are not bad by chance where the others are well: a busy hour has an outage of minutes."""
 _BACK_TO = 0.75
 """The answers after an outage have at least this part of the mean of before: else they are not as good."""
-_SHORT = timedelta(hours=3) // timedelta(microseconds=1)
-"""An outage may be this old when it is found, and holds its page back for so long."""
+LONGEST_HOLD = timedelta(hours=3)
+"""So long an outage holds its page back; it may be as old when it is found."""
+_SHORT = LONGEST_HOLD // timedelta(microseconds=1)
 
 
 @dataclass(slots=True, init=False, eq=False)

@@ -17,6 +17,7 @@ from monitor.detect.regression.arrays import Times, microseconds, moment
 from monitor.detect.regression.batches.batches import ClosedBatches
 from monitor.detect.regression.batches.grouping import ScoreGrouper, SkipReason, StreamRows
 from monitor.detect.regression.detector import Detector
+from monitor.detect.regression.outage import LONGEST_HOLD
 from monitor.detect.regression.reading import Reading, Status, StreamKey, Transition
 from monitor.detect.regression.releases import Releases
 from monitor.detect.regression.scale import Scale
@@ -222,9 +223,8 @@ class Streams:
 
     def state_of(self, deployment: str) -> StreamsState:
         """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
-        streams = self._streams.of({deployment})
         firing = {key: found for key, found in self._firing.items() if key.deployment == deployment}
-        return StreamsState(streams, firing)
+        return StreamsState(self._streams.of({deployment}), firing)
 
     def restore(self, state: StreamsState) -> None:
         """Go on with what was kept of a deployment's streams."""
@@ -282,19 +282,21 @@ class Streams:
                 found[key] = replace(said, low_mean=readings[0].low_mean)
         return found
 
-    def with_ended_holds(self, readings: Mapping[StreamKey, Reading], now: datetime) -> dict[StreamKey, Reading]:
+    def with_ended_holds(
+        self, readings: Mapping[StreamKey, Reading], told: Mapping[StreamKey, datetime], now: datetime
+    ) -> dict[StreamKey, Reading]:
         """Return the readings; a page that a short outage holds back is one once that took too long, by the clock.
 
-        No score says that the outage lasts where none comes; where scores come late, they say it. The detectors stay as
-        they are, so that what they find does not depend on the clock.
+        That is three hours, of the fall where no score comes, and else after its warning was `told`: late scores may
+        say more. The detectors stay as they are, so that what they find does not depend on the clock.
         """
 
         def is_due(key: StreamKey, one: Reading) -> bool:
-            if one.page_held_until is None or one.log_evidence < one.log_page_threshold:
+            until, grace = one.page_held_until, self._settings.grace
+            if until is None or one.log_evidence < one.log_page_threshold or now < until + grace:
                 return False
-            scale, _ = self._streams.newest({key.deployment})[key]
-            # The batches that began until then are closed a little later.
-            return self._watermark(key, scale, now) == now >= one.page_held_until + self._settings.grace
+            is_idle = self._watermark(key, self._streams.newest({key.deployment})[key][0], now) == now
+            return is_idle or now >= told.get(key, now) + LONGEST_HOLD + self._settings.batch + grace
 
         page = partial(replace, tier=Tier.PAGE, false_alarm_every=self._settings.page_every)
         return {key: page(one) if is_due(key, one) else one for key, one in readings.items()}
@@ -387,13 +389,11 @@ class Streams:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
         first = {metric: begun for metric, (begun, _) in self._dropped.items()}
         for (key, _, _), stream in self._streams.items():
-            metric = key.of_metric
-            first[metric] = min(first.get(metric, stream.first), stream.first)
+            first[key.of_metric] = min(first.get(key.of_metric, stream.first), stream.first)
         return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
 
     def _watermark(self, key: StreamKey, scale: Scale, now: datetime | None) -> datetime:
-        # One for both: what is found in them is put in one order of time.
-        both = self._streams.of_scale(key, scale)
+        both = self._streams.of_scale(key, scale)  # What is found in them is put in one order of time.
         last_added_at = max(stream.last_added_at for stream in both)
         if now is not None and now - last_added_at >= self._settings.batch + self._settings.grace:
             return now

@@ -16,6 +16,7 @@ _AT_HOUR = 8
 _WEEK = 7
 _COLLECTED_AFTER = timedelta(hours=1)
 """So long after a day its last lines are in the lake."""
+_WAITS_FOR = timedelta(hours=3)
 
 
 class DigestEvery(StrEnum):
@@ -74,6 +75,15 @@ def due_period(every: DigestEvery, now: datetime, zone: ZoneInfo) -> DigestPerio
     if _due(end, zone) > now:
         end -= length
     return None if now - _due(end, zone) > length / 2 else DigestPeriod(every, end)
+
+
+def may_wait(period: DigestPeriod, complete_until: datetime | None, now: datetime, zone: ZoneInfo) -> bool:
+    """Whether a digest that is due waits for rows of its period: where the tables are not complete, for three hours."""
+    return _lacks_rows(period, complete_until) and now < _due(period.end, zone) + _WAITS_FOR
+
+
+def _lacks_rows(period: DigestPeriod, complete_until: datetime | None) -> bool:
+    return complete_until is not None and complete_until < period.times[1]
 
 
 def _due(end: date, zone: ZoneInfo) -> datetime:
@@ -148,6 +158,8 @@ class DigestTable(msgspec.Struct, frozen=True, rename="camel"):
     rows: tuple[DigestRow, ...]
     currency: str = ""
     installation: str | None = None
+    complete_until: datetime | None = None
+    """Where rows of the period may be missing: up to when none is."""
 
     @property
     def total(self) -> DigestRow:
@@ -172,7 +184,12 @@ def table_of(
     is_for: Callable[[str], bool] = lambda _: True,
     currency: str = "",
     installation: str | None = None,
+    complete_until: datetime | None = None,
 ) -> DigestTable:
-    """Return the table of the rows of which `is_for` takes the deployment."""
+    """Return the table of the rows of which `is_for` takes the deployment.
+
+    `complete_until` is up to when the tables are complete, where the collector or the evaluator is late.
+    """
     mine = sorted((row for row in rows if is_for(row.deployment)), key=lambda row: row.order)
-    return DigestTable(period.every, period.begin, period.end - timedelta(days=1), tuple(mine), currency, installation)
+    last, known = period.end - timedelta(days=1), complete_until if _lacks_rows(period, complete_until) else None
+    return DigestTable(period.every, period.begin, last, tuple(mine), currency, installation, known)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from lake.spec.metric_names import metric_name
 from monitor.notify.digest.table import DigestRow, DigestTable, Quality
-from monitor.notify.plain_text import money, one_line, percent
+from monitor.notify.plain_text import money, one_line, percent, time
 
 MISSING = "could not be looked at, see the log of the monitor"
 NOTHING = "No deployment had a request or an incident."
@@ -25,13 +27,14 @@ def headline(table: DigestTable) -> str:
 
 def total_line(table: DigestTable) -> str:
     """Say in one line what all deployments together had."""
+    late = f" {_late(table.complete_until)}" if table.complete_until else ""
     if not table.rows:
-        return NOTHING
+        return f"{NOTHING}{late}"
     total = table.total
     judges = f"; judges cost {amount(total.judge_cost, table.currency)}" if total.judge_cost else ""
     are = "is" if table.missing == 1 else "are"
     left_out = f" {_missing(table)} could not be looked at and {are} not counted." if table.missing else ""
-    return f"All together: {'; '.join(_counts(total, table.currency))}{judges}.{left_out}"
+    return f"All together: {'; '.join(_counts(total, table.currency))}{judges}.{left_out}{late}"
 
 
 def row_line(row: DigestRow, currency: str) -> str:
@@ -69,6 +72,10 @@ def failed_share(row: DigestRow) -> float | None:
 def amount(value: float, currency: str) -> str:
     """Return an amount with the word of its currency, where there is one."""
     return f"{money(value)} {currency}".strip()
+
+
+def _late(complete_until: datetime) -> str:
+    return f"What came after {time(complete_until)} may be missing: the collector or the evaluator is late."
 
 
 def _missing(table: DigestTable) -> str:

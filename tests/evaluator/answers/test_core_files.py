@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -164,6 +167,33 @@ def test_what_core_may_give_later_is_told_apart(core: Core, status: int, caplog:
     assert f"HTTP {status}" in caplog.text
     assert "x.png" not in caplog.text
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("slow", ["head", "content"])
+def test_an_answer_without_end_is_read_for_a_limited_time(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a byte of it comes; its head and its content."""
+    monkeypatch.setattr(core_files, "_LONGEST_SECONDS", 0.3)
+    begin = b"HTTP/1.1 200 OK\r\n" + (b"X-Slow: " if slow == "head" else b"Content-Length: 4000000\r\n\r\n")
+    cut = threading.Event()
+
+    def send(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(begin)
+            for _ in range(400):
+                time.sleep(0.01)
+                connection.sendall(b"x")
+            return
+        cut.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=send, args=[listening])
+        thread.start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(CoreUnavailableError, match="TimeoutError"):
+            CoreFiles(ImageSettings(base_url=address)).read("files/b/x.png")
+        thread.join()
+    assert cut.is_set()
 
 
 @pytest.fixture

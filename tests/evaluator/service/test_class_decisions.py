@@ -342,32 +342,6 @@ def test_late_calls_are_looked_for_some_at_a_time(lake: Lake, traffic: Any, monk
     assert (seen.answers, seen.with_tool_calls, sizes) == (54, 53, [20, 20, 13])
 
 
-def test_answers_are_read_again_only_where_a_class_is_due_and_answers_came(
-    lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A pass costs nothing: 7 days of answers are read once in 7 days."""
-    reads: list[datetime] = []
-
-    def counted(logs: Table, now: datetime, *others: Any) -> SeenAnswers:
-        reads.append(now)
-        return seen_answers(logs, now, *others)
-
-    monkeypatch.setattr("evaluator.service.class_decisions.seen_answers", counted)
-    clock = NOW
-    evaluator = Evaluator(lake, EvaluatorSettings(), clock=lambda: clock)
-    log(traffic, "a", 49, **PLAIN)
-    for _ in range(3):
-        evaluator.run_once()
-    # Once before the answers were scored, and once after they had come.
-    assert len(reads) == 2
-    log(traffic, "b", 1, **PLAIN)
-    for day in range(7):
-        clock = NOW + timedelta(days=day)
-        log(traffic, f"day-{day}", 1, day * DAY, **PLAIN)
-        evaluator.run_once()
-    assert len(reads) == 3
-
-
 def test_a_table_that_cannot_be_written_stops_no_score(
     lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,10 +12,12 @@ import pytest
 from lake.spec.deployment_families import Families
 from lake.spec.schemas import ANCHORS, USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor
+from monitor import Monitor, MonitorSettings
 from monitor.alerting.incidents.incident import incidents_of
+from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow
-from monitor.service.digest import digest_rows, read_states
+from monitor.service.digest import complete_until, digest_rows, read_states
+from monitor.service.health.heartbeat_reader import PartState
 from monitor.service.snapshot import DeploymentState
 from tests.monitor.conftest import NOW
 from tests.monitor.notify.test_senders import change
@@ -225,3 +227,36 @@ def test_a_new_version_is_one_whose_first_request_came_now(
     new = {name for name, one in found().items() if one.is_new_version}
     assert new == {"help__1.2.0"}
     assert not any(one.is_new_version for one in found(families=Families(by_id=False)).values())
+
+
+def part(name: str, state: str, hours: float | None) -> PartState:
+    """A part whose steps last went well so many hours ago, or never."""
+    well = None if hours is None else NOW - timedelta(hours=hours)
+    return PartState(name, "host", state, NOW - DAY, NOW, well, None, None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "lag", "hours"),
+    [
+        ([part("collector", "running", 9), part("evaluator", "running", 9)], 60, None),
+        ([part("monitor", "silent", 9), part("upkeep", "failing", 9)], None, None),
+        ([part("evaluator", "silent", 9), part("collector", "failing", 5)], 60, 9),
+        ([part("evaluator", "stopped", 5), part("collector", "failing", None)], 60, 24),
+        ([], 3600, None),
+        ([], 5 * 3600, 7),
+    ],
+)
+def test_the_tables_are_complete_until_a_part_went_well_last(
+    parts: list[PartState], lag: float | None, hours: float | None
+) -> None:
+    """Or until the time of the newest lines, where a collector is more than an hour behind."""
+    collector = CollectorStats(newest_batch=NOW - timedelta(hours=2), lag_seconds=lag)
+    assert complete_until(collector, parts) == (None if hours is None else NOW - timedelta(hours=hours))
+
+
+def test_receivers_are_told_until_when_the_tables_are_complete(lake: Lake, rows: Any, clock: Any) -> None:
+    rows.logs("bot", {})
+    rows.batch(lines=0, committed_at=NOW, newest_requested_at=NOW - timedelta(hours=5))
+    monitor = Monitor(lake, MonitorSettings(), clock)
+    monitor.refresh()
+    assert monitor._notifier.view.complete_until == NOW - timedelta(hours=5)

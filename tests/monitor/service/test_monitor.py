@@ -338,32 +338,6 @@ def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch
     }
 
 
-def test_an_outage_after_which_no_score_comes_is_a_page_by_the_clock(lake: Lake, rows: Any, clock: Any):
-    """Once, three hours after its warning's batch began, whether or not the process began anew; its reading says so."""
-    rows.hours("rag", 24 * 11, lambda left: 0.02 if left == 1 else 0.8, "m")
-    monitor = Monitor(lake, MonitorSettings(), clock)
-    monitor.refresh()
-
-    def found(monitor: Monitor) -> Any:
-        assert monitor.snapshot is not None
-        assert monitor.failures == {}
-        state = monitor.snapshot.deployments["rag"]
-        tiers = [change.tier for change in reversed(state.changes) if change.key.metric == "m"]
-        return tiers, state.readings["m"].tier
-
-    clock.advance(hours=1.9)
-    monitor.refresh()
-    monitor.refresh()
-    assert found(monitor) == (["warn"], "warn")
-    for _ in range(2):
-        clock.advance(hours=1)
-        monitor.refresh()
-    assert found(monitor) == (["warn", "page"], "page")
-    again = Monitor(lake, MonitorSettings(), clock)
-    again.refresh()
-    assert found(again) == (["warn", "page"], "page")
-
-
 def test_an_alert_of_a_metric_that_a_new_class_does_not_score_ends_and_stays_so(lake: Lake, rows: Any, clock: Any):
     """Also where its last batch closes only later: what was scored before the decision fires nothing again."""
     rows.hours("rag", 24 * 11, lambda left: 0.4 if left < 30 else 0.8, "faithfulness_kprecision")

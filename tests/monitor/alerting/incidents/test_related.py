@@ -56,9 +56,12 @@ def test_a_broken_tool_links_its_toolset_its_agent_and_who_calls_that() -> None:
     assert related(tools, *every) == [
         ("agent", "which calls it (over)"),
         ("agent", "which calls it"),
-        ("front", "which calls it"),
+        ("front", "which calls it through others"),
     ]
-    assert related(front, *every) == [("tools", "which it calls (over)"), ("agent", "which it calls (over)")]
+    assert related(front, *every) == [
+        ("agent", "which it calls (over)"),
+        ("tools", "which it calls through others (over)"),
+    ]
     assert related(fell, *every) == [("tools", "which it calls (over)"), ("agent", "at the same time (over)")]
 
 

@@ -13,7 +13,8 @@ from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
 from monitor.detect.limits import FailedTool, LimitChange, Limits, LimitSettings
 from monitor.detect.limits.evidence import has_risen
 from monitor.detect.limits.minute_counts import Usual
-from monitor.detect.limits.tool_minutes import ToolMinutes
+from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
+from monitor.detect.stats.tools import called_tools
 from monitor.notify.limit_text import limit_lines, limit_summary
 from tests.monitor.detect.limits.test_tool_errors import FAILED, FINE, MINUTE, NOW, call, read, turn
 
@@ -179,14 +180,64 @@ def test_of_made_up_names_those_that_fail_most_are_looked_at() -> None:
     rows = [turn(ago, *(call(f"t{n:02}", FAILED) for n in range(30 if ago > 10 else 2))) for ago in range(20, 0, -1)]
     many = Limits(LimitSettings())
     many.add_logs("agent", read([one | {"tool_calls": [c]} for one in rows for c in one["tool_calls"]]), NOW)
-    looked_at = tools_of(many).looked_at()
+    looked_at = tools_of(many).looked_at(0.3)
     assert len(looked_at) == 20
     assert [name for name, _ in looked_at[:2]] == ["t00", "t01"]
 
 
-def test_a_tool_with_half_of_all_calls_is_seen_in_the_share_of_all() -> None:
-    rows = [turn(ago, call("mail", FAILED), call("mail", FAILED), call("order", FAILED)) for ago in range(20, 0, -1)]
-    assert [name for name, _ in tools_of(limits_of(rows)).looked_at()] == ["order"]
+def test_a_tool_that_broke_just_now_is_told_though_many_were_broken_before() -> None:
+    """For longer, and are well again."""
+    before = [
+        turn(ago, *(call(name, ago > 300 and name != "mail") for name in (f"t{n}" for n in range(first, first + 10))))
+        for ago in range(600, 0, -1)
+        for first in (0, 10, 20)
+    ]
+    begin = limits_of([*before, *turns(range(300, 20, -1)), *turns(range(20, 0, -1), "mail")]).look({}, NOW)[0][-1]
+    assert begin.change == "firing"
+    assert begin.details is not None
+    assert begin.details.tool is not None
+    assert begin.details.tool.name == "mail"
+
+
+@pytest.mark.parametrize(("failing", "of"), [(1, 2), (2, 5), (1, 3)])
+def test_a_tool_with_half_of_all_calls_is_told_where_the_share_of_all_stays_below_the_limit(
+    failing: int, of: int
+) -> None:
+    """In 50 %, 40 % and 33 % of its calls, each minute alike: a quarter of all calls and less."""
+    well, broken = (
+        [
+            turn(ago, call("search", number < failing and is_broken), call("order", FINE))
+            for ago in agos
+            for number in range(of)
+        ]
+        for agos, is_broken in ((range(1000, 400, -1), False), (range(400, 0, -1), True))
+    )
+    begin, page = limits_of([*well, *broken]).look({}, NOW)[0]
+    assert (begin.change, begin.tier, page.tier) == ("firing", Tier.WARN, Tier.PAGE)
+    assert begin.details is not None
+    assert begin.details.of_tool_alone
+    assert begin.details.tool is not None
+    assert begin.details.tool.name == "search"
+
+
+def test_a_tool_with_most_calls_that_fails_is_one_alert_of_all() -> None:
+    """Not one of its own before it, or beside it."""
+    rows = [
+        turn(ago, call("search", ago <= 200), call("search", ago <= 200), call("order", FINE))
+        for ago in range(1000, 0, -1)
+    ]
+    assert [one.details and one.details.of_tool_alone for one in limits_of(rows).look({}, NOW)[0]] == [False, False]
+
+
+def test_what_is_usual_is_kept_of_tools_with_many_calls() -> None:
+    """Where a model made up names without end, they do not take the place of what is called often."""
+    tools = ToolMinutes(usual={f"made-up-{n:03}": Usual(1, 1) for n in range(200)})
+    old = read([turn(ago, call("mail", ago % 2 == 0)) for ago in range(10)])
+    tools.add(counted_calls(called_tools(old)), NOW)
+    later = NOW + timedelta(days=3)
+    tools.add(counted_calls(called_tools(read([turn(0, call("order", FINE), requested_at=later)]))), later)
+    assert tools.usual["mail"] == Usual(10, 5)
+    assert len(tools.usual) == 200
 
 
 def test_one_of_many_tools_is_told_only_above_the_limit() -> None:

@@ -55,10 +55,10 @@ def test_an_outage_after_which_no_score_comes_holds_its_page_for_three_hours_by_
     until = START + (BEGIN + 3) * HOUR
     assert held[begin.key].page_held_until == until
     due = until + RegressionSettings().grace
-    assert streams.with_ended_holds(held, due - timedelta(microseconds=1)) == held
-    assert [one.tier for one in streams.with_ended_holds(held, due).values()] == ["page"]
+    assert streams.with_ended_holds(held, {}, due - timedelta(microseconds=1)) == held
+    assert [one.tier for one in streams.with_ended_holds(held, {}, due).values()] == ["page"]
     few = {begin.key: replace(held[begin.key], log_evidence=held[begin.key].log_page_threshold - 0.1)}
-    assert streams.with_ended_holds(few, due) == few
+    assert streams.with_ended_holds(few, {}, due) == few
     assert streams.readings() == held
 
 
@@ -218,6 +218,13 @@ def test_a_page_is_held_longer_than_the_clock_says_while_scores_of_before_still_
     held = streams.readings()
     assert held[begin.key].page_held_until is not None
     assert now > held[begin.key].page_held_until + RegressionSettings().grace
-    assert streams.with_ended_holds(held, now) == held
+    told = {begin.key: now}
+    assert streams.with_ended_holds(held, told, now) == held
     idle = now + HOUR + RegressionSettings().grace
-    assert [one.tier for one in streams.with_ended_holds(held, idle).values()] == ["page"]
+    assert [one.tier for one in streams.with_ended_holds(held, told, idle).values()] == ["page"]
+    # Scores of before the outage go on coming.
+    due = now + 4 * HOUR + RegressionSettings().grace
+    for at in (due - timedelta(microseconds=1), due):
+        streams.add(SCORES.rows([scores[-1] | {"requested_at": known[-1]["requested_at"], "event_id": str(at)}]), at)
+        found = streams.with_ended_holds(held, told, at).values()
+        assert [one.tier for one in found] == ["page" if at == due else "warn"]

@@ -37,10 +37,18 @@ ROWS = (
 class Sender:
     """A monitor's senders on a lake; another one is as one that was started again, or a second monitor."""
 
-    def __init__(self, lake: Lake, receivers: Any, every: str = "weekly", mail: MailSettings | None = None) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        receivers: Any,
+        every: str = "weekly",
+        mail: MailSettings | None = None,
+        complete_until: datetime | None = None,
+    ) -> None:
         self.asked: list[DigestPeriod] = []
         alerts = AlertStore(lake)
-        view = NotificationView(open_incidents=incidents_of(alerts.changes()), digest_rows=self._rows)
+        incidents = incidents_of(alerts.changes())
+        view = NotificationView(open_incidents=incidents, digest_rows=self._rows, complete_until=complete_until)
         self.notifier = Notifier(
             receivers, alerts, URL, mail=mail, view=view, internal_hosts=["127.0.0.1"],
             digests=DigestPlan(DigestEvery(every), DigestLog(lake), currency="EUR"),
@@ -85,6 +93,27 @@ def test_a_digest_is_sent_once(lake: Lake, start_receiver: Callable[..., Any]) -
     first.at(MONDAY + WEEK)
     assert len(receiver.requests) == 2
     assert receiver.requests[0].headers["webhook-id"] != receiver.requests[1].headers["webhook-id"]
+
+
+def test_a_digest_waits_for_late_tables_for_three_hours(lake: Lake, start_receiver: Callable[..., Any]) -> None:
+    """Then it says from when on rows may be missing; once the tables are complete it is sent, and says nothing."""
+    late, well = start_receiver(), start_receiver()
+    until = MONDAY - 10 * HOUR
+    sender = Sender(
+        lake,
+        [late.settings(), well.settings().model_copy(update={"name": "well", "format": "slack"})],
+        complete_until=until,
+    )
+    sender.at(MONDAY)
+    sender.at(MONDAY + 3 * HOUR - timedelta(seconds=1))
+    assert late.requests == well.requests == []
+    sender.at(MONDAY + 3 * HOUR)
+    assert of(late.requests[0].body)["digest"]["completeUntil"] == until.isoformat().replace("+00:00", "Z")
+    words = "What came after 2026-11-01 22:00 UTC may be missing: the collector or the evaluator is late."
+    assert words in well.requests[0].body.decode()
+    sender = Sender(lake, [late.settings()], complete_until=MONDAY + WEEK - 8 * HOUR)
+    sender.at(MONDAY + WEEK)
+    assert of(late.requests[1].body)["digest"]["completeUntil"] is None
 
 
 def test_a_digest_that_fails_is_tried_an_hour_later(lake: Lake, start_receiver: Callable[..., Any]) -> None:

@@ -1,0 +1,71 @@
+"""Pages that wait for the end of a short outage: recorded once, and not later than is said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lake.tables.lake import Lake
+from monitor import Monitor, MonitorSettings
+from monitor.alerting.alerts.change import AlertChange
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
+
+
+def begun(lake: Lake, rows: ScoreColumns, clock: Clock) -> Monitor:
+    """A monitor that has read an hour in which nearly all answers were bad, after eleven good days."""
+    rows.hours("rag", 24 * 11, lambda left: 0.02 if left == 1 else 0.8, "m")
+    monitor = Monitor(lake, MonitorSettings(), clock)
+    monitor.refresh()
+    return monitor
+
+
+def changes_of(monitor: Monitor) -> list[AlertChange]:
+    assert monitor.snapshot is not None
+    assert monitor.failures == {}
+    return [one for one in reversed(monitor.snapshot.deployments["rag"].changes) if one.key.metric == "m"]
+
+
+def found(monitor: Monitor) -> tuple[list[str | None], str | None]:
+    """The tiers of its alert, and what its reading says."""
+    tiers = [one.tier for one in changes_of(monitor)]
+    assert monitor.snapshot is not None
+    return tiers, monitor.snapshot.deployments["rag"].readings["m"].tier
+
+
+def test_an_outage_after_which_no_score_comes_is_a_page_by_the_clock(
+    lake: Lake, rows: ScoreColumns, clock: Clock
+) -> None:
+    """Once, three hours after its warning's batch began, whether or not the process began anew; its reading says so."""
+    monitor = begun(lake, rows, clock)
+    clock.advance(hours=1.9)
+    monitor.refresh()
+    monitor.refresh()
+    assert found(monitor) == (["warn"], "warn")
+    for _ in range(2):
+        clock.advance(hours=1)
+        monitor.refresh()
+    assert found(monitor) == (["warn", "page"], "page")
+    again = Monitor(lake, MonitorSettings(), clock)
+    again.refresh()
+    assert found(again) == (["warn", "page"], "page")
+
+
+def test_scores_that_come_late_hold_no_page_for_longer(lake: Lake, rows: ScoreColumns, clock: Clock) -> None:
+    """One every hour, of an answer of the outage: until three hours and a batch after the warning, by the clock."""
+    monitor = begun(lake, rows, clock)
+    clock.advance(hours=1.9)
+    monitor.refresh()
+    told_at = clock.now
+    assert found(monitor)[0] == ["warn"]
+    tiers = []
+    for number in range(6):
+        clock.advance(hours=1)
+        late = {"requested_at": NOW - timedelta(minutes=59), "metric": "m", "response_id": f"late-{number}"}
+        rows.scores("rag", late | {"value": 0.0, "scored_at": clock.now})
+        if number == 2:
+            monitor = Monitor(lake, MonitorSettings(), clock)
+        monitor.refresh()
+        tiers.append(found(monitor)[1])
+    assert tiers == ["warn"] * 4 + ["page"] * 2
+    first, page = changes_of(monitor)
+    assert first.details.recorded_at == told_at
+    assert page.details.recorded_at == told_at + timedelta(hours=5)
