@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lake.spec.alert_vocabulary import Tier
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
@@ -28,7 +29,7 @@ def changes_of(monitor: Monitor) -> list[AlertChange]:
     return [one for one in reversed(monitor.snapshot.deployments["rag"].changes) if one.key.metric == "m"]
 
 
-def found(monitor: Monitor) -> tuple[list[str | None], str | None]:
+def found(monitor: Monitor) -> tuple[list[Tier], Tier | None]:
     """The tiers of its alert, and what its reading says."""
     tiers = [one.tier for one in changes_of(monitor)]
     assert monitor.snapshot is not None
