@@ -161,7 +161,9 @@ class _Update:
                 if place in left:
                     left.discard(place)
                     yield place, keys
-        for place in _in_order(left) if reader is not None else ():
+        if reader is None:
+            return
+        for place in _in_order(left):
             read = reader.keys_of(place)
             if read is not None:
                 self.added += 1

@@ -151,7 +151,7 @@ finally:
 
 
 ENDING = """
-import os, signal, time
+import os, signal, threading, time
 from dialwatch.services import ending
 
 ending._STUCK_SECONDS = 0.2
@@ -167,6 +167,13 @@ class Swallows:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.1)
 
+class Interrupted(threading.Event):
+    def set(self):
+        with self._cond:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
+        super().set()
+
 {happens}
 try:
     ending.wait_for_signal()
@@ -181,6 +188,7 @@ finally:
     [
         pytest.param("signal.set_wakeup_fd = unset_late", id="while services come up"),
         pytest.param("Swallows()", id="where SystemExit is swallowed"),
+        pytest.param("ending._start.cannot_be_stuck = Interrupted()", id="while the end of the start is told"),
     ],
 )
 def test_a_signal_at_an_odd_moment_of_the_start_ends_a_process_in_order(happens: str) -> None:

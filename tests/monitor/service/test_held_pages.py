@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
+import pytest
+
+from lake.spec.alert_vocabulary import Tier
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
+from monitor.detect.regression.judge_drift.anchors import JudgeDriftDetectors
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 
@@ -24,7 +29,7 @@ def changes_of(monitor: Monitor) -> list[AlertChange]:
     return [one for one in reversed(monitor.snapshot.deployments["rag"].changes) if one.key.metric == "m"]
 
 
-def found(monitor: Monitor) -> tuple[list[str | None], str | None]:
+def found(monitor: Monitor) -> tuple[list[Tier], Tier | None]:
     """The tiers of its alert, and what its reading says."""
     tiers = [one.tier for one in changes_of(monitor)]
     assert monitor.snapshot is not None
@@ -47,6 +52,43 @@ def test_an_outage_after_which_no_score_comes_is_a_page_by_the_clock(
     again = Monitor(lake, MonitorSettings(), clock)
     again.refresh()
     assert found(again) == (["warn", "page"], "page")
+    first, page = changes_of(monitor)
+    assert len(first.details.worst) > 1
+    assert page.details.worst == first.details.worst
+
+
+class JudgedScores(ScoreColumns):
+    """Scores by a model."""
+
+    def scores(self, deployment: str, *rows: dict[str, Any]) -> None:
+        super().scores(deployment, *({"judge": "model"} | row for row in rows))
+
+
+def test_a_held_page_of_a_judged_metric_then_waits_for_its_anchors(
+    lake: Lake, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, for as long as the settings say, whoever restarts; where no anchors can decide it does not wait."""
+    monkeypatch.setattr(JudgeDriftDetectors, "can_compare", lambda *_: True)
+    monitor = begun(lake, JudgedScores(lake), clock)
+    clock.advance(hours=1.9)
+    monitor.refresh()
+    assert found(monitor) == (["warn"], "warn")
+    clock.advance(hours=2)
+    asked_at, wait = clock.now, timedelta(seconds=MonitorSettings().judge_wait_seconds)
+    for _ in range(2):
+        monitor.refresh()
+        assert found(monitor) == (["warn", "warn"], "warn")
+        assert changes_of(monitor)[-1].details.page_due == asked_at + wait
+    clock.now = asked_at + wait - timedelta(seconds=1)
+    monitor = Monitor(lake, MonitorSettings(), clock)
+    monitor.refresh()
+    assert found(monitor) == (["warn", "warn"], "warn")
+    clock.advance(seconds=1)
+    monitor.refresh()
+    assert found(monitor) == (["warn", "warn", "page"], "page")
+    first, *_, page = changes_of(monitor)
+    assert page.details.page_due is None
+    assert page.details.worst == first.details.worst
 
 
 def test_scores_that_come_late_hold_no_page_for_longer(lake: Lake, rows: ScoreColumns, clock: Clock) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from monitor.alerting.controls.silences import (
     Silences,
     add_silence,
     end_silence,
+    read_silence_changes,
     read_silences,
     silence_of,
 )
@@ -108,3 +110,19 @@ def test_a_row_without_an_id_or_an_end_holds_nothing_back(caplog: pytest.LogCapt
     silences.add(SILENCES.rows([*broken, row(2, "added", 0, 3)]).select(SILENCE_COLUMNS))
     assert [one.until for one in silences.every] == [NOON + 3 * HOUR]
     assert len(caplog.records) == 2
+
+
+def test_a_table_of_an_earlier_version_does_not_say_who_silenced(lake: Lake) -> None:
+    """Its rows hold as others do; a silence of before that is ended now says who ended it."""
+    old = replace(SILENCES, schema=SILENCES.schema.remove(SILENCES.schema.get_field_index("who")))
+    lake.table(old).append(old.rows([row(1, "added", 0, 8), row(2, "added", 1, 9)]))
+    assert [(one.silence_id, one.who) for one in read_silence_changes(lake)] == [(1, None), (2, None)]
+    end_silence(lake, 1, NOON + 2 * HOUR, "ann")
+    assert {number: one.until for number, one in read_silences(lake).items()} == {
+        1: NOON + 2 * HOUR,
+        2: NOON + 9 * HOUR,
+    }
+    changes = sorted(read_silence_changes(lake), key=lambda one: one.changed_at)
+    assert [(one.silence_id, one.change, one.who) for one in changes] == [
+        (1, "added", None), (2, "added", None), (1, "ended", "ann")
+    ]  # fmt: skip
