@@ -326,7 +326,7 @@ def test_a_read_of_comments_alone_is_noted(proxied: TestClient, monitor: Monitor
     """Of a limit there are no scores, and so no worst answers."""
     bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
     ScoreColumns(lake).logs("rag-errors", *bad)
-    dislike(monitor, 1, "it is down", deployment="rag-errors")
+    dislike(monitor, 0, "it is down", hours=0, deployment="rag-errors")
     monitor.refresh()
     path = f"/incident?id={incident_id(monitor, 'rag-errors')}"
     assert "it is down" in proxied.get(path, headers=of("readers")).text

@@ -327,7 +327,7 @@ def test_alertmanager_is_named_only_where_it_is_configured(client: TestClient, m
 def test_an_alert_in_the_deployments_chart_leads_to_the_incident(client: TestClient, monitor: Monitor) -> None:
     page = client.get("/deployment?name=rag-search").text
     address = f"/incident?id={incident_id(monitor)}"
-    assert re.search(rf'<td><a href="{re.escape(address)}">(page|warning)</a>', page)
+    assert re.search(rf'<td><a href="{re.escape(address)}">(urgent alert|warning)</a>', page)
 
 
 def test_segments_say_of_how_many_conversations_they_are(rows: ScoreColumns, monitor: Monitor) -> None:
