@@ -30,9 +30,9 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
 
     A property that was not asked for is left out; of a name only letters and digits count. A list or an object may be
-    written as a string of JSON. Null for a list of
-    numbers or words is an empty one; for a list of objects it may be that nothing was looked for. An object for a list
-    of them is a list of one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
+    written as a string of JSON, and the objects of a list in lists of their own. Null for a list of numbers or words is
+    an empty one; for a list of objects it may be that nothing was looked for. An object for a list of them is a list of
+    one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
     for a list of them is a list of one, as `"1 and 2"` is one of two, `"yes"` is true, and a word of a list of words
     may be written otherwise: `"s"`, `"Supported"` and `"S - chunk 1 says so"` are S. All else is left to whoever checks
     it.

@@ -304,6 +304,9 @@ def test_code_and_headings_are_no_sentences_that_address_a_question(bench: Bench
     with bench.client() as client:
         (score,) = scored(client, "answer_relevance_sentences", mixed)
         assert (score.value, score.details) == (1.0, {"addressing": [3], "sentences": 1})
+        server.always = judging(answered([[]] * 6, addresses="nnnyny"))
+        marked = row(answer="Calling it\n=====\n\n__Steps__\n\n1.\nStart the tool.\n2.\nCall it.")
+        assert scored(client, "answer_relevance_sentences", marked)[0].details == {"addressing": [4, 6], "sentences": 2}
         server.always = judging(answered([[]] * 3, addresses="nyy"))
         (alone,) = scored(client, "answer_relevance_sentences", row(answer=code))
     assert alone.value == pytest.approx(2 / 3)
