@@ -16,30 +16,42 @@ from runtime.words import LETTER_MARKS
 _SIGNS = "<>≤≥±~≈+-("
 _NO_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts that put no blanks between words: a quote may begin at any of their characters."""
+_APART = r"[ ,'’\u00a0\u202f]"
+"""What may stand between the thousands of a number, which may as well be written without. A full stop may not:
+1.250 is another number in English than in German."""
 _RAISED = "⁰¹²³⁴-⁹₀-₉"
 _TOKEN = re.compile(
-    r"(?P<unsaid>\]\([^()\s]*\)|&[a-z]{2,6};|</?[a-z][a-z0-9]*\s?/?>)"
+    r"(?P<and>(?<=\s)&(?:amp;)?(?=\s))"
+    r"|(?P<unsaid>\]\([^()\s]*\)|&[a-z]{2,6};|</?[a-z][a-z0-9]*\s?/?>)"
     r"|[<>≤≥±~≈](?=\s?[$€£¥]?\d)"
     r"|(?<![\w)])[-−–+](?=[$€£¥]?\d)"
     rf"|[⁻⁺](?=[{_RAISED}])"
     # Bookkeeping's way to write that a number is negative.
     r"|\((?=\d[\d.,]*\)\s?%)|(?<=[$€£¥])\((?=\d)"
+    rf"|(?<![\d.,'’])[1-9]\d{{0,2}}(?P<apart>{_APART})\d{{3}}(?:(?P=apart)\d{{3}})*(?!(?P=apart)?\d)(?:[.,]\d+)*"
     r"|\d+(?:[.,'’٫٬\u00a0\u202f]\d+)*"
+    r"|(?<![\w.])\.\d+"
+    r"|×(?=\s?\d)"
+    r"|°\s?[CFK](?!\w)|[℃℉\u3380-\u33df]"
     rf"|[{_RAISED}]+"
     rf"|[{_NO_BLANKS}]"
     rf"|(?:[^\W\d_{_RAISED}{_NO_BLANKS}](?:\u00ad|(?!\d)[{LETTER_MARKS}])*)+"
     r"|[%‰٪°$€£¥#]",
     re.IGNORECASE,
 )
-_UNITS = frozenset("%‰٪°")
+_UNITS = frozenset(("%", "‰", "٪", "°", "°c", "°f", "°k"))
 _NEGATIONS = (
-    "not no never neither nor without cannot nicht kein keine keinen keinem keiner nie niemals ohne "
-    "pas jamais sans aucun aucune nunca jamás sin ningún ninguna não sem non mai senza bez żaden żadna "
-    "не ни нет никогда без ні немає ніколи niet geen nooit inte ikke δεν δε μην χωρίς "
+    "not no never neither nor without cannot none nobody nothing nowhere hardly scarcely barely rarely seldom unable "
+    "unlikely fail fails failed refuse refuses refused lack lacks lacked lacking except "
+    "nicht kein keine keinen keinem keiner nie niemals niemand nichts kaum ohne außer "
+    "pas jamais sans aucun aucune rien sauf nunca jamás sin ningún ninguna nadie nada salvo "
+    "não ninguém sem non mai nessuno niente senza bez żaden żadna nikt nic "
+    "не ни нет никогда никто ничто едва без ні немає ніколи ніхто ніщо niet geen nooit inte ikke δεν δε μην χωρίς "
     "لم لن لا ليس ليست غير بدون دون לא אין אינו אינה בלי नहीं न मत बिना"
 )
 _NEGATED = re.compile(
-    rf"(?:(?<![\w{LETTER_MARKS}])(?:{'|'.join(_NEGATIONS.split())})|n['’]t|[不没沒未无無勿])[\s-]*\Z|[没沒]有\Z",
+    rf"(?:(?<![\w{LETTER_MARKS}])(?:{'|'.join(_NEGATIONS.split())})|n['’]t|[不没沒未无無勿])"
+    r"(?:\s+(?:of|to)(?:\s+(?:the|these|those|all|its))?)?[\s-]*\Z|[没沒]有\Z",
     re.IGNORECASE,
 )
 """Before a quote that says the opposite without it."""
@@ -49,7 +61,13 @@ _DENIED = re.compile(
 )
 """Behind one."""
 _OMISSION = re.compile(r"\[?\(?(?:\.\.\.|…)\)?\]?")
-_LIST_MARK = re.compile(r"\s*(?:[-*•·–]|\(?(?:\d{1,3}|[a-z])[.)])\s+", re.IGNORECASE)
+_NUMBERED = r"(?:sentence|chunk|source|context|document)s?\s*\d{1,3}"
+_BEFORE = re.compile(
+    rf"\A\s*(?:[-*•·–]|\(?(?:\d{{1,3}}|[a-z])[.):]|\[(?:{_NUMBERED}|\d{{1,3}})\]:?|{_NUMBERED}:)\s+", re.IGNORECASE
+)
+"""A list's mark, or the number of a sentence, before a quote."""
+_BEHIND = re.compile(rf"\s*[\[(](?:{_NUMBERED}|\d{{1,3}})[\])]\W*\Z", re.IGNORECASE)
+_HYPHEN = re.compile(r"[-‐](?:\s*\n\s*)?")
 _UNSAID_MARKS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u064b-\u0652\u0670\u0640]")
 """Points of Hebrew and Arabic, which most texts leave out."""
 _ONE_WAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\u00a0": " ", "\u202f": " ", "\u00ad": "", "İ": "I"})
@@ -69,23 +87,44 @@ def place_of(quote: str, sentence: str) -> tuple[int, int] | None:
 
     An omission (`...`) in the quote stands for any words: what it leaves out is in the place.
     """
-    tokens = _tokens(sentence)
-    negated = {
-        number for number, one in enumerate(tokens) if _NEGATED.search(sentence, max(0, one.start - 20), one.start)
-    }
-    for written in (quote, _LIST_MARK.sub("", quote, count=1)):
-        parts = [part for part in map(_tokens, _OMISSION.split(written)) if part]
-        if parts and (place := _place(parts, tokens, negated)) and not _DENIED.match(sentence, place[1]):
-            return place
+    for cut in (_tokens, _words_without_hyphens):
+        tokens = cut(sentence)
+        negated = {
+            number for number, one in enumerate(tokens) if _NEGATED.search(sentence, max(0, one.start - 30), one.start)
+        }
+        for written in (quote, _BEHIND.sub("", _BEFORE.sub("", quote))):
+            parts = [part for part in map(cut, _OMISSION.split(written)) if part]
+            if parts and (place := _place(parts, tokens, negated)) and not _DENIED.match(sentence, place[1]):
+                return place
     return None
 
 
 def _tokens(text: str) -> list[_Token]:
     return [
-        _Token(_in_one_way(found[0]), *found.span())
+        _Token(_said(found), *found.span())
         for found in _TOKEN.finditer(text)
         if found["unsaid"] is None  # the address of a link, and a character's reference
     ]
+
+
+def _words_without_hyphens(text: str) -> list[_Token]:
+    """Cut a text where a word with a hyphen, also one at the end of a line, is one word: co-operation, war-\\nranty."""
+    found: list[_Token] = []
+    for token in _tokens(text):
+        if found and _HYPHEN.fullmatch(text, found[-1].end, token.start) and (found[-1].said + token.said).isalpha():
+            found[-1] = _Token(found[-1].said + token.said, found[-1].start, token.end)
+        else:
+            found.append(token)
+    return found
+
+
+def _said(found: re.Match[str]) -> str:
+    if found["and"]:
+        return "and"
+    word = found[0].replace(found["apart"], "") if found["apart"] else found[0]
+    if word[0] == ".":
+        return f"0{word}"
+    return "x" if word == "×" else _in_one_way(word).replace(" ", "")
 
 
 def _in_one_way(word: str) -> str:

@@ -53,8 +53,9 @@ class ChatCompletion:
 
     @property
     def text(self) -> str:
-        """The arguments of the tool calls, or else the content."""
-        return self.arguments or self.content or ""
+        """The arguments of the tool calls, or else the content; a call may have none, `{}`."""
+        has_arguments = (self.arguments or "{}").strip() != "{}"
+        return (self.arguments if has_arguments else self.content or self.arguments) or ""
 
     @property
     def is_cut(self) -> bool:

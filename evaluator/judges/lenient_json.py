@@ -34,19 +34,20 @@ _NOT_MEANT = frozenset(
 """Names of what stands beside what a model means."""
 _FINAL = re.compile(
     r"\b(?:finale?|corrected|correction|correct version|revised|updated|fixed|actually|wait|(?<!\w )answer:"
-    r"|(?:my|here is the) (?:answer|reply|response))",
+    r"|let me (?:reconsider|correct|revise|redo|fix|re-?check)|(?:my|here is the) (?:answer|reply|response))",
     re.IGNORECASE,
 )
 """What a model writes between a draft and what it means."""
 _TAKEN_BACK = re.compile(
     r"\b(?:correction\b|(?:wait|actually)\b,|on second thoughts?\b|i made an? (?:mistake|error)\b"
-    r"|(?:that|this|the above) (?:is|was) (?:wrong|incorrect|not (?:right|correct))\b)",
+    r"|(?:that|this|the above) (?:is|was) (?:wrong|incorrect|not (?:right|correct))\b"
+    r"|\bshould (?:\w+ )?(?:be|have been) [\"'`*(]*(?:[scn]|(?:un|not )?supported|contradicted|neither|true|false)\b)",
     re.IGNORECASE,
 )
 """What a model writes behind what it does not mean after all."""
 _LAST_LINES = re.compile(r"[\s`]*\Z")
 _BEGINNING = re.compile(r"\{|\[(?=\s*\{)")
-_REFERENCE = re.compile(r"&(?:quot|apos|#0*3[49]|#x0*2[27]);", re.IGNORECASE)
+_REFERENCE = re.compile(r"&(?:amp;)*(?:quot|apos|#0*3[49]|#x0*2[27]);", re.IGNORECASE)
 _ESCAPED = re.compile(r'\{(?:\\[nrt]|\s)*\\"')
 
 
@@ -92,6 +93,7 @@ def _other_writings(text: str) -> Iterator[str]:
     yield text
     if _REFERENCE.search(text):
         yield unescape(text)
+        yield unescape(unescape(text))
     if escaped := _ESCAPED.search(text):
         inner = decoded(f'"{text[escaped.start() : text.rfind("}") + 1]}"')
         if isinstance(inner, str):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluator.judges.loose_json import Contradiction
+from evaluator.judges.loose_json import Contradiction, decoded
 from evaluator.judges.verdict_words import LETTERS, NOUN, letter_of
 
 _WHOLE = re.compile(
-    rf"\s*(?:{NOUN}(?:\s*(?:no|nr|number)\b\.?)?(?:-|[\s_.:]*)|[a-z](?=\d))?[#\[(]*\s*([+-]?\d{{1,18}})(?:\.0+)?\s*[\])]*\s*:?\s*",
+    rf"\s*(?:{NOUN}(?:\s*(?:no|nr|number)\b\.?)?(?:-|[\s_.:]*)|[a-z](?=\d))?[#\[(【]*\s*([+-]?\d{{1,18}})(?:\.0+)?\s*[\])】]*\s*:?\s*",
     re.IGNORECASE,
 )
 _MARK = re.compile(rf"\s*<{NOUN}\s+(\d{{1,9}})(?:\s+[0-9a-f]+)?>\s*", re.IGNORECASE)
 """The mark before a text in the prompt, copied."""
 _NUMBERED = re.compile(r"\s*(\d{1,9})\s*[.:)]\s+[^\W\d].*", re.DOTALL)
 """A number and the text that has it: `1. The river is long.` In a list of numbers it is none."""
+_JSON = re.compile(r"\s*[\[{]")
 _BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
 _NO_NUMBERS = frozenset({"-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
 _NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
@@ -27,15 +29,18 @@ _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": Fal
 def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
 
-    A property that was not asked for is left out; a name may be written in capitals or with blanks. Null for a list of
-    numbers or words is an empty one; for a list of objects it may be that nothing was looked for. An object for a list
-    of them is a list of one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
+    A property that was not asked for is left out; of a name only letters and digits count. A list or an object may be
+    written as a string of JSON, and the objects of a list in lists of their own. Null for a list of numbers or words is
+    an empty one; for a list of objects it may be that nothing was looked for. An object for a list of them is a list of
+    one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
     for a list of them is a list of one, as `"1 and 2"` is one of two, `"yes"` is true, and a word of a list of words
     may be written otherwise: `"s"`, `"Supported"` and `"S - chunk 1 says so"` are S. All else is left to whoever checks
     it.
     """
     types = schema.get("type", ())
     types = (types,) if isinstance(types, str) else tuple(types)
+    if types and "string" not in types and isinstance(value, str) and _JSON.match(value):
+        value = _json_in(value, types)
     if "array" in types and not (value is None and "null" in types):
         return _plain_list(value, schema.get("items", {}))
     if "enum" in schema:
@@ -49,6 +54,13 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     if types == ("boolean",) and type(value) is int and value in (0, 1):
         return bool(value)
     return _plain_word(value, types, schema) if isinstance(value, str) else value
+
+
+def _json_in(text: str, types: Sequence[str]) -> Any:
+    """Return the list or the object of a string of JSON, where that is asked for; else the string."""
+    found = decoded(text)
+    is_asked = ("array" in types and isinstance(found, list)) or ("object" in types and isinstance(found, dict))
+    return found if is_asked else text
 
 
 def _alone(value: Any) -> Any:
@@ -71,7 +83,9 @@ def _plain_list(value: Any, items: Mapping[str, Any]) -> Any:
         numbers = list(_numbers(value, items))
         return numbers if all(type(number) is int for number in numbers) else value
     if isinstance(value, list):
-        return [plain(item, items) for item in value]
+        # The objects of a list of lists are those of one list.
+        flat = [inner for item in value for inner in (item if of == "object" and isinstance(item, list) else [item])]
+        return [plain(item, items) for item in flat]
     if of == "object":
         return [plain(item, items) for item in _listed(value)] if isinstance(value, dict) else value
     return [] if value is None else value
@@ -137,8 +151,13 @@ def _plain_member(item: Any, schema: Mapping[str, Any], of: Mapping[str, Any]) -
 def _name(written: str, properties: Mapping[str, Any]) -> str:
     if written in properties:
         return written
-    said = written.strip().lower().replace(" ", "_")
-    return next((name for name in properties if name.lower() == said), written)
+    said = letters_of(written)
+    return next((name for name in properties if letters_of(name) == said), written)
+
+
+def letters_of(name: str) -> str:
+    """Return the letters and digits of a name, small, by which `Answer facts` and `**answerFacts**:` are the same."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name))).lower()
 
 
 def _plain_word(word: str, types: tuple[str, ...], schema: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluator.judges.lenient_json import Found, value_of_cut, values_in, wrapped
 from evaluator.judges.loose_json import Contradiction
-from evaluator.judges.plain_values import plain
+from evaluator.judges.plain_values import letters_of, plain
 
 Schema = Mapping[str, Any]
 """A JSON Schema, as the judge gets it."""
@@ -17,7 +17,7 @@ Schema = Mapping[str, Any]
 Check = Callable[[Any], None] | None
 """Looks at a value that fits the schema, and raises MisfitError where it does not fit the question."""
 
-READING = "8"
+READING = "9"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -148,7 +148,7 @@ def _unwrapped(found: Found, schema: Schema) -> list[Found]:
 
 def _has_some(value: Any, names: Set[str]) -> bool:
     return isinstance(value, Contradiction) or (
-        isinstance(value, dict) and any(name.strip().lower() in names for name in value)
+        isinstance(value, dict) and not {*map(letters_of, names)}.isdisjoint(map(letters_of, value))
     )
 
 

@@ -45,7 +45,10 @@ CLASS_METRICS: Final = {
     ApplicationClass.MEDIA: (),
     ApplicationClass.PLAIN: (REFUSAL, "repeated_text", "language_match"),
 }
-JUDGED_CLASS_METRICS: Final = {ApplicationClass.CALLS_TOOLS: ("goal_accuracy", "faithfulness_claims")}
+JUDGED_CLASS_METRICS: Final = {
+    ApplicationClass.RETRIEVES: ("faithful",),
+    ApplicationClass.CALLS_TOOLS: ("goal_accuracy", "faithful", "faithfulness_claims"),
+}
 """What is scored besides where the configuration names a judge."""
 
 

@@ -27,6 +27,12 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc`\u00b4", "'"))
 _ANYWHERE = frozenset({"zh", "ja", "ko"})
 """Languages whose verb or object comes before the refusal: there a phrase is looked for in the whole sentence."""
 _GAP = r"[\s,;:]+"
+_GOES_ON = re.compile(
+    r"[,;:，；：、(]\s*\w|\s[-–]\s|—|(?<!\w)(?:but|however|though|although|because|except|yet|which|aber|jedoch|weil|obwohl"
+    r"|mais|cependant|car|pero|aunque|porque|ma|pero|perche|mas|porem|maar|echter|ale|jednak|но|однако|хотя|потому"
+    r"|але|однак|хоча)(?!\w)|但|不过|しかし|ただし|지만|しますが|ですが"
+)
+"""Behind a refusal: what begins a further clause. Who asks a judge about it for nothing pays a call."""
 _CONTRACTIONS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -54,11 +60,23 @@ def _refusal_of(sentence: str) -> dict[str, str] | None:
 
 
 def only_refuses(answer: str) -> bool:
-    """Say whether an answer refuses and says nothing else; a question says nothing."""
+    """Say whether an answer refuses and says nothing else; a question says nothing.
+
+    A sentence that goes on behind its refusal may say something: `I don't know, but it is 40 euros.`
+    """
     if len(answer) > _MOST_CHARACTERS:
         return False
     said = list(_first_sentences(answer, most=None))
-    return bool(said) and all(_refusal_of(sentence) is not None for sentence in said)
+    return bool(said) and all(_only_refuses(sentence) for sentence in said)
+
+
+def _only_refuses(sentence: str) -> bool:
+    found = _refusal_of(sentence)
+    if found is None:
+        return False
+    behind = sentence.partition(found["found"])[2]
+    further = _GOES_ON.search(behind)
+    return further is None or _only_refuses(" " + behind[further.start() :].lstrip(" ,;:，；：、(-–—"))
 
 
 def _first_sentences(answer: str, most: int | None = _SENTENCES) -> Iterator[str]:

@@ -13,7 +13,9 @@ from typing import Any, Protocol
 from lake.queries.answer_details import AnswerScore
 from monitor.pages.texts import Span
 
-_VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}
+CONTRADICTED = "contradicted"
+"""Verdict on a claim that the contexts deny, in words; one that they lack is another."""
+_VERDICTS = {"S": "supported", "C": CONTRADICTED, "N": "not in the contexts"}
 _NO_VERDICT = "no verdict"
 _CITATION = re.compile(r"\[\s*[0-9]{1,3}(?:\s*[,;\u2013-]\s*[0-9]{1,3})*\s*\]")
 """A mark such as [1]: it names a context, and claims nothing."""

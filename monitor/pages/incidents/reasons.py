@@ -14,7 +14,7 @@ from lake.queries.metric_scores import scores_of_answers
 from lake.spec.schemas import deployment_of
 from lake.tables.lake import Lake
 from monitor.pages.answers.answer_view import read_cases
-from monitor.pages.answers.findings import ComparedCase, ScoredAnswer, claims_in, facts_in, unsupported_in
+from monitor.pages.answers.findings import CONTRADICTED, ComparedCase, ScoredAnswer, claims_in, facts_in, unsupported_in
 from monitor.pages.answers.outcomes import OutcomeKind, outcomes_in
 
 _MOST_OF_KIND = 3
@@ -27,6 +27,7 @@ class ReasonKind(StrEnum):
 
     MISSED_FACT = "missed_fact"
     UNSUPPORTED = "unsupported"
+    DENIED_CLAIM = "denied_claim"
     CLAIM = "claim"
     UNMET = "unmet"
     TOPIC = "topic"
@@ -42,6 +43,7 @@ class ReasonKind(StrEnum):
 _WORDS = {
     ReasonKind.MISSED_FACT: "Fact of the case that stands in no context",
     ReasonKind.UNSUPPORTED: "Words that stand in no context",
+    ReasonKind.DENIED_CLAIM: "Claim that the contexts contradict",
     ReasonKind.CLAIM: "Claim that the contexts do not support",
     ReasonKind.UNMET: "Wanted, and not got",
     ReasonKind.TOPIC: "Topic that is not its own, or that it refused",
@@ -100,9 +102,10 @@ def _reasons(answer: ScoredAnswer, case: ComparedCase | None) -> Iterator[Reason
     pieces = [text[start:end] for start, end in unsupported.places] if unsupported else []
     if unsupported and any(pieces):
         yield _reason(ReasonKind.UNSUPPORTED, [one for one in pieces if one], unsupported.more)
-    claims = [claim.text for one in claims_in(answer) for claim in one.claims if claim.is_bad and not one.of_reference]
-    if claims:
-        yield _reason(ReasonKind.CLAIM, claims)
+    bad_claims = [claim for one in claims_in(answer) for claim in one.claims if claim.is_bad and not one.of_reference]
+    for kind, is_denied in ((ReasonKind.DENIED_CLAIM, True), (ReasonKind.CLAIM, False)):
+        if texts := [claim.text for claim in bad_claims if (claim.verdict == CONTRADICTED) is is_denied]:
+            yield _reason(kind, texts)
     bad = [line for one in outcomes_in(answer) for line in one.lines if line.is_bad]
     for kind, shown in _OUTCOMES.items():
         if texts := [line.text for line in bad if line.kind in shown]:

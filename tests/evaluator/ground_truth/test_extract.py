@@ -117,13 +117,14 @@ def test_a_cut_reply_is_asked_for_again_in_two_parts(
 
 
 def test_a_reply_of_another_format_is_repaired_once(
-    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path, caplog: Any
 ) -> None:
-    """Shorter contexts would not change it, and each would be paid twice; the case keeps its facts."""
+    """Shorter contexts would not change it and be paid twice; the case keeps its facts, and the log says why."""
     server.always = says("I think that...")
     evaluate(settings(server, tmp_path), lake)
     assert (case_of(lake)["extractor"], case_of(lake)["status"]) == ("sentences/3", "proposed")
     assert len(server.requests) == 2
+    assert "1 judge_failed; they keep those of their words" in caplog.text
 
 
 def test_an_answer_without_support_is_for_a_person_to_decide(

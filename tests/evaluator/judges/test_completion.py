@@ -30,6 +30,13 @@ def test_the_text_of_a_reply_is_not_its_thoughts(content: Any) -> None:
     assert read_completion(json.dumps(body).encode()).text == VERDICT
 
 
+def test_a_call_without_arguments_does_not_hide_the_content() -> None:
+    message = {"content": VERDICT, "tool_calls": [{"function": {"name": "answer", "arguments": "{}"}}]}
+    assert read_completion(json.dumps({"choices": [{"message": message}]}).encode()).text == VERDICT
+    empty = {"choices": [{"message": message | {"content": None}}]}
+    assert read_completion(json.dumps(empty).encode()).text == "{}"
+
+
 def test_a_part_that_refuses_is_a_refusal() -> None:
     body = {"choices": [{"message": {"content": [{"type": "refusal", "refusal": "No."}]}}]}
     completion = read_completion(json.dumps(body).encode())

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.judges.plain_values import plain
+from evaluator.judges.schema import read
 
 CHUNKS = {"type": "array", "items": {"type": "integer"}}
 DENIALS = ["no", "false", "none", "not stated", "does not state it", "does not support the fact", "contradicts it", "0"]
@@ -94,3 +95,14 @@ def test_a_chunk_that_is_denied_is_never_a_number(said: list[tuple[int, str]], f
     objects = [{"chunk": number, name: denial} for number, denial in said]
     for value in (texts, ", ".join(texts), "; ".join(texts), objects, objects[0], [{"chunk": text} for text in texts]):
         assert not is_read(value), value
+
+
+def test_sentences_may_be_named_by_their_numbers() -> None:
+    sentence = {"type": "object", "properties": {"sentence": {"type": "integer"}, "facts": {"type": "array"}}}
+    schema = {"type": "object", "properties": {"sentences": {"type": "array", "items": sentence}}}
+    numbered = [{"sentence": 1, "facts": [1]}, {"sentence": 2, "facts": []}]
+    for name in ("", "sentence ", "Sentence #"):
+        said = {f"{name}{one['sentence']}": {"facts": one["facts"]} for one in numbered}
+        assert read(json.dumps({"sentences": said}), schema) == {"sentences": numbered}
+    other = {"1": {"facts": []}, "2": 5}
+    assert read(json.dumps({"sentences": other}), schema) == {"sentences": [other]}

@@ -85,9 +85,9 @@ def test_a_request_has_its_parameters() -> None:
         ({"content": "yes"}, None, ChatCompletion("yes", None, None, None, None, 0, None)),
         ({"content": ""}, {}, ChatCompletion(None, None, None, None, None, 0, None)),
         (
-            {"content": "yes", "refusal": "no", "tool_calls": [{"function": {"arguments": "{}"}}]},
+            {"content": "yes", "refusal": "no", "tool_calls": [{"function": {"arguments": "{3}"}}]},
             {"prompt_tokens": 0, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3}},
-            ChatCompletion("yes", "{}", "no", None, 0, 3, 7),
+            ChatCompletion("yes", "{3}", "no", None, 0, 3, 7),
         ),
         (
             {"tool_calls": [{"function": {"arguments": {"a": 1}}}]},

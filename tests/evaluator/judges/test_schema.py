@@ -131,6 +131,14 @@ def test_a_reply_that_fits_is_its_value() -> None:
         f"{PLAIN}\n<think>Wait, chunk 1 says so.</think>",
         PLAIN.replace('"S"', '"S" /* chunk 1 says so */'),
         PLAIN.replace('"S"', '"S" // chunk 1 says so\n'),
+        PLAIN.replace('"verdicts"', '"**Verdicts:**"').replace('"verdict"', '"ｖerdict:"'),
+        PLAIN.replace("1, 3", '"【1】", "３"').replace("[{", "[[{").replace("}]", "}]]"),
+        json.dumps({"verdicts": json.dumps(json.loads(PLAIN)["verdicts"])}),
+        json.dumps({"verdicts": [json.dumps(one) for one in json.loads(PLAIN)["verdicts"]]}),
+        PLAIN.replace('"', "&amp;quot;"),
+        PLAIN.replace('"S"', '"S", "why": "a &amp;quot;b&amp;quot;"').replace('"', "&quot;"),
+        f"{PLAIN.replace('S', 'N')}\nLet me reconsider: chunk 1 says so.\n{PLAIN}",
+        f"{PLAIN}\nThis should be valid JSON.",
         *(PLAIN.replace('"S"', json.dumps(said, ensure_ascii=False)) for said in ("Ｓ", "\u200fS", "S\u200b")),
     ],
 )
@@ -152,7 +160,14 @@ def test_an_object_that_begins_anew_within_another_is_none_of_its_parts() -> Non
 
 
 @pytest.mark.parametrize(
-    "behind", ["Correction: chunk 1 denies it.", "Wait, that is N.", "On second thought, N.", "This is wrong."]
+    "behind",
+    [
+        "Correction: chunk 1 denies it.",
+        "Wait, that is N.",
+        "On second thought, N.",
+        "This is wrong.",
+        "It should be N.",
+    ],
 )
 def test_an_object_that_is_taken_back_is_asked_again(behind: str) -> None:
     with pytest.raises(MisfitError, match="takes its JSON object back"):
@@ -161,17 +176,6 @@ def test_an_object_that_is_taken_back_is_asked_again(behind: str) -> None:
     assert read(final, VERDICTS) == json.loads(PLAIN)
     with pytest.raises(MisfitError, match="takes its JSON object back"):
         read(f"{final}\n{behind}", VERDICTS)
-
-
-def test_sentences_may_be_named_by_their_numbers() -> None:
-    sentence = {"type": "object", "properties": {"sentence": {"type": "integer"}, "facts": {"type": "array"}}}
-    schema = {"type": "object", "properties": {"sentences": {"type": "array", "items": sentence}}}
-    numbered = [{"sentence": 1, "facts": [1]}, {"sentence": 2, "facts": []}]
-    for name in ("", "sentence ", "Sentence #"):
-        said = {f"{name}{one['sentence']}": {"facts": one["facts"]} for one in numbered}
-        assert read(json.dumps({"sentences": said}), schema) == {"sentences": numbered}
-    other = {"1": {"facts": []}, "2": 5}
-    assert read(json.dumps({"sentences": other}), schema) == {"sentences": [other]}
 
 
 def test_a_number_for_a_list_of_numbers_is_a_list_of_one() -> None:

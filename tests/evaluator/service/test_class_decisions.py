@@ -257,20 +257,21 @@ def test_a_backfill_scores_by_the_class_that_was_decided(lake: Lake, traffic: An
         (None, {"judge": "j"}, False),
     ],
 )
-def test_an_agent_is_judged_where_a_judge_is_named_and_may_be_asked(
+def test_answers_are_judged_where_a_judge_is_named_and_may_be_asked(
     price: float | None, settings: dict[str, Any], is_judged: bool
 ) -> None:
     """A judge that is there for something else is not named; one of which nobody knows what it costs may not be asked.
 
-    A class without metrics of a judge asks none.
+    Whether an answer is faithful is one call, as is which share of it. A class without metrics of a judge asks none.
     """
     judge = {"base_url": "http://127.0.0.1:1", "model": "m", "prompt_price": price, "completion_price": price}
     evaluator = EvaluatorSettings(judges={"j": judge}, **settings)
-    agent, plain = (
+    retriever, agent, plain = (
         [one.name for one in evaluator.chosen_metrics("rag", [kind])]
-        for kind in (ApplicationClass.CALLS_TOOLS, ApplicationClass.PLAIN)
+        for kind in (ApplicationClass.RETRIEVES, ApplicationClass.CALLS_TOOLS, ApplicationClass.PLAIN)
     )
-    judged = ["goal_accuracy", "faithfulness_claims"] if is_judged else []
+    assert retriever == [*CLASS_METRICS[ApplicationClass.RETRIEVES], *(["faithful"] if is_judged else [])]
+    judged = ["goal_accuracy", "faithful", "faithfulness_claims"] if is_judged else []
     assert agent == [*CLASS_METRICS[ApplicationClass.CALLS_TOOLS], *judged]
     assert plain == list(CLASS_METRICS[ApplicationClass.PLAIN])
 

@@ -21,16 +21,19 @@ CUT = "sentences/2"
 
 _USUAL_CLAIMS = 2
 _FENCES = ("```", "~~~")
-_HEADING = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|[^.!?]*:")
-"""A heading of Markdown, a line in bold, and what a list follows."""
+_HEADING = re.compile(
+    r"#{1,6}\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[^\n]+\n\s*(?:={3,}|-{3,})|[^.!?]*:|\(?(?:\d{1,3}|[a-z])[.)]",
+    re.IGNORECASE,
+)
+"""A heading of Markdown, a line in bold, what a list follows, and a list's mark in a line of its own."""
 
 
 @dataclass(frozen=True)
 class RowTexts:
     """A question, its contexts in rank order, and the sentences of the answer and of the reference answer.
 
-    `not_prose` are the numbers, from 1, of those of the answer that are code or a heading. `images` are data URLs; each
-    is a context behind the texts, whose text says which image it is.
+    `not_prose` are the numbers, from 1, of those of the answer that are code, a heading or a list's mark. `images`
+    are data URLs; each is a context behind the texts, whose text says which image it is.
     """
 
     question: str

@@ -235,7 +235,7 @@ def test_relevance_and_usefulness_are_of_sentences_and_contexts(bench: Bench, se
     assert (share.value, precision.value, share.details) == (0.5, 0.5, {"useful": [1]})
 
 
-REFUSAL = "I don't know. There is no information about it. Can you say more?"
+REFUSAL = "I don't know: the context does not mention it. There is no information about it. Can you say more?"
 
 
 @pytest.mark.parametrize(
@@ -304,18 +304,30 @@ def test_code_and_headings_are_no_sentences_that_address_a_question(bench: Bench
     with bench.client() as client:
         (score,) = scored(client, "answer_relevance_sentences", mixed)
         assert (score.value, score.details) == (1.0, {"addressing": [3], "sentences": 1})
+        server.always = judging(answered([[]] * 6, addresses="nnnyny"))
+        marked = row(answer="Calling it\n=====\n\n__Steps__\n\n1.\nStart the tool.\n2.\nCall it.")
+        assert scored(client, "answer_relevance_sentences", marked)[0].details == {"addressing": [4, 6], "sentences": 2}
         server.always = judging(answered([[]] * 3, addresses="nyy"))
         (alone,) = scored(client, "answer_relevance_sentences", row(answer=code))
     assert alone.value == pytest.approx(2 / 3)
 
 
-def test_an_answer_that_refuses_and_then_answers_is_judged(bench: Bench, server: ScriptedServer) -> None:
+@pytest.mark.parametrize(
+    ("answer", "sentences"),
+    [
+        ("I don't have that information. The service listens on port 9000.", 2),
+        ("I don't have that information, but the service listens on port 9000.", 1),
+        ("抱歉，我无法回答这个问题，但费用是四十欧元。", 1),
+    ],
+)
+def test_an_answer_that_refuses_and_then_answers_is_judged(
+    bench: Bench, server: ScriptedServer, answer: str, sentences: int
+) -> None:
     """A phrase of refusal does not hide what is made up after it."""
-    server.always = judging(answered([[], [N]]))
+    server.always = judging(answered([[]] * (sentences - 1) + [[N]]))
     with bench.client() as client:
-        both = row(answer="I don't have that information. The service listens on port 9000.")
-        (faithfulness,) = scored(client, "faithfulness_claims", both)
-        (refusal,) = scored(client, "refusal_judged", both)
+        (faithfulness,) = scored(client, "faithfulness_claims", row(answer=answer))
+        (refusal,) = scored(client, "refusal_judged", row(answer=answer))
     assert (faithfulness.value, refusal.value, len(server.requests)) == (0.0, 0.0, 1)
 
 

@@ -148,6 +148,7 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
         "rag-search", *(one | {"question": text, "answer": answer} for one, text in zip(places, questions, strict=True))
     )
     claims = [{"fact": f"Claim {n}.", "contexts": [], "verdict": "N", "sentence": 1} for n in range(5)]
+    claims += [{"fact": "It is free.", "contexts": [0], "verdict": "C", "sentence": 1}]
     details = {
         "faithfulness_kprecision": {
             "unsupported": [[14, 22], [31, 34], [len(answer) - 7, len(answer) - 1]],
@@ -171,6 +172,7 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
         ("no_context", [], 0),
         ("missed_fact", ["the tenant <b>pays</b>"], 0),
         ("unsupported", ["gold", "oil", "Silver"], 4),
+        ("denied_claim", ["It is free."], 0),
         ("claim", ["Claim 0.", "Claim 1.", "Claim 2."], 2),
     ]
     assert pairs[1]["worst"]["reasons"] == []
@@ -180,6 +182,7 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
         "and 4 more",
         "“<bdi>oil</bdi>”",
         "No document was found for the question",
+        "Claim that the contexts contradict",
     ):
         assert said in page
     assert "id-of-" not in page
