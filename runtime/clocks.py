@@ -29,8 +29,10 @@ def moved(at: Moment, by: timedelta) -> Moment:
     try:
         return at + by
     except OverflowError:
-        end = type(at).min if by < timedelta(0) else type(at).max
-        return end.replace(tzinfo=at.tzinfo) if isinstance(at, datetime) else end
+        is_earlier = by < timedelta(0)
+        if isinstance(at, datetime):
+            return (at.min if is_earlier else at.max).replace(tzinfo=at.tzinfo)
+        return at.min if is_earlier else at.max
 
 
 class ClockSteps:
