@@ -1,10 +1,13 @@
-"""Clocks of machines, which differ from one to the next and are set while a process runs."""
+"""Clocks of machines, which differ and are set while a process runs, and times near the ends of the calendar."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeVar
+
+Moment = TypeVar("Moment", date, datetime)
 
 SKEW = timedelta(hours=1)
 """How far the clocks of machines that share a lake may be apart, the time of a commit included."""
@@ -16,6 +19,20 @@ _LEAST = timedelta(seconds=1)
 def age_of(since: timedelta) -> float:
     """Return the seconds since a time that another clock gave: 0 for one that is ahead by no more than `SKEW`."""
     return 0.0 if -SKEW <= since < timedelta(0) else since.total_seconds()
+
+
+def moved(at: Moment, by: timedelta) -> Moment:
+    """Return a day or a time that is later by so much, or earlier; at most the last, or the first, that there is.
+
+    A line may be of any year that can be written.
+    """
+    try:
+        return at + by
+    except OverflowError:
+        is_earlier = by < timedelta(0)
+        if isinstance(at, datetime):
+            return (at.min if is_earlier else at.max).replace(tzinfo=at.tzinfo)
+        return at.min if is_earlier else at.max
 
 
 class ClockSteps:

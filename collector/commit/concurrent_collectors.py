@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -30,6 +31,9 @@ from lake.tables.table import Table
 
 COLLECTORS = "collector"
 """The app_id that all collectors share."""
+
+_OF_SIGNALS = int.from_bytes(b"ids of a signal.")
+"""Makes other numbers of the ids of signals: a sender may give a signal the id of its answer."""
 
 ID_COLUMNS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "raw"}
 
@@ -58,7 +62,7 @@ def number_of(record: LogRecord | SignalRecord | Rejection, partition: Partition
     if isinstance(record, LogRecord):
         return id_number(record.event_id)
     if isinstance(record, SignalRecord):
-        return id_number(record.signal_id)
+        return id_number(record.signal_id) ^ _OF_SIGNALS
     # Lines of files and Kafka have stable offsets; a sender over HTTP repeats each request that got no answer.
     return id_number(rejection_id(record.raw)) if partition.kind == SourceKind.HTTP else None
 
@@ -73,7 +77,8 @@ def numbers_of(spec: TableSpec, ids: pa.Array) -> Numbers:
     """Numbers of the ids of rows; for `rejected` the ids are raw bytes, and are hashed first."""
     if spec is REJECTED:
         ids = pa.array([rejection_id(raw) for raw in ids.to_pylist()], pa.string())
-    return id_numbers(ids)
+    numbers = id_numbers(ids)
+    return numbers ^ np.array(divmod(_OF_SIGNALS, 1 << 64), np.uint64) if spec is USER_SIGNALS else numbers
 
 
 def stored_since(table: Table, before: SeenState, since: datetime) -> dict[int, tuple[Partition, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -15,6 +16,7 @@ import pyarrow.dataset as ds
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.concurrent_collectors import id_columns, rejection_id
 from collector.commit.position import Partition
+from collector.pipeline.readable_rows import read_readable
 from collector.pipeline.warm_start import is_unfinished
 from lake.spec.root_tables import REJECTED
 from lake.spec.vocabulary import SourceKind
@@ -30,7 +32,10 @@ class CutOffRejections:
 
     def read(self, lake: Lake, committed: CommittedOffsets, since: datetime) -> None:
         """Read those that were stored since a time; the new names that are known by now are kept."""
-        columns, rows = id_columns(REJECTED), lake.table(REJECTED).dataset()
+        read_readable(lake.table(REJECTED), partial(self._read, committed, since))
+
+    def _read(self, committed: CommittedOffsets, since: datetime, rows: ds.Dataset) -> None:
+        columns = id_columns(REJECTED)
         where = (ds.field("source", "kind") == SourceKind.FILE) & (ds.field("ingested_at") >= since)
         # First without the bytes: mostly no batch was cut off.
         places = {name: column for name, column in columns.items() if name != "id"}

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,10 @@ from collector.commit.concurrent_collectors import (
 )
 from collector.commit.duplicates import DuplicateWindow, Numbers
 from collector.commit.position import Partition
+from collector.pipeline.readable_rows import DAMAGED, read_readable
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
+from lake.spec.table_spec import TableSpec
 from lake.spec.tool_calls import ToolCallsOrigin
 from lake.spec.vocabulary import ANSWERING_KINDS, ContextsOrigin, Kind, SourceKind
 from lake.tables.lake import Lake
@@ -108,11 +111,16 @@ class RecentIds:
             where = ds.field("ingested_at") >= self._since
             if key[0] is REJECTED:
                 where &= ds.field("source", "kind") == SourceKind.HTTP
-            for batch in table.dataset().to_batches(
-                id_columns(key[0]), where, batch_size=_ROWS_AT_ONCE, batch_readahead=2, fragment_readahead=1
-            ):
-                if batch.num_rows:
-                    self._take(numbers_of(key[0], batch["id"]), batch, committed)
+            read_readable(table, partial(self._read_ids, key[0], where, committed))
+
+    def _read_ids(
+        self, spec: TableSpec, where: ds.Expression, committed: CommittedOffsets, dataset: ds.Dataset
+    ) -> None:
+        for batch in dataset.to_batches(
+            id_columns(spec), where, batch_size=_ROWS_AT_ONCE, batch_readahead=2, fragment_readahead=1
+        ):
+            if batch.num_rows:
+                self._take(numbers_of(spec, batch["id"]), batch, committed)
 
     def fill(self, window: DuplicateWindow) -> None:
         """Move the ids to a duplicate window, oldest first."""
@@ -178,10 +186,10 @@ class _RecentChildren:
         is_child = which & (ds.field("ingested_at") >= since)
         is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
         tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
-        found = [
-            _newest(_committed_rows(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), committed))
-            for table in tables
+        places = [
+            read_readable(table, lambda rows: rows.to_table(id_columns(PARSED_LOGS), is_child)) for table in tables
         ]
+        found = [_newest(_committed_rows(rows, committed)) for rows in places]
         newest = _newest(pa.concat_tables(found)) if found else None
         if newest is None or not newest.num_rows:
             return cls((), {}, is_child)
@@ -196,7 +204,8 @@ class _RecentChildren:
         rows: list[dict[str, Any]] = []
         for table, ids in self.tables:
             if its := ids if some is None else ids.intersection(some):
-                rows += table.read(names, self.where & ds.field("event_id").isin(list(its))).to_pylist()
+                where = self.where & ds.field("event_id").isin(list(its))
+                rows += _read_calls(table, names, where).to_pylist()
         return sorted(rows, key=lambda row: self.order[row["event_id"]])
 
     def requests(self, some: Collection[str]) -> dict[str, str | None]:
@@ -209,6 +218,13 @@ class _RecentChildren:
             if sum(len(body or "") for body in found.values()) >= _MOST_REQUEST_BYTES:
                 break
         return found
+
+
+def _read_calls(table: Table, names: list[str], where: ds.Expression) -> pa.Table:
+    try:
+        return table.read(names, where)  # of a store without a listing of the log, which its dataset takes
+    except DAMAGED:
+        return read_readable(table, lambda rows: rows.to_table(names, where))
 
 
 def _newest(rows: pa.Table) -> pa.Table:

@@ -91,8 +91,9 @@ def _pairs(
     for earlier in some:
         if (
             earlier.response_id is not None
-            and earlier.requested_at < later.requested_at <= earlier.ended_at + within
+            and earlier.requested_at < later.requested_at
             and earlier.ended_at <= later.requested_at
+            and later.requested_at - earlier.ended_at <= within
             and _may_be_the_same(earlier.user_id, later.user_id)
             and _may_be_the_same(earlier.project_id, later.project_id)
         ):

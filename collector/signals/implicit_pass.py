@@ -28,6 +28,7 @@ from lake.tables.open_tables import OpenTables
 from lake.tables.pass_transaction import PassTransaction, UncommittedPositions
 from lake.tables.positions import read_new
 from lake.tables.table import Table
+from runtime.clocks import moved
 
 logger = logging.getLogger(__name__)
 
@@ -146,8 +147,8 @@ class ImplicitSignals:
         self, logs: Table, chat_ids: Iterable[str], since: datetime, until: datetime
     ) -> Iterator[list[ChatRequest]]:
         """Read all requests of these chats that may have to do with some between `since` and `until`."""
-        since, until = since - _WINDOW, until + _WINDOW
-        where = _IS_REQUEST & _between(since.date(), until.date()) & ds.field("chat_id").isin(sorted(chat_ids))
+        days = _between(moved(since, -_WINDOW).date(), moved(until, _WINDOW).date())
+        where = _IS_REQUEST & days & ds.field("chat_id").isin(sorted(chat_ids))
         found: dict[str, dict[str, ChatRequest]] = defaultdict(dict)
         for row in logs.read(_REQUEST_COLUMNS, where).to_pylist():
             found[row["chat_id"]][row["event_id"]] = _request(row)
@@ -178,12 +179,18 @@ def _request(row: Mapping[str, Any]) -> ChatRequest:
         user_id=row["user_id"],
         project_id=row["project_id"],
         requested_at=row["requested_at"],
-        ended_at=row["requested_at"] + timedelta(milliseconds=row["duration_ms"] or 0),
+        ended_at=_ended_at(row["requested_at"], row["duration_ms"] or 0),
         message_count=row["message_count"],
         history_hash=row["history_hash"],
         prefix_hash=row["prefix_hash"],
         parent_history_hash=row["parent_history_hash"],
     )
+
+
+def _ended_at(requested_at: datetime, duration_ms: int) -> datetime:
+    """When an answer was there; the last time that there is for one that took longer than any can."""
+    longest = timedelta.max // timedelta(milliseconds=1)
+    return moved(requested_at, timedelta(milliseconds=min(max(duration_ms, 0), longest)))
 
 
 def _signal_id(deployment: str, candidate: SignalCandidate) -> str:

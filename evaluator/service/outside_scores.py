@@ -9,7 +9,7 @@ import hashlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -34,6 +34,7 @@ from lake.spec.vocabulary import (
 from lake.tables.pass_transaction import PassTransaction, UncommittedPositions
 from lake.tables.positions import read_new
 from lake.tables.table import Table
+from runtime.clocks import moved
 
 logger = logging.getLogger(__name__)
 
@@ -112,8 +113,7 @@ def _held(scores: Table, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the ids that are there. A score may have been joined with another answer before, of other days."""
     days = [day for row in rows for day in (row["date"], row["scored_at"].astimezone(UTC).date())]
     if days and scores.version() is not None:
-        first = max(min(days), date.min + _HELD_FOR) - _HELD_FOR
-        last = min(max(days), date.max - _HELD_FOR) + _HELD_FOR
+        first, last = moved(min(days), -_HELD_FOR), moved(max(days), _HELD_FOR)
         where = (ds.field("date") >= pa.scalar(first)) & (ds.field("date") <= pa.scalar(last))
         is_outside = ds.field("metric_version") == OUTSIDE_VERSION
         yield from pc.unique(scores.read(["score_id"], where & is_outside)["score_id"]).to_pylist()

@@ -12,6 +12,7 @@ from typing import Any
 from lake.queries.behind_interceptors import LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.queries.latest_rows import each_once
 from lake.tables.day_reading import DayReader, RequestPeriod
+from runtime.clocks import moved
 
 MOST_CALLS = 500
 """The most calls that are given of one answer: an agent may make thousands."""
@@ -61,7 +62,7 @@ def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> 
     """
     if not row["trace_id"]:
         return []
-    since, until = row["requested_at"] - LONGEST_CALL, row["requested_at"] + LONGEST_CALL
+    since, until = moved(row["requested_at"], -LONGEST_CALL), moved(row["requested_at"], LONGEST_CALL)
     days, period = {since.date(), row["date"], until.date()}, RequestPeriod(since, until)
     found: dict[tuple[str | None, str], dict[str, Any]] = {}
 

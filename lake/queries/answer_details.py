@@ -35,6 +35,7 @@ from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import REFUSAL, FailureKind
 from lake.tables.day_reading import DayReader, RequestPeriod
 from lake.tables.lake import Lake
+from runtime.clocks import moved
 
 CONVERSATION_DAYS = 7
 """How many days before an answer its conversation is read."""
@@ -151,7 +152,7 @@ def read_answer(
     `callees` are the deployments whose tables are looked into for calls of the answer's trace, besides its own: late
     contexts are found there too.
     """
-    first, last = day - CONVERSATION_DAYS * _DAY, day + _DAY
+    first, last = moved(day, -CONVERSATION_DAYS * _DAY), moved(day, _DAY)
     logs = {name: DayReader(lake.table(PARSED_LOGS, name), first, last) for name in (deployment, *callees)}
     rows = logs[deployment].read_rows(["event_id"], [event_id], PARSED_LOGS.schema.names, [day])
     if not rows.num_rows:
@@ -214,7 +215,7 @@ def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[Answ
 
 def _around(row: Mapping[str, Any]) -> RequestPeriod:
     """Return the period of the calls of the row's trace, and of those that may have made them, with a margin."""
-    return RequestPeriod(row["requested_at"] - 3 * LONGEST_CALL, row["requested_at"] + 3 * LONGEST_CALL)
+    return RequestPeriod(moved(row["requested_at"], -3 * LONGEST_CALL), moved(row["requested_at"], 3 * LONGEST_CALL))
 
 
 def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, ...]:
@@ -222,7 +223,7 @@ def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, 
     if not row["chat_id"]:
         return ()
     until = row["requested_at"]
-    period = RequestPeriod(until - CONVERSATION_DAYS * _DAY, until)
+    period = RequestPeriod(moved(until, -CONVERSATION_DAYS * _DAY), until)
     turns = logs.read_rows(["chat_id"], [row["chat_id"]], _TURN_COLUMNS, period=period)
     earlier = ds.field("requested_at") < pa.scalar(until, TIMESTAMP)
     ordered = each_once(turns.filter(IS_ENTRY & earlier)).sort_by(_IN_ORDER)
@@ -266,7 +267,7 @@ def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Tab
 
     Another answer with the same id may be of any day.
     """
-    table = DayReader(lake.table(USER_SIGNALS, row["deployment"]), row["date"] - _DAY, date.max)
+    table = DayReader(lake.table(USER_SIGNALS, row["deployment"]), moved(row["date"], -_DAY), date.max)
     ids = [one for one in (row["event_id"], row["response_id"], *(row["response_ids"] or ())) if one]
     signals = table.read_rows(["response_id"], ids, USER_SIGNALS.schema.names)
     known = ["response_id", "response_ids"], ids
@@ -281,7 +282,7 @@ def _read_signals(lake: Lake, row: Mapping[str, Any], logs: DayReader) -> pa.Tab
         own = PARSED_LOGS.rows([{name: row[name] for name in JOIN_COLUMNS}]).select(JOIN_COLUMNS)
         answers = pa.concat_tables([others.filter(IS_RATABLE).select(JOIN_COLUMNS).cast(own.schema), own])
         about, rows = signals.select(SIGNAL_JOIN_COLUMNS), signals.select(SIGNAL_JOIN_COLUMNS).to_pylist()
-        until = datetime.combine(row["date"] + _DAY, time(), UTC)
+        until = datetime.combine(moved(row["date"], _DAY), time(), UTC)
         join = SignalJoin(with_namesakes(lake.table(PARSED_LOGS, row["deployment"]), answers, until, about), rows)
         signals = signals.filter(pa.array([join.answer_of(one) == row["event_id"] for one in rows], pa.bool_()))
     return signals.sort_by([("signaled_at", "ascending"), ("signal_id", "ascending")])

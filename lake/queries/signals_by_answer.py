@@ -27,6 +27,7 @@ from lake.spec.vocabulary import Signal, SignalOrigin
 from lake.tables.day_reading import DayReader
 from lake.tables.open_tables import TableSource
 from lake.tables.table import Table
+from runtime.clocks import moved
 
 JOIN_COLUMNS = ("event_id", "response_id", "response_ids", "chat_id", "user_id", "requested_at")
 """Columns of `parsed_logs` by which signals are joined."""
@@ -156,7 +157,7 @@ def read_signaled(logs: Table, signals: pa.Table) -> pa.Table:
     if times["min"] is None:
         times = dict.fromkeys(times, datetime.now(UTC))
     days = {name: at.astimezone(UTC).date() for name, at in times.items()}
-    first = days["min"] - min(_DAYS_BEFORE * _DAY, days["min"] - date.min)
+    first = moved(days["min"], -_DAYS_BEFORE * _DAY)
     rows = signals.to_pylist()
     found = _read_about(DayReader(logs, first, days["max"]), rows, IS_RATABLE)
     left = rows
@@ -179,7 +180,7 @@ def read_answer_times(logs: Table, signals: pa.Table) -> list[datetime | None]:
         return [None] * signals.num_rows
     first, last = (times[name].astimezone(UTC).date() for name in ("min", "max"))
     rows = signals.to_pylist()
-    answers = _read_about(DayReader(logs, first - _DAYS_BEFORE * _DAY, last), rows, IS_RATABLE)
+    answers = _read_about(DayReader(logs, moved(first, -_DAYS_BEFORE * _DAY), last), rows, IS_RATABLE)
     join = SignalJoin(answers, rows)
     asked_at = dict(zip(answers["event_id"].to_pylist(), answers["requested_at"].to_pylist(), strict=True))
     return [asked_at.get(join.answer_of(one)) for one in rows]

@@ -24,6 +24,7 @@ from lake.spec.table_spec import TIMESTAMP
 from lake.tables.reading import Fetch, conform, open_parquet, scan_fetched
 from lake.tables.storage import is_remote
 from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
+from runtime.clocks import moved
 
 _ATTEMPTS = 5
 _WHOLE: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -164,7 +165,7 @@ class DayReader:
             files = files.filter(pc.is_in(files["date"], pa.array(days, pa.date32())))
         if period is not None:
             too_late = pc.greater(files["since"], pa.scalar(period.until, TIMESTAMP))
-            too_early = pc.less(files["until"], pa.scalar(period.since - _ROUNDED, TIMESTAMP))
+            too_early = pc.less(files["until"], pa.scalar(moved(period.since, -_ROUNDED), TIMESTAMP))
             files = files.filter(pc.invert(pc.fill_null(pc.or_kleene(too_late, too_early), False)))
         columns = (files[name].to_pylist() for name in ("path", "date", "size"))
         return [DataFile(path, day.isoformat(), size) for path, day, size in zip(*columns, strict=True)]

@@ -82,12 +82,13 @@ class Listing:
                 yield LogFile(f"{scheme}://{name}", name, size, None, named_by=named_by)
 
     def _find_local(self, path: str) -> Iterator[LogFile]:
-        watched = _watched_folder(path)
+        fixed, wanted = _split(path)
+        watched = fixed if wanted or Path(fixed).is_dir() else None
         within = None if watched is None else _real(watched)
         excluded = None if self.exclude is None or is_remote(self.exclude) else _real(self.exclude)
         folders: dict[str, str] = {}
         named_by = (self.pattern,)
-        for name in _local_names(path):
+        for name in _local_names(fixed, wanted):
             if _is_hidden(name):
                 continue
             folder, _, base = name.rpartition("/")
@@ -180,20 +181,26 @@ class _Objects:
         self._newest[group] = max(day, self._newest.get(group, day))
 
 
-def _watched_folder(path: str) -> str | None:
-    """The folder in which the files of a glob or folder are; None for a path that names one file."""
-    mark = _FIRST_GLOB_MARK.search(path)
-    if mark is not None:
-        return path[: mark.start()].rpartition("/")[0] or "/"
-    return path if Path(path).is_dir() else None
+def _split(path: str) -> tuple[str, str]:
+    """The first part of an absolute path, without globs, and the rest, which begins with one, or is empty.
+
+    A name may hold marks of a glob, as `app[1].log`: what is there under that name is meant.
+    """
+    fixed, (_, *names) = "", path.split("/")
+    for number, name in enumerate(names):
+        if _is_glob(name) and not os.path.lexists(f"{fixed}/{name}"):
+            return fixed or "/", "/".join(names[number:])
+        fixed = f"{fixed}/{name}"
+    return fixed, ""
 
 
-def _local_names(path: str) -> Iterator[str]:
+def _local_names(path: str, wanted: str) -> Iterator[str]:
     """Names that may be files, and symbolic links to folders that stand in a folder: where these lead was walked, or
     is not to be."""
     # Plain strings: a Path for each of 100,000 files would cost more than all else.
-    if _is_glob(path):
-        yield from glob.iglob(path, recursive=True, include_hidden=True)  # noqa: PTH207
+    if wanted:
+        pattern = f"{glob.escape(path).rstrip('/')}/{wanted}"
+        yield from glob.iglob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207
     elif Path(path).is_dir():
         for folder, folders, files in os.walk(path):
             yield from (f"{folder}/{name}" for name in files)

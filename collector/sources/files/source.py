@@ -98,16 +98,17 @@ class FileSource:
         return len(files)
 
     def find(self) -> list[LogFile]:
-        """List the files, each once, in order of their names."""
+        """List the files, each once, in order of their names; of a file and links to it the file."""
         found: dict[str, LogFile] = {}
         for listing in self._listings:
             for file in listing.find():
                 if self._exclude is None or not file.uri.startswith(f"{self._exclude}/"):
-                    before = found.get(file.uri)
-                    found[file.uri] = (
-                        file if before is None else replace(file, named_by=before.named_by + file.named_by)
-                    )
-        return [found[uri] for uri in sorted(found)]
+                    before = found.get(file.real or file.uri)
+                    if before is not None:
+                        named_by = tuple(dict.fromkeys(before.named_by + file.named_by))
+                        file = replace(min(before, file, key=_order), named_by=named_by)
+                    found[file.real or file.uri] = file
+        return sorted(found.values(), key=lambda file: file.uri)
 
     @property
     def problem(self) -> str | None:
@@ -271,6 +272,12 @@ class FileSource:
         if len(self._finished) > 2 * len(files) + 1000:
             found = {file.uri for file in files}
             self._finished = {uri: seen for uri, seen in self._finished.items() if uri in found}
+
+
+def _order(file: LogFile) -> tuple[bool, bool, str]:
+    """Order of the names of one file: those that are no links first."""
+    real = file.real or file.uri
+    return file.uri != real, Path(file.uri).name != Path(real).name, file.uri
 
 
 def source_name(path: str) -> str:

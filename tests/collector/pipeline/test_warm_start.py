@@ -77,3 +77,28 @@ def test_requests_are_read_a_few_at_a_time_the_newest_first(tmp_path: Path, monk
     found = warm_start.recent_tool_children(lake, CommittedOffsets(lake), since)
     assert [row["request_body"] is not None for row in found] == [False] * 3 + [True] * 4
     assert max(taken) <= 2
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "cut"])
+def test_a_damaged_file_of_one_table_stops_no_collector(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after a loss of power: rows of other files are known, lines are stored, and the log names the file."""
+    lake = Lake(str(tmp_path))
+    first = Collector(lake, CollectorSettings())
+    for number in (1, 2):
+        first.add(Piece(FILE, chat_line(number), number, number - 1))
+        first.flush()
+    table = tmp_path / "rag-app" / "parsed_logs"
+    file = min(table.rglob("*.parquet"), key=lambda one: one.stat().st_mtime_ns)
+    whole = file.read_bytes()
+    file.unlink()
+    if damage != "gone":
+        file.write_bytes(b"" if damage == "empty" else whole[:-9])
+    second = Collector(lake, CollectorSettings())
+    for number, line in enumerate((chat_line(2), chat_line(3), chat_line(4, deployment="other")), 3):
+        second.add(Piece(FILE, line, number, number - 1))
+    counts = second.flush()
+    assert (counts.stored, counts.duplicates) == (2, 1)
+    assert f"a file of the table {table} is damaged or gone: bring" in caplog.text
+    assert file.name in caplog.text

@@ -352,6 +352,24 @@ def test_a_deployment_that_fails_does_not_stop_the_others(chats: Any, caplog: py
     assert signals.run_once() == ImplicitResult({"regenerate": 1})
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"requested_at": datetime(9999, 12, 31, 23, 59, tzinfo=UTC)},
+        {"requested_at": datetime(1, 1, 1, tzinfo=UTC)},
+        {"duration_ms": 2**63 - 1},
+        {"duration_ms": -(2**63)},
+    ],
+)
+def test_a_row_of_an_odd_time_costs_no_other_rows_their_signals(odd: dict[str, Any], chats: Any) -> None:
+    """Of any year that can be written, or an answer that took longer than there are years."""
+    row = chats.request("odd", 2, [WHO]) | odd
+    chats.log(row | {"date": row["requested_at"].date()}, chats.request("a", 0, [WHO]), chats.request("b", 1, [WHO]))
+    result = passes(chats.lake).run_once()
+    assert result.failed == ()
+    assert ("regenerate", "a") in chats.found()
+
+
 def killed_pass(root: str, moment: Moment) -> None:
     """A pass that dies around its commit."""
     die(moment, Table, "append")

@@ -64,6 +64,26 @@ def test_an_answer_has_every_column_of_its_row(lake: Lake) -> None:
     assert (details.contexts, details.before, details.scores, details.signals, details.calls) == ((),) * 5
 
 
+@pytest.mark.parametrize("at", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])
+def test_an_answer_of_the_first_or_last_day_there_is_can_be_read(lake: Lake, at: datetime) -> None:
+    """A line may say any time."""
+    ids = {"trace_id": "t", "span_id": "s", "chat_id": "c", "response_id": None, "response_ids": []}
+    log(lake, log_row("e", requested_at=at, date=at.date(), **ids))
+    row = {
+        "signal_id": "s",
+        "response_id": "e",
+        "signal": "like",
+        "origin": "explicit",
+        "value": 1.0,
+        "confidence": 1.0,
+    }
+    signal = row | {"deployment": "rag", "date": at.date(), "signaled_at": at}
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([signal]))
+    details = read_answer(lake, "rag", at.date(), "e")
+    assert details is not None
+    assert (details.row["question"], len(details.signals)) == ("Q-e", 1)
+
+
 def test_there_is_no_answer_at_a_wrong_address(lake: Lake) -> None:
     """Of a deployment without a table, another day, an id that is not there, and one that was erased."""
     assert read_answer(lake, "rag", START.date(), "e") is None

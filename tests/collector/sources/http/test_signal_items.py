@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.commit.position import Partition, Piece
 from collector.sources.http.signal_items import read_signals
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import BATCHES, REJECTED
-from lake.spec.schemas import USER_SIGNALS
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.tables.lake import Lake
+from tests.collector.lines import chat_line
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LIKE = {"deployment": "rag-app", "response_id": "r-1", "signal": "like"}
@@ -86,6 +88,20 @@ def test_a_repeat_is_a_duplicate(url: str, lake: Lake) -> None:
         assert post(url, json.dumps(body).encode()).status_code == 200
     assert len(rows(lake)) == 2
     assert sum(lake.table(BATCHES).read(["duplicates"])["duplicates"].to_pylist()) == 2
+
+
+def test_a_signal_with_the_id_of_its_answer_is_no_repeat_of_the_answers_line(url: str, lake: Lake) -> None:
+    """Before a restart and after it."""
+    assert post(url.replace("/signals", "/data"), chat_line(1)).status_code == 200
+    [event_id] = lake.table(PARSED_LOGS, "rag-app").read(["event_id"])["event_id"].to_pylist()
+    sent = LIKE | {"response_id": event_id, "signal_id": event_id}
+    for _ in range(2):
+        assert post(url, json.dumps(sent).encode()).json()["accepted"] == 1
+    assert [(row["signal"], row["signal_id"]) for row in rows(lake)] == [("like", event_id)]
+    collector = Collector(lake, CollectorSettings())
+    for record in read_signals(json.dumps(sent).encode(), NOW):
+        collector.add(Piece(Partition("http", "/signals", "again"), b"", 1, record=record.record))
+    assert collector.flush().duplicates == 1
 
 
 @pytest.mark.parametrize(
