@@ -29,7 +29,8 @@ from collector.parsing.line.call import Call
 from lake.spec.answer_kinds import answer_kind, finish_kind, is_visible
 from lake.spec.message_parts import text_or_none
 from lake.spec.thoughts import may_have_thoughts, split_thoughts
-from lake.spec.tool_calls import ToolCall, turn_of_state
+from lake.spec.tool_calls import turn_of_state
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import NO_ID, ContextsOrigin, FinishReason, has_known_contexts
 
 _OK: Final = 200
