@@ -11,7 +11,7 @@ from msgspec import UNSET
 from collector.parsing.contexts import Context, contexts_of_prompt
 from collector.parsing.json_text.bodies import CUT_MARK, read_object, text_of
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
-from collector.parsing.request.documents import documents_of, images_of
+from collector.parsing.request.documents import documents_of, shown_in
 from collector.parsing.request.history import HistoryHashes, read_history
 from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
 from lake.spec.message_parts import is_said, text_or_none
@@ -99,7 +99,7 @@ def _request(body: RequestBody) -> Request:
 def _take_attached(messages: Sequence[Message]) -> tuple[dict[int, Any], dict[int, tuple[str, ...]], int]:
     """Take the custom content out of all messages; that of user messages by their index.
 
-    Beside it the names of the images that the user's messages show, by their index, and how many messages the user has.
+    Beside it the names of what the user's messages show, by their index, and how many messages the user has.
     """
     attached, images, turn = {}, {}, 0
     for index, message in enumerate(messages):
@@ -110,7 +110,7 @@ def _take_attached(messages: Sequence[Message]) -> tuple[dict[int, Any], dict[in
             if message.content is not UNSET and memoryview(message.content)[0] == _LIST:
                 parts = value_of(message.content)
                 turn -= not is_said(parts)
-                if found := images_of(parts):
+                if found := shown_in(parts):
                     images[index] = found
         if message.custom_content is not UNSET:
             message.custom_content = UNSET
