@@ -94,8 +94,10 @@ def is_said(content: object) -> bool:
     A reminder that a coding agent puts beside the results is not the user's either.
     """
     parts = objects(content)
-    others = [part for part in parts if part.get("type") != "tool_result"]
-    return len(others) == len(parts) or not all(str(part.get("text")).startswith(_REMINDER) for part in others)
+    if not parts or parts[0].get("type") != "tool_result":  # results come first
+        return True
+    others = (part for part in parts if part.get("type") != "tool_result")
+    return not all(str(part.get("text")).startswith(_REMINDER) for part in others)
 
 
 def part_kind(part: object) -> PartKind:

@@ -8,6 +8,8 @@ from typing import Any
 
 from lake.spec.message_parts import objects, text_or_none
 
+_TEXTS = ("text", "input_text")
+_FILES = ("file", "input_file", "document")
 _FILE_NAMES = ("filename", "title", "file_url", "url", "file_id")
 
 
@@ -32,14 +34,14 @@ def shown_in(content: object) -> tuple[str, ...]:
     responses (`input_image`) and of the Messages API (`image`). A file (`file`, `input_file`, `document`) has its name,
     else its url or id.
     """
-    found = (_image(part) or _file(part) for part in objects(content))
+    found = (_image(part) or _file(part) for part in objects(content) if part.get("type") not in _TEXTS)
     return tuple(_inline(name) if name.startswith("data:") else name for name in found if name)
 
 
 def _file(part: Mapping[str, Any]) -> str | None:
-    holders = [part, *(inner for name in ("file", "source") if isinstance(inner := part.get(name), dict))]
-    if part.get("type") not in ("file", "input_file", "document"):
+    if part.get("type") not in _FILES:
         return None
+    holders = [part, *(inner for name in ("file", "source") if isinstance(inner := part.get(name), dict))]
     names = (text_or_none(holder.get(name)) for name in _FILE_NAMES for holder in holders)
     return next((name for name in names if name and not name.startswith("data:")), None)
 

@@ -34,6 +34,7 @@ REFUSALS = [
     "Es tut mir leid, aber ich kann diese Frage nicht beantworten.",
     "Leider enthalten die Dokumente keine Angaben dazu.",
     "Das weiß ich leider nicht.",
+    "Das kann ich leider nicht beantworten.",
     "In den bereitgestellten Dokumenten gibt es keine Informationen dazu.",
     "Der Kontext enthält keine Informationen zu den Kosten.",
     "Je suis désolé, mais je ne peux pas répondre à cette question.",
