@@ -144,8 +144,7 @@ def _of_item(item: Message, kind: str) -> Iterator[ToolCall | Result]:
         given = {member: item[member] for member in _HOSTED_INPUTS if item.get(member) is not None}
         arguments = given["action"] if given.keys() == {"action"} else given
         result = next((item[member] for member in ("outputs", "results") if item.get(member)), None)
-        is_error = True if item.get("status") == "failed" else None
-        yield _call(call_id, name, arguments, _logs(result), is_error)
+        yield _call(call_id, name, arguments, _logs(result))
 
 
 def _call(

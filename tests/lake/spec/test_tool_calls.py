@@ -166,13 +166,6 @@ def test_tools_that_ran_on_anthropic_s_server(content: Any, result: str, is_erro
     ]
 
 
-@pytest.mark.parametrize(("status", "is_error"), [("failed", True), ("completed", None), ("incomplete", None)])
-def test_a_tool_of_a_response_that_failed(status: str, is_error: bool | None) -> None:
-    """Only `failed` says so."""
-    item = {"type": "file_search_call", "id": "1", "status": status, "queries": ["a"]}
-    assert read_turn([item]).calls == [call("file_search", '{"queries":["a"]}', is_error=is_error)]
-
-
 def test_a_custom_tool_of_a_chat_completion() -> None:
     """Its input is any text."""
     asked = [{"id": "1", "type": "custom", "custom": {"name": "f", "input": "select 1"}}]
