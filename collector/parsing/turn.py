@@ -10,15 +10,8 @@ from collector.parsing.contexts import RETRIEVAL_RESPONSES
 from collector.parsing.json_text.bodies import read_object
 from collector.parsing.request.request import Request
 from lake.spec.message_parts import PartKind, objects, part_kind, text_or_none
-from lake.spec.tool_calls import (
-    MOST_CALLS,
-    ToolCall,
-    ToolCallsOrigin,
-    Turn,
-    messages_of_turn,
-    read_turn,
-    turn_of_state,
-)
+from lake.spec.tool_calls import MOST_CALLS, ToolCallsOrigin, Turn, messages_of_turn, read_turn, turn_of_state
+from lake.spec.tool_messages import ToolCall
 
 _NO_TURN = Turn([])
 _NOT_CALLED = ToolCallsOrigin.NONE

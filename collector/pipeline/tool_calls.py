@@ -18,14 +18,8 @@ from collector.commit.committed_offsets import CommittedOffsets
 from collector.parsing import LogRecord
 from collector.pipeline.warm_start import CHILD_COLUMNS, recent_tool_children
 from lake.spec.called_tools import CalledTool, called_tool, with_errors
-from lake.spec.tool_calls import (
-    CALLS_OF_CHILD,
-    CALLS_OUTRANKED_BY_CHILD,
-    ToolCall,
-    ToolCallsOrigin,
-    bounded,
-    turn_of_child,
-)
+from lake.spec.tool_calls import CALLS_OF_CHILD, CALLS_OUTRANKED_BY_CHILD, ToolCallsOrigin, bounded, turn_of_child
+from lake.spec.tool_messages import ToolCall
 from lake.tables.lake import Lake
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,8 @@ from lake.queries.answer_rows import (
     names_without_text,
 )
 from lake.spec.answer_kinds import finish_kind, is_whole
-from lake.spec.tool_calls import CALLS_OUTRANKED_BY_CHILD, ToolCall
+from lake.spec.tool_calls import CALLS_OUTRANKED_BY_CHILD
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import CUT_FINISH_REASONS, OUTRANKED_BY_CHILD, ContextsOrigin, has_known_contexts
 
 ANSWER_COLUMNS = (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lake.spec.tool_calls import ToolCall
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import UnscoredReason
 
 _MISSING_OF_PANDAS = ("NAType", "NaTType")

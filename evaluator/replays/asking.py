@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evaluator.replays.settings import ReplaySettings
-from lake.spec.tool_calls import ToolCall
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask nobody

@@ -10,7 +10,8 @@ import pyarrow.dataset as ds
 
 from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.thoughts import without_thoughts
-from lake.spec.tool_calls import ToolCall, readable
+from lake.spec.tool_calls import readable
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import ANSWERING_KINDS, AnswerKind, ContextsOrigin, Origin, has_known_contexts
 
 IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION)

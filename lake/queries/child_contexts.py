@@ -20,13 +20,8 @@ from lake.queries.answer_rows import usable_texts
 from lake.queries.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.queries.call_tables import AllCallTables, CallTables, between
 from lake.spec.called_tools import CalledTool, called_tool, lacks_errors, with_errors
-from lake.spec.tool_calls import (
-    CALLS_OF_CHILD,
-    CALLS_OUTRANKED_BY_CHILD,
-    ToolCall,
-    ToolCallsOrigin,
-    turn_of_child,
-)
+from lake.spec.tool_calls import CALLS_OF_CHILD, CALLS_OUTRANKED_BY_CHILD, ToolCallsOrigin, turn_of_child
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import ANSWERING_KINDS, OUTRANKED_BY_CHILD, ContextsOrigin, Kind
 from lake.tables.open_tables import TableSource
 

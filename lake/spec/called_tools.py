@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from lake.spec.tool_calls import ToolCall, canonical, decoded, json_text
+from lake.spec.tool_calls import canonical, decoded
+from lake.spec.tool_messages import ToolCall, json_text
 from lake.spec.vocabulary import ANSWERING_KINDS, Kind
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")

@@ -74,6 +74,7 @@ _THOUGHTS_OF_MESSAGE = (
     "reasoning_details",
     "reasoning_text",
 )
+_REMINDER = "<system-reminder>"
 _DEEPEST = 4
 
 
@@ -85,6 +86,18 @@ def text_or_none(value: object) -> str | None:
 def objects(value: object) -> list[dict[str, Any]]:
     """The JSON objects among a list's elements; [] for what is no list."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
+
+
+def is_said(content: object) -> bool:
+    """Say whether a user's message is more than results of tools, which the Messages API gives in the user's name.
+
+    A reminder that a coding agent puts beside the results is not the user's either.
+    """
+    parts = objects(content)
+    if not parts or parts[0].get("type") != "tool_result":  # results come first
+        return True
+    others = (part for part in parts if part.get("type") != "tool_result")
+    return not all(str(part.get("text")).startswith(_REMINDER) for part in others)
 
 
 def part_kind(part: object) -> PartKind:

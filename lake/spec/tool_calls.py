@@ -1,7 +1,4 @@
-"""Calls of tools within one turn of a conversation, in the words of all senders, and whether they failed.
-
-A call is a dict as in `parsed_logs.tool_calls`: `id`, `name`, `arguments` (JSON text), `result` (text), `is_error`.
-"""
+"""Calls of tools within one turn of a conversation, each with its result and whether it failed."""
 
 from __future__ import annotations
 
@@ -12,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from lake.spec.message_parts import objects, text_or_none
+from lake.spec.message_parts import objects
+from lake.spec.tool_messages import Message, Result, ToolCall, found_in, is_of_person, is_of_tool, json_text
 
 MOST_CALLS: Final = 200
 """The most calls that are kept of one answer: the first."""
@@ -20,6 +18,7 @@ LONGEST_RESULT: Final = 16 << 10
 """The most bytes (UTF-8) that are kept of a result."""
 _LONGEST_JSON: Final = 1 << 20
 """The most characters of arguments that are decoded, and of the body of a call of an MCP server."""
+_NAMES_IN_STATE: Final = ("tool_execution_history", "messages")
 
 
 class ToolCallsOrigin(StrEnum):
@@ -43,15 +42,6 @@ CALLS_OUTRANKED_BY_CHILD = (ToolCallsOrigin.REQUEST, ToolCallsOrigin.NONE)
 CALLS_OF_CHILD = (ToolCallsOrigin.REQUEST, ToolCallsOrigin.ANSWER)
 """Origins of the calls of tools of a model call from which those of its caller's turn are known."""
 
-ToolCall = dict[str, Any]
-Message = Mapping[str, Any]
-
-_TEXT_PARTS = (None, "text", "input_text", "output_text", "tool_reference")
-_PERSON = ("user", "human")
-_HOSTED_INPUTS = ("action", "arguments", "input", "code", "queries")
-_NOT_A_TOOL = ("image_generation_call",)
-_OF_LANGCHAIN = ("ai", "tool")
-
 
 class Turn(NamedTuple):
     """Calls of a turn in their order, and how many results belong to none of them."""
@@ -60,24 +50,16 @@ class Turn(NamedTuple):
     strays: int = 0
 
 
-class _Result(NamedTuple):
-    id: str | None
-    name: str | None
-    text: str | None
-    is_error: bool | None
-
-
 def read_turn(messages: Iterable[Message]) -> Turn:
     """Read the calls that messages ask for, each with the result that a later message has for it.
 
-    The messages are those of chat completions (also the older `function_call`), items of the Responses API, messages of
-    the Messages API, or those of LangChain.
+    The messages are in the words of any sender that `lake.spec.tool_messages` knows.
     """
     calls = _Calls()
     strays = 0
     for message in messages:
-        for found in _found_in(message):
-            if not isinstance(found, _Result):
+        for found in found_in(message):
+            if not isinstance(found, Result):
                 calls.add(found)
             elif (call := calls.of(found)) is None:
                 strays += 1
@@ -88,12 +70,13 @@ def read_turn(messages: Iterable[Message]) -> Turn:
 
 
 class _Calls:
-    """Calls of a turn, found by their id, or by their name where they have no result."""
+    """Calls of a turn, found by their id, or where they have no result by their name or place."""
 
     def __init__(self) -> None:
         self.all: list[ToolCall] = []
         self._by_id: dict[str, ToolCall] = {}
-        self._open: dict[str, deque[ToolCall]] = defaultdict(deque)
+        self._open: dict[str | None, deque[ToolCall]] = defaultdict(deque)
+        """By name; under None those without an id."""
         self._answered: set[int] = set()
         """Identities of calls that have a result, which may say nothing."""
 
@@ -101,18 +84,23 @@ class _Calls:
         self.all.append(call)
         if call["id"] is not None:
             self._by_id[call["id"]] = call
+        else:
+            self._open[None].append(call)
         if call["name"] is not None:
             self._open[call["name"]].append(call)
 
-    def of(self, result: _Result) -> ToolCall | None:
-        """The call that a result belongs to: by its id, else the first of its name that has no result."""
+    def of(self, result: Result) -> ToolCall | None:
+        """The call that a result belongs to: by its id, else the first of its name that has no result.
+
+        A result without an id and a name belongs to the first call without an id that has no result.
+        """
         call = self._first_open(result.name) if result.id is None else self._by_id.get(result.id)
         if call is not None:
             self._answered.add(id(call))
         return call
 
     def _first_open(self, name: str | None) -> ToolCall | None:
-        same = self._open.get(name) if name is not None else None
+        same = self._open.get(name)
         while same and id(same[0]) in self._answered:
             same.popleft()
         return same[0] if same else None
@@ -127,15 +115,30 @@ def messages_of_turn(body: Message) -> list[dict[str, Any]]:
 def after_person(messages: object) -> list[dict[str, Any]]:
     """Return the messages after the last one of a person; all where no person speaks."""
     some = objects(messages)
-    said = (place for place in range(len(some) - 1, -1, -1) if _is_of_person(some[place]))
+    said = (place for place in range(len(some) - 1, -1, -1) if is_of_person(some[place]))
     return some[next(said, -1) + 1 :]
 
 
 def turn_of_state(state: object) -> Turn | None:
-    """Read the turn as Quick Apps 2 or Deep Research (LangChain) keep it in an answer's state; None where none is."""
-    kept = [state.get(name) for name in ("tool_execution_history", "messages")] if isinstance(state, Mapping) else []
-    turns = [read_turn(after_person(messages)) for messages in kept if isinstance(messages, list)]
-    return next((turn for turn in turns if turn.calls), turns[0] if turns else None)
+    """Read the turn as an application keeps it in an answer's state; None where none is.
+
+    Quick Apps 2 and Deep Research (LangChain) name it `tool_execution_history` and `messages`. Under any other name it
+    is the first list that has a result of a tool, in the state or in an object of it.
+    """
+    if not isinstance(state, Mapping):
+        return None
+    kept = [found for name in _NAMES_IN_STATE if isinstance(found := state.get(name), list)]
+    turns = [read_turn(after_person(messages)) for messages in kept]
+    if not any(turn.calls for turn in turns):
+        turns += [read_turn(after_person(one)) for one in _lists_in(state) if any(map(is_of_tool, objects(one)))]
+    return next((turn for turn in turns if turn.calls), turns[0] if kept else None)
+
+
+def _lists_in(state: Mapping[str, Any]) -> Iterator[list[Any]]:
+    for value in state.values():
+        for found in value.values() if isinstance(value, dict) else (value,):
+            if isinstance(found, list):
+                yield found
 
 
 def turn_of_child(
@@ -231,119 +234,7 @@ def _lines(value: object, key: str) -> Iterator[str]:
         yield f"{key}: {said}" if key else said
 
 
-def _found_in(message: Message) -> Iterator[ToolCall | _Result]:
-    data, kind = message.get("data"), message.get("type")
-    if isinstance(data, dict) and kind in _OF_LANGCHAIN:
-        message = {"role": "assistant" if kind == "ai" else "tool"} | data
-        kind = None
-    role, content = message.get("role"), message.get("content")
-    if isinstance(kind, str) and role is None:
-        yield from _of_item(message, kind)
-        return
-    if role in ("tool", "function"):
-        status = message.get("status")
-        is_error = status == "error" if isinstance(status, str) else None
-        yield _Result(
-            text_or_none(message.get("tool_call_id")),
-            text_or_none(message.get("name")),
-            _result_text(content),
-            is_error,
-        )
-        return
-    for part in objects(content):
-        yield from _of_part(part)
-    asked = objects(message.get("tool_calls")) or objects([message.get("function_call")])
-    yield from map(_of_chat, asked)
-
-
-def _of_chat(call: Message) -> ToolCall:
-    function = call.get("function")
-    said = function if isinstance(function, dict) else call
-    return _call(call.get("id"), said.get("name"), next((said[n] for n in ("arguments", "args") if n in said), None))
-
-
-def _of_part(part: Message) -> Iterator[ToolCall | _Result]:
-    """A part of a message's content: of the Messages API, of Bedrock (`toolUse`) or of Gemini (`functionCall`)."""
-    kind = part.get("type")
-    if kind == "tool_use":
-        yield _call(part.get("id"), part.get("name"), part.get("input"))
-    elif kind == "tool_result":
-        is_error = part.get("is_error")
-        text = _result_text(part.get("content"))
-        yield _Result(
-            text_or_none(part.get("tool_use_id")), None, text, is_error if isinstance(is_error, bool) else None
-        )
-    elif isinstance(used := part.get("toolUse"), dict):
-        yield _call(used.get("toolUseId"), used.get("name"), used.get("input"))
-    elif isinstance(used := part.get("functionCall"), dict):
-        yield _call(used.get("id"), used.get("name"), used.get("args"))
-
-
-def _of_item(item: Message, kind: str) -> Iterator[ToolCall | _Result]:
-    """An item of the Responses API; the tools that the server runs have their results with them."""
-    call_id = item.get("call_id") or item.get("id")
-    if kind.endswith("_output"):
-        yield _Result(text_or_none(call_id), None, _result_text(item.get("output")), None)
-    elif kind == "mcp_call":
-        error = item.get("error")
-        result = item.get("output") if error is None else error
-        yield _call(call_id, item.get("name"), item.get("arguments"), _result_text(result), error is not None)
-    elif kind in ("function_call", "custom_tool_call"):
-        arguments = item.get("arguments") if "arguments" in item else item.get("input")
-        yield _call(call_id, item.get("name"), arguments)
-    elif kind.endswith("_call") and kind not in _NOT_A_TOOL:
-        name = kind.removesuffix("_call")
-        given = {member: item[member] for member in _HOSTED_INPUTS if item.get(member) is not None}
-        arguments = given["action"] if given.keys() == {"action"} else given
-        result = next((item[member] for member in ("outputs", "results") if item.get(member)), None)
-        yield _call(call_id, name, arguments, _logs(result))
-
-
-def _call(
-    call_id: object, name: object, arguments: object, result: str | None = None, is_error: bool | None = None
-) -> ToolCall:
-    written = arguments if isinstance(arguments, str) or arguments is None else json_text(arguments)
-    return {
-        "id": text_or_none(call_id),
-        "name": text_or_none(name),
-        "arguments": written,
-        "result": result,
-        "is_error": is_error,
-    }
-
-
-def _is_of_person(message: Message) -> bool:
-    if message.get("role") not in _PERSON and message.get("type") not in _PERSON:
-        return False
-    parts = objects(message.get("content"))
-    # The Messages API gives a tool's result in the name of the user.
-    return not parts or any(part.get("type") != "tool_result" for part in parts)
-
-
-def _result_text(content: object) -> str | None:
-    """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep."""
-    if content is None or isinstance(content, str):
-        return content
-    parts = objects(content)
-    texts = [part["text"] for part in parts if part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)]
-    return "\n".join(texts) if texts and len(texts) == len(parts) else json_text(content)
-
-
-def _logs(outputs: object) -> str | None:
-    """What a program printed, or the JSON of other results."""
-    texts = [one["logs"] for one in objects(outputs) if isinstance(one.get("logs"), str)]
-    return "\n".join(texts) if texts else _result_text(outputs)
-
-
 def _cut(text: str | None) -> str | None:
     if text is None or len(text) * 4 <= LONGEST_RESULT:
         return text
     return text.encode("utf-8", "replace")[:LONGEST_RESULT].decode("utf-8", "ignore")
-
-
-def json_text(value: object) -> str | None:
-    """Encode a decoded JSON value; None where it is nested too deep for that (254 levels)."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:
-        return None

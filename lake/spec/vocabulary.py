@@ -109,9 +109,9 @@ CUT_FINISH_REASONS = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER
 class AnswerKind(StrEnum):
     """`parsed_logs.answer_kind`: what an answer is, by its content.
 
-    `tool_call`: it asks the client to call a tool. `attachment`: it has an image, a sound or a file, and no text.
-    `refusal`: the model says in a member of its own that it refuses. `empty`: there is nothing to see. `cut`: it ended
-    at the most tokens. `failed`: DIAL Core or the deployment did not give a whole answer.
+    `tool_call`: it asks the client to call a tool. `attachment`: it has an image, a sound, a file or a form, and no
+    text. `refusal`: the model says in a member of its own that it refuses. `empty`: there is nothing to see. `cut`: it
+    ended at the most tokens. `failed`: DIAL Core or the deployment did not give a whole answer.
     """
 
     TEXT = "text"

@@ -29,7 +29,8 @@ from collector.parsing.line.call import Call
 from lake.spec.answer_kinds import answer_kind, finish_kind, is_visible
 from lake.spec.message_parts import text_or_none
 from lake.spec.thoughts import may_have_thoughts, split_thoughts
-from lake.spec.tool_calls import ToolCall, turn_of_state
+from lake.spec.tool_calls import turn_of_state
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import NO_ID, ContextsOrigin, FinishReason, has_known_contexts
 
 _OK: Final = 200
@@ -138,7 +139,8 @@ def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
     if not (is_lost or is_glued) or not is_stream(body) or may_hold_more_values(body):
         return None
     again = _read_stream(body)
-    return again if again.body is not None and (again.body.text or (is_glued and again.body.calls_tool)) else None
+    found = again.body
+    return again if found and (found.text or found.refusal or found.calls_tool or found.has_attachment) else None
 
 
 def _with_model(core: Body, body: str) -> Body:

@@ -153,8 +153,11 @@ def _is_special(said: _Said) -> bool:
 
 
 def _has_attachment(custom_content: object) -> bool:
-    attachments = custom_content.get("attachments") if isinstance(custom_content, dict) else None
-    return bool(attachments and objects(attachments))
+    """Whether a person sees something beside the text: an attachment, or a form to fill in."""
+    if not isinstance(custom_content, dict):
+        return False
+    attachments = custom_content.get("attachments")
+    return bool((attachments and objects(attachments)) or custom_content.get("form_schema"))
 
 
 def read_body(value: Mapping[str, Any]) -> Body | None:
@@ -211,10 +214,12 @@ def _with_more(body: Body, message: Mapping[str, Any], parts: MessageParts) -> B
     """The body with what a message has beside its text."""
     called, function = message.get("tool_calls"), message.get("function_call")
     calls = objects(called) or objects([function])
-    shows = bool(message.get("audio") or message.get("images")) or parts.has_attachment
+    audio = message.get("audio")
+    shows = bool(audio or message.get("images")) or parts.has_attachment
     calls_tool = bool(called or function) or parts.calls_tool
     return msgspec.structs.replace(
         body,
+        text=body.text or (text_or_none(audio.get("transcript")) if isinstance(audio, dict) else None),
         calls_tool=calls_tool,
         has_attachment=body.has_attachment or shows,
         special=({"role": "assistant"} | dict(message),) if calls_tool or shows else (),
@@ -317,8 +322,13 @@ def _message(value: Mapping[str, Any]) -> Body:
         reasoning=parts.thoughts,
         calls_tool=parts.calls_tool,
         has_attachment=parts.has_attachment,
-        special=(dict(value),) if parts.calls_tool or parts.has_attachment else (),
+        special=(dict(value),) if parts.calls_tool or parts.has_attachment or _has_hosted_call(value) else (),
     )
+
+
+def _has_hosted_call(value: Mapping[str, Any]) -> bool:
+    """Whether a message calls a tool that ran on the server, such as `server_tool_use`; it asks for nothing."""
+    return any(str(part.get("type")).endswith("tool_use") for part in objects(value.get("content")))
 
 
 def _of_parts(

@@ -8,6 +8,10 @@ from typing import Any
 
 from lake.spec.message_parts import objects, text_or_none
 
+_TEXTS = ("text", "input_text")
+_FILES = ("file", "input_file", "document")
+_FILE_NAMES = ("filename", "title", "file_url", "url", "file_id")
+
 
 def documents_of(custom_contents: Iterable[object]) -> tuple[str, ...]:
     """Distinct documents attached to user messages, of which these are the `custom_content`; first seen first.
@@ -23,13 +27,23 @@ def documents_of(custom_contents: Iterable[object]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def images_of(content: object) -> tuple[str, ...]:
-    """Names of the images among the parts of a message's content: the url, else `inline:` and a hash of it.
+def shown_in(content: object) -> tuple[str, ...]:
+    """Names of the images and files among the parts of a message's content.
 
-    Parts are those of chat completions (`image_url`), of responses (`input_image`) and of the Messages API (`image`).
+    An image is named by its url, else `inline:` and a hash of it; parts are those of chat completions (`image_url`), of
+    responses (`input_image`) and of the Messages API (`image`). A file (`file`, `input_file`, `document`) has its name,
+    else its url or id.
     """
-    found = map(_image, objects(content))
-    return tuple(_inline(image) if image.startswith("data:") else image for image in found if image)
+    found = (_image(part) or _file(part) for part in objects(content) if part.get("type") not in _TEXTS)
+    return tuple(_inline(name) if name.startswith("data:") else name for name in found if name)
+
+
+def _file(part: Mapping[str, Any]) -> str | None:
+    if part.get("type") not in _FILES:
+        return None
+    holders = [part, *(inner for name in ("file", "source") if isinstance(inner := part.get(name), dict))]
+    names = (text_or_none(holder.get(name)) for name in _FILE_NAMES for holder in holders)
+    return next((name for name in names if name and not name.startswith("data:")), None)
 
 
 def _image(part: Mapping[str, Any]) -> str | None:

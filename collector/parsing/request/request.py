@@ -11,10 +11,10 @@ from msgspec import UNSET
 from collector.parsing.contexts import Context, contexts_of_prompt
 from collector.parsing.json_text.bodies import CUT_MARK, read_object, text_of
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
-from collector.parsing.request.documents import documents_of, images_of
+from collector.parsing.request.documents import documents_of, shown_in
 from collector.parsing.request.history import HistoryHashes, read_history
 from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
-from lake.spec.message_parts import objects, text_or_none
+from lake.spec.message_parts import is_said, text_or_none
 
 _NO_HISTORY: Final = HistoryHashes()
 _LIST: Final = ord("[")
@@ -99,7 +99,7 @@ def _request(body: RequestBody) -> Request:
 def _take_attached(messages: Sequence[Message]) -> tuple[dict[int, Any], dict[int, tuple[str, ...]], int]:
     """Take the custom content out of all messages; that of user messages by their index.
 
-    Beside it the names of the images that the user's messages show, by their index, and how many messages the user has.
+    Beside it the names of what the user's messages show, by their index, and how many messages the user has.
     """
     attached, images, turn = {}, {}, 0
     for index, message in enumerate(messages):
@@ -109,8 +109,8 @@ def _take_attached(messages: Sequence[Message]) -> tuple[dict[int, Any], dict[in
                 attached[index] = value_of(message.custom_content)
             if message.content is not UNSET and memoryview(message.content)[0] == _LIST:
                 parts = value_of(message.content)
-                turn -= not _is_said(parts)
-                if found := images_of(parts):
+                turn -= not is_said(parts)
+                if found := shown_in(parts):
                     images[index] = found
         if message.custom_content is not UNSET:
             message.custom_content = UNSET
@@ -130,15 +130,9 @@ def _asked(messages: Sequence[Message]) -> tuple[int | None, object]:
         message = messages[index]
         if message.role == "user":
             content = value_of(message.content)
-            if _is_said(content):
+            if is_said(content):
                 return index, content
     return None, None
-
-
-def _is_said(content: object) -> bool:
-    """Whether a user's message is more than results of tools."""
-    parts = objects(content)
-    return not parts or any(part.get("type") != "tool_result" for part in parts)
 
 
 def _configuration_type(step: object) -> str | None:

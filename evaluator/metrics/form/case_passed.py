@@ -29,7 +29,8 @@ from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.options import checked_cut, option
 from evaluator.metrics.scores import Score, Scores, score_rows
 from lake.spec.case_vocabulary import FailedPart
-from lake.spec.tool_calls import ToolCall, canonical
+from lake.spec.tool_calls import canonical
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import UnscoredReason
 from runtime.words import has_unspaced
 

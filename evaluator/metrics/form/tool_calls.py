@@ -11,7 +11,8 @@ from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
-from lake.spec.tool_calls import ToolCall, canonical, decoded
+from lake.spec.tool_calls import canonical, decoded
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import UnscoredReason
 
 Arguments = Mapping[str, Any]

@@ -15,7 +15,7 @@ from evaluator.metrics.llm.transcripts import MOST_TOKENS, SHOWN, first_and_last
 from evaluator.metrics.llm.verdicts import Judged, Verdict
 from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
-from lake.spec.tool_calls import ToolCall
+from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import UnscoredReason
 
 Asked = Generator[list[JudgeRequest], list[Any], Score | tuple[Judged, dict[str, Any]]]

@@ -14,7 +14,7 @@ from lake.queries.ground_truth.case_sources import possible_sources
 from lake.queries.ground_truth.case_versions import newest_versions
 from lake.queries.ground_truth.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
-from lake.spec.tool_calls import ToolCall
+from lake.spec.tool_messages import ToolCall
 from lake.tables.table import Table
 
 FactPlace = tuple[int, int, int]

@@ -27,6 +27,7 @@ from lake.spec.tool_calls import (
     read_turn,
     readable,
     turn_of_child,
+    turn_of_state,
 )
 
 
@@ -93,14 +94,94 @@ def test_what_says_nothing_of_an_error_leaves_it_open(status: str | None) -> Non
 
 
 def test_results_without_a_call_are_counted_and_left_out() -> None:
-    """A result belongs to the call with its id, else to the first of its name without one."""
+    """A result belongs to the call with its id, else to the first of its name, or of no name and id, without one."""
     stray = {"role": "tool", "tool_call_id": "other", "content": "4"}
     nameless = {"role": "function", "content": "4"}
     named = [{"role": "function", "name": "f", "content": text} for text in ("1", "2", "3")]
     twice = [{"role": "assistant", "function_call": {"name": "f"}}] * 2
     turn = read_turn([chat("g"), *twice, stray, nameless, *named])
-    assert [one["result"] for one in turn.calls] == [None, "1", "2"]
+    assert [one["result"] for one in turn.calls] == [None, "4", "1"]
     assert turn.strays == 3
+    assert read_turn([chat("g"), nameless]).strays == 1
+
+
+def test_calls_and_results_without_ids_stand_in_the_same_order() -> None:
+    """Gemini behind a chat completion gives each call the id ""."""
+    asked = [{"id": "", "type": "function", "function": {"name": "f", "arguments": {"n": n}}} for n in (1, 2)]
+    results = [{"role": "tool", "tool_call_id": "", "content": text} for text in "ab"]
+    turn = read_turn([{"role": "assistant", "tool_calls": asked}, *results])
+    assert [(one["arguments"], one["result"]) for one in turn.calls] == [('{"n":1}', "a"), ('{"n":2}', "b")]
+
+
+def in_class(name: str, **members: Any) -> dict[str, Any]:
+    """A message as LangChain writes an object of one of its classes."""
+    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": members}
+
+
+@pytest.mark.parametrize("write", ["flat", "class"])
+def test_messages_of_langchain_are_read_however_they_are_written(write: str) -> None:
+    """Flat as `model_dump` gives them, or as objects of their classes; what the person said begins the turn."""
+    asked = [{"name": "f", "args": {}, "id": "1", "type": "tool_call"}]
+    members: list[tuple[str, str, dict[str, Any]]] = [
+        ("ai", "AIMessage", {"content": "", "tool_calls": [asked[0] | {"id": "0"}]}),
+        ("human", "HumanMessage", {"content": "And now?"}),
+        ("ai", "AIMessage", {"content": "", "tool_calls": asked}),
+        ("tool", "ToolMessage", {"content": "4", "tool_call_id": "1", "status": "error"}),
+    ]
+    kept = [{"type": kind} | of if write == "flat" else in_class(name, **of) for kind, name, of in members]
+    turn = turn_of_state({"messages": kept})
+    assert turn is not None
+    assert turn.calls == [call(result="4", is_error=True)]
+
+
+def test_a_call_that_langchain_has_twice_is_one() -> None:
+    """Calls of Anthropic's models stand in the content and beside it; older versions have them in another member."""
+    said = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+    other = {"type": "tool_use", "id": "2", "name": "g", "input": {}}
+    message = {"content": [said, other], "tool_calls": [{"name": "f", "args": {}, "id": "1"}]}
+    result = {"type": "tool", "data": {"content": "4", "tool_call_id": "1"}}
+    assert read_turn([{"type": "ai", "data": message}, result]).calls == [call("g", call_id="2"), call(result="4")]
+    kept = {"tool_calls": [], "additional_kwargs": {"tool_calls": chat("f")["tool_calls"]}}
+    assert read_turn([{"type": "ai", "data": kept}]).calls == [call(call_id="f")]
+
+
+@pytest.mark.parametrize(
+    ("content", "result", "is_error"),
+    [
+        ([{"type": "web_search_result", "url": "u"}], '[{"type":"web_search_result","url":"u"}]', False),
+        ({"type": "x_tool_result_error", "code": "away"}, '{"code":"away","type":"x_tool_result_error"}', True),
+    ],
+)
+def test_tools_that_ran_on_anthropic_s_server(content: Any, result: str, is_error: bool) -> None:
+    """Their call and their result are blocks of the answer; an error is the type of the content."""
+    parts = [
+        {"type": "server_tool_use", "id": "1", "name": "f", "input": {}, "partial_json": '{"q": 1}'},
+        {"type": "web_search_tool_result", "tool_use_id": "1", "content": content},
+        {"type": "mcp_tool_use", "id": "2", "name": "g", "input": {}},
+        {"type": "mcp_tool_result", "tool_use_id": "2", "content": "4", "is_error": True},
+    ]
+    assert read_turn([{"role": "assistant", "content": parts}]).calls == [
+        call(arguments='{"q": 1}', result=result, is_error=is_error),
+        call("g", call_id="2", result="4", is_error=True),
+    ]
+
+
+def test_a_custom_tool_of_a_chat_completion() -> None:
+    """Its input is any text."""
+    asked = [{"id": "1", "type": "custom", "custom": {"name": "f", "input": "select 1"}}]
+    assert read_turn([{"role": "assistant", "tool_calls": asked}]).calls == [call(arguments="select 1")]
+
+
+def test_the_state_may_have_the_turn_under_any_name() -> None:
+    """A list, also within an object, in which a result of a tool stands; others have nothing to do with tools."""
+    messages = [chat("f"), {"role": "tool", "tool_call_id": "f", "content": "4"}]
+    for state in ({"history": messages}, {"notes": [1], "agent": {"steps": messages}}, {"messages": [], "h": messages}):
+        turn = turn_of_state(state)
+        assert turn is not None
+        assert turn.calls == [call(call_id="f", result="4")]
+    assert turn_of_state({"contacts": [{"type": "phone_call", "id": "1"}], "h": [chat("f")]}) is None
+    assert turn_of_state({"messages": []}) == ([], 0)
+    assert turn_of_state([messages]) is None
 
 
 def test_a_result_without_an_id_belongs_to_the_first_open_call_of_its_name() -> None:
@@ -164,6 +245,15 @@ def test_a_turn_begins_after_the_last_words_of_a_person() -> None:
     user, result = {"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "tool_result"}]}
     assert messages_of_turn({"messages": [chat("f"), user, chat("g"), result]}) == [chat("g"), result]
     assert after_person([{"type": "human", "data": {"content": "a"}}, {"type": "ai"}]) == [{"type": "ai"}]
+
+
+@pytest.mark.parametrize(("text", "begins"), [("<system-reminder>Go on.</system-reminder>", False), ("Stop!", True)])
+def test_what_a_coding_agent_adds_to_results_is_not_the_user_s(text: str, begins: bool) -> None:
+    """Words of the user beside a result begin a turn; a reminder does not, unless it stands alone."""
+    parts = [{"type": "tool_result", "tool_use_id": "f"}, {"type": "text", "text": text}]
+    messages = [chat("f"), {"role": "user", "content": parts}]
+    assert after_person(messages) == ([] if begins else messages)
+    assert after_person([chat("f"), {"role": "user", "content": parts[1:]}]) == []
 
 
 def test_the_bounds_keep_whole_characters() -> None:

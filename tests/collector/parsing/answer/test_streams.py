@@ -44,7 +44,7 @@ def test_a_messages_stream_without_end() -> None:
 
 CREATED = {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}
 DELTA = {"type": "response.output_text.delta", "delta": "Hel"}
-COMPLETED = {
+COMPLETED: dict[str, Any] = {
     "type": "response.completed",
     "response": {
         "id": "resp_1",
@@ -61,6 +61,24 @@ def test_a_responses_stream(events: list[dict[str, Any]], text: str, whole: bool
     """The last event of the Responses API holds the answer; without it the text so far is the answer."""
     answer = read_answer("{}", stream(*events), status=200)
     assert (answer.text, answer.response_ids, answer.error is None) == (text, ("resp_1",), whole)
+
+
+PART = {"output_index": 0, "content_index": 0}
+
+
+@pytest.mark.parametrize(
+    ("event", "text", "kind"),
+    [
+        ({"type": "response.refusal.delta", "delta": "No."} | PART, "No.", "refusal"),
+        ({"type": "response.function_call_arguments.delta", "delta": "{}"} | PART, None, "tool_call"),
+    ],
+)
+def test_what_the_end_of_a_response_lacks_is_in_its_events(event: dict[str, Any], text: str | None, kind: str) -> None:
+    """Core keeps the last object, which some senders leave without output."""
+    last = COMPLETED["response"] | {"output": []}
+    body = stream(CREATED, event, {"type": "response.completed", "response": last})
+    answer = read_answer(json.dumps(last), body, status=200)
+    assert (answer.text, answer.kind, answer.error) == (text, kind, None)
 
 
 def test_a_choice_without_index_is_the_choice_at_its_place() -> None:

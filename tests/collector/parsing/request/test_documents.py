@@ -1,9 +1,10 @@
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing.request.documents import documents_of
+from collector.parsing.request.documents import documents_of, shown_in
 
 
 def user(*attachments: Any) -> dict[str, Any]:
@@ -34,6 +35,23 @@ def test_odd_attachments_cost_only_themselves() -> None:
     """What is no attachment, or has no name, is left out; the others stay."""
     assert documents_of([user(None, 5, {}, {"url": 7}, {"url": ""}, {"url": "u"})]) == ("u",)
     assert documents_of([{"attachments": {"url": "u"}}]) == ()
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        ({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}}, "a.pdf"),
+        ({"type": "file", "file": {"file_id": "file-1"}}, "file-1"),
+        ({"type": "input_file", "file_url": "https://x/a.pdf"}, "https://x/a.pdf"),
+        ({"type": "document", "title": "a.txt", "source": {"type": "text", "data": "Hi"}}, "a.txt"),
+        ({"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}}, "https://x/a.pdf"),
+        ({"type": "input_image", "image_url": "https://x/a.png"}, "https://x/a.png"),
+    ],
+)
+def test_files_in_the_content_are_documents(part: dict[str, Any], name: str) -> None:
+    """In the words of chat completions, responses and the Messages API; one without a name is left out."""
+    nameless = {"type": "document", "source": {"type": "base64", "data": "AA"}}
+    assert shown_in([{"type": "text", "text": "See", "title": "no"}, nameless, part, 5]) == (name,)
 
 
 @given(attachments=st.lists(st.dictionaries(st.sampled_from(["url", "title", "data"]), st.text() | st.none())))

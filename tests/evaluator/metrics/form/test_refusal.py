@@ -34,6 +34,8 @@ REFUSALS = [
     "Es tut mir leid, aber ich kann diese Frage nicht beantworten.",
     "Leider enthalten die Dokumente keine Angaben dazu.",
     "Das weiß ich leider nicht.",
+    "Das kann ich leider nicht beantworten.",
+    "I'm sorry, I cannot do that.",
     "In den bereitgestellten Dokumenten gibt es keine Informationen dazu.",
     "Der Kontext enthält keine Informationen zu den Kosten.",
     "Je suis désolé, mais je ne peux pas répondre à cette question.",
