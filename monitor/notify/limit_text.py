@@ -212,7 +212,9 @@ def _how_sure(details: LimitDetails) -> str:
             "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
             "other. It is over after eight minutes with traffic and without a bad one."
         )
-    return f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}."
+    return (
+        f"How sure: this is counted, not estimated. The alert ends when the share falls to {_percent(details.ends_at)}."
+    )
 
 
 def _replay(change: AlertChange, details: LimitDetails) -> str:

@@ -304,7 +304,7 @@ class AlertRecorder:
 
     def _failed_parts(self, transition: Transition, now: datetime) -> Mapping[FailedPart, int]:
         state, since = self._ingest.deployments.get(transition.key.deployment), transition.reading.since
-        return state.scores.failed_parts(since, now) if state and since else {}
+        return state.scores.failed_parts(since, min(now, transition.at)) if state and since else {}
 
     def _with_onset(self, transition: Transition) -> Transition:
         name = transition.key.deployment

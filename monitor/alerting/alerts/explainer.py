@@ -33,7 +33,7 @@ class Explainer:
         self._callers = CallersOfDays(lake)
         self._left = MOST_AT_ONCE
         self._looked: set[str] = set()
-        self._counted: dict[tuple[str, datetime, AlertEvent], AffectedCounts | None] = {}
+        self._counted: dict[tuple[str, datetime, datetime], AffectedCounts | None] = {}
         self._compared: dict[tuple[StreamKey, datetime], tuple[StandsOut, ...]] = {}
         self._joined = 0
 
@@ -99,12 +99,12 @@ class Explainer:
         name, since = transition.key.deployment, transition.reading.since
         if since is None or transition.at < now - _OLDEST or _is_recorded(transition, known):
             return None
-        onset = name, since, transition.change
+        # The clock may be long after it, as where logs are read late.
+        is_end = transition.change == AlertEvent.RESOLVED
+        until = min((is_end and transition.reading.recovering_since) or transition.at, now)
+        onset = name, since, until
         if onset not in self._counted and len(self._counted) < MOST_AT_ONCE:
             self._counted[onset] = None  # a read that fails is one of the five too
-            # The clock may be long after it, as where logs are read late.
-            is_end = transition.change == AlertEvent.RESOLVED
-            until = min((is_end and transition.reading.recovering_since) or transition.at, now)
             found = affected(self._lake, deployment_of(name), max(since, until - _LONGEST), until)
             self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
         return self._counted.get(onset)

@@ -80,7 +80,8 @@ def log_of(
     rows = [_of_incident(one, metrics) for one in incident.changes]
     rows += [_of_delivery(one, by_id.get(one.delivery_of or "")) for one in deliveries]
     rows += silences
-    return tuple(sorted(rows, key=lambda row: row.at, reverse=True))
+    # Of one time the last row is the latest.
+    return tuple(sorted(rows, key=lambda row: row.at)[::-1])
 
 
 def log_of_silences(

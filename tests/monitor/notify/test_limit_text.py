@@ -81,7 +81,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
     assert description(fired, "https://watch.example").splitlines() == [
         "What: 71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %.",
         "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
-        "How sure: this is counted, not estimated. It is over at 15 %.",
+        "How sure: this is counted, not estimated. The alert ends when the share falls to 15 %.",
         "What to do: look at the logs of the deployment and of the models that it calls; status 429 is a limit, 401 "
         "and 403 are keys.",
         "Look at: https://watch.example/deployment?name=rag-chat",

@@ -16,10 +16,10 @@ METRIC = "faithfulness_kprecision"
 
 
 def test_an_alert_counts_the_parts_that_failed_since_its_onset(monitor: Monitor, rows: Any, lake: Lake) -> None:
-    """Answers before the onset do not count, nor parts that failed nowhere."""
+    """Answers before the onset or after the alert do not count, nor parts that failed nowhere."""
     rows.hours("rag", 60, lambda left: 0.8 if left > 12 else 0.35, METRIC)
     compared = {"metric": "case_passed", "value": 0.0, "reference_match": "exact"}
-    parts = {6: ("retrieval", "retrieval", "generation"), 40: ("generation",) * 5}
+    parts = {12: ("retrieval", "retrieval", "generation"), 40: ("generation",) * 5, 1: ("ranking",)}
     for hours, failed in parts.items():
         at = NOW - hours * HOUR
         dated = compared | {"requested_at": at, "date": at.date()}

@@ -60,7 +60,7 @@ def test_the_last_error_of_the_tool_stands_on_its_incident(failing: TestClient, 
 
 def test_calls_of_tools_that_failed_are_counted_where_failures_are(failing: TestClient) -> None:
     """No request failed for them: the row of the overview and the deployment's page say them beside those."""
-    assert "and 20 calls of tools" in failing.get("/").text
+    assert "20 failed calls of tools" in failing.get("/").text
     page = failing.get("/deployment?name=agent").text
     assert "Nothing failed." not in page
     (row,) = re.findall('<tr><th scope="row">calls of tools</th>.*?</tr>', page)
