@@ -19,6 +19,8 @@ from monitor.detect.regression import StreamKey, Transition
 
 MOST_AT_ONCE = 5
 """In one refresh: each reads the log, while other alerts wait."""
+MOST_COUNTED = 20
+"""Counts of who asked, in one refresh: each reads a few short columns."""
 _LONGEST = timedelta(days=7)
 """Those who asked are counted of so long a time at the most."""
 _OLDEST = timedelta(days=2)
@@ -103,8 +105,8 @@ class Explainer:
         is_end = transition.change == AlertEvent.RESOLVED
         until = min((is_end and transition.reading.recovering_since) or transition.at, now)
         onset = name, since, until
-        if onset not in self._counted and len(self._counted) < MOST_AT_ONCE:
-            self._counted[onset] = None  # a read that fails is one of the five too
+        if onset not in self._counted and len(self._counted) < MOST_COUNTED:
+            self._counted[onset] = None  # a read that fails counts too
             found = affected(self._lake, deployment_of(name), max(since, until - _LONGEST), until)
             self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
         return self._counted.get(onset)

@@ -19,7 +19,7 @@ from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts import explainer as module
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
-from monitor.alerting.alerts.explainer import MOST_AT_ONCE, Explainer
+from monitor.alerting.alerts.explainer import MOST_AT_ONCE, MOST_COUNTED, Explainer
 from monitor.detect.causes import AffectedCounts, AroundOnset, OnsetInterval
 from monitor.detect.regression import StreamKey, Transition
 from tests.monitor.notify.test_notifier import HOUR, START, transition
@@ -144,7 +144,7 @@ def test_an_end_counts_who_asked_until_quality_was_back(lake: Lake) -> None:
         assert Explainer(lake).affected(end, known, START + 10 * HOUR) == AffectedCounts(requests, 0, 0)
 
 
-def test_who_asked_is_counted_once_an_onset_and_five_times_in_a_refresh(
+def test_who_asked_is_counted_once_an_onset_and_twenty_times_in_a_refresh(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Alerts are recorded after it: many that begin together do not wait for the log of each."""
@@ -158,10 +158,10 @@ def test_who_asked_is_counted_once_an_onset_and_five_times_in_a_refresh(
     explainer, now = Explainer(lake), START + HOUR
     explainer.begin()
     same = [explainer.affected(began(since=START), [], now) for _ in range(3)]
-    others = [explainer.affected(began(since=START - number * HOUR), [], now) for number in range(1, 8)]
+    others = [explainer.affected(began(since=START - number * HOUR), [], now) for number in range(1, 23)]
     assert same == [AffectedCounts(1, 1, 1)] * 3
-    assert others == [AffectedCounts(1, 1, 1)] * 4 + [None] * 3
-    assert len(counted) == 5
+    assert others == [AffectedCounts(1, 1, 1)] * 19 + [None] * 3
+    assert len(counted) == MOST_COUNTED == 20
     explainer.begin()
     assert explainer.affected(began(since=START - 7 * HOUR), [], now) == AffectedCounts(1, 1, 1)
 
@@ -202,7 +202,7 @@ def test_what_stands_out_is_kept_with_the_counts_and_names_no_document(lake: Lak
 
 
 def test_reads_that_fail_are_bounded_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five of each kind in a refresh, whatever comes of them, and none twice."""
+    """So many of each kind in a refresh, whatever comes of them, and none twice."""
     reads: list[str] = []
 
     def fail(what: str) -> Callable[..., None]:
@@ -217,10 +217,10 @@ def test_reads_that_fail_are_bounded_too(lake: Lake, monkeypatch: pytest.MonkeyP
     explainer, now = Explainer(lake), START + HOUR
     for refresh in (1, 2):
         explainer.begin()
-        for number in range(8):
+        for number in range(MOST_COUNTED + 3):
             fired = began(since=START - number * HOUR, reference_mean=0.8)
             for _ in range(2):
                 for look in (partial(explainer.affected, fired, [], now), partial(explainer.standing_out, fired, now)):
                     with suppress(OSError):
                         look()
-        assert [reads.count(what) for what in ("counts", "answers")] == [refresh * MOST_AT_ONCE] * 2
+        assert [reads.count(what) for what in ("counts", "answers")] == [refresh * MOST_COUNTED, refresh * MOST_AT_ONCE]
