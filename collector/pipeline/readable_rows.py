@@ -23,27 +23,24 @@ DAMAGED = (pa.ArrowInvalid, FileNotFoundError)
 def read_readable(table: Table, read: Callable[[ds.Dataset], T]) -> T:
     """Return what `read` makes of a table's rows, on a local disk without those of files that are gone or damaged.
 
-    Each such file is logged. `read` is called once more then, with the other files. A store's answer may be wrong for
-    a moment, so there the error is raised.
+    Each such file is logged. A file may be gone because the table is compacted or erased from meanwhile: so it is read
+    once more as it is then. A store's answer may be wrong for a moment, so there the error is raised.
     """
-    dataset = table.dataset()
     try:
-        return read(dataset)
+        return read(table.dataset())
     except DAMAGED:
-        readable = None if is_remote(table.uri) else _readable(table, dataset)
-        if readable is None:
+        if is_remote(table.uri):
             raise
-    return read(readable)
+    return read(_readable(table, table.dataset()))
 
 
-def _readable(table: Table, dataset: ds.Dataset) -> ds.Dataset | None:
-    """The files whose end can be read; None where that is true of all."""
-    whole, damaged = [], 0
+def _readable(table: Table, dataset: ds.Dataset) -> ds.Dataset:
+    """The files whose end can be read."""
+    whole = []
     for file in dataset.get_fragments():
         try:
             file.ensure_complete_metadata()
         except DAMAGED as error:
-            damaged += 1
             logger.error(
                 "a file of the table %s is damaged or gone: bring %s back from a backup; until then its rows cannot be "
                 "read, and lines that come are collected without a comparison with them: %s",
@@ -53,6 +50,8 @@ def _readable(table: Table, dataset: ds.Dataset) -> ds.Dataset | None:
             )
         else:
             whole.append(file)
-    if not damaged:
-        return None
-    return ds.FileSystemDataset(whole, dataset.schema, dataset.format, dataset.filesystem)
+    return ds.FileSystemDataset(whole, dataset.schema, dataset.format, dataset.filesystem) if whole else _empty(dataset)
+
+
+def _empty(dataset: ds.Dataset) -> ds.Dataset:
+    return ds.dataset(dataset.schema.empty_table())

@@ -13,7 +13,8 @@ from collector import Collector, CollectorSettings, ImplicitSignals
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.position import Partition, Piece
 from collector.pipeline import warm_start
-from lake.spec.schemas import USER_SIGNALS
+from collector.pipeline.readable_rows import read_readable
+from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from tests.collector.lines import chat_line
@@ -102,3 +103,21 @@ def test_a_damaged_file_of_one_table_stops_no_collector(
     assert (counts.stored, counts.duplicates) == (2, 1)
     assert f"a file of the table {table} is damaged or gone: bring" in caplog.text
     assert file.name in caplog.text
+
+
+def test_a_file_that_is_replaced_meanwhile_is_not_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As by compaction or an erasure: the rows are in another file then."""
+    lake = Lake(str(tmp_path))
+    first = Collector(lake, CollectorSettings())
+    first.add(Piece(FILE, chat_line(1), 1, 0))
+    first.flush()
+    reads: list[ds.Dataset] = []
+
+    def read(dataset: ds.Dataset) -> int:
+        reads.append(dataset)
+        if len(reads) == 1:
+            raise FileNotFoundError
+        return int(dataset.count_rows())
+
+    assert read_readable(lake.table(PARSED_LOGS, "rag-app"), read) == 1
+    assert "damaged" not in caplog.text
