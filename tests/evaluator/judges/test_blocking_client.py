@@ -143,5 +143,13 @@ def test_the_metrics_are_imported_without_what_asks_a_judge() -> None:
         "sorted(name for name in sys.modules if name.startswith('lake.')))"
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    words = ["answer_kinds", "case_vocabulary", "message_parts", "thoughts", "tool_calls", "vocabulary"]
+    words = [
+        "answer_kinds",
+        "case_vocabulary",
+        "message_parts",
+        "thoughts",
+        "tool_calls",
+        "tool_messages",
+        "vocabulary",
+    ]
     assert finished.stdout == f"set() {['lake.spec', *(f'lake.spec.{one}' for one in words)]}\n"

@@ -116,6 +116,7 @@ print(sorted(name for name in sys.modules if name.partition(".")[0] == "lake"))
         "lake.spec.message_parts",
         "lake.spec.thoughts",
         "lake.spec.tool_calls",
+        "lake.spec.tool_messages",
         "lake.spec.vocabulary",
     ]
     assert ended.stdout == f"1.0\n{words}\n"
