@@ -23,6 +23,6 @@ def test_a_real_browser_shows_the_page(
     assert "1 active regression" in page
     assert "fell from 0.8" in page
     assert page.count('<th scope="row"><a') == 3
-    assert html.escape(strange_name, quote=False) in page
+    assert html.escape(strange_name, quote=False) in page.replace("<wbr>", "")  # where a long name may break
     assert 'class="line down" d="M' in page
     assert "stored as a request" in page

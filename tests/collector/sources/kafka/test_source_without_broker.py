@@ -129,7 +129,7 @@ def test_the_offset_after_the_last_stored_message_is_reported_to_the_broker(
     with reading(lake) as source:
         wait_for(lambda: consumer.reported[-1:] == [3])
         assert source.lag() == {("logs", 0): 0}
-        assert (source.waiting_bytes(), source.queued_bytes(), source.problem) == (0, 0, None)
+        wait_for(lambda: (source.waiting_bytes(), source.queued_bytes(), source.problem) == (0, 0, None))
     assert consumer.reported == sorted(set(consumer.reported))
     assert consumer.closed
     assert source.leaving
