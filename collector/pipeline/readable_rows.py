@@ -50,8 +50,4 @@ def _readable(table: Table, dataset: ds.Dataset) -> ds.Dataset:
             )
         else:
             whole.append(file)
-    return ds.FileSystemDataset(whole, dataset.schema, dataset.format, dataset.filesystem) if whole else _empty(dataset)
-
-
-def _empty(dataset: ds.Dataset) -> ds.Dataset:
-    return ds.dataset(dataset.schema.empty_table())
+    return ds.FileSystemDataset(whole, dataset.schema, dataset.format, dataset.filesystem)

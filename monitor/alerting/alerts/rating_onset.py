@@ -19,6 +19,7 @@ from lake.tables.day_reading import DayReader, within
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import BatchHistory, Reading
+from monitor.detect.regression.arrays import microseconds
 
 MOST_RATINGS = 20_000
 """So many are read, those of the newest days first."""
@@ -26,7 +27,6 @@ _BEFORE = timedelta(days=14)
 """Ratings of so long before the onset say what was usual."""
 _FEWEST = 10
 """Conversations with a rating on each side of an onset: of fewer answers it is not known."""
-_HOUR = timedelta(hours=1)
 
 
 def with_onset_of(reading: Reading, alert: AlertChange) -> Reading:
@@ -91,7 +91,7 @@ def _with_rise(reading: Reading, since: datetime, hours: dict[datetime, list[flo
     history = BatchHistory(may_recur=False)
     values = np.concatenate([np.array(one) for one in hours.values()])
     numbers = np.repeat(np.arange(len(hours)), [len(one) for one in hours.values()])
-    starts = np.array([int(at.timestamp()) * 1_000_000 for at in hours], dtype=np.int64)
+    starts = np.array([microseconds(at) for at in hours], dtype=np.int64)
     history.add(values, np.ones(len(values)), numbers, starts)
     rise = history.rise()
     if rise is None or rise.at > since:
