@@ -21,6 +21,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "RAY_DISABLE_IMPORT_WARNING": "1",
     # With gRPC's handlers of fork() the head's server for a client sometimes ends as it starts (Ray 2.60).
     "GRPC_ENABLE_FORK_SUPPORT": "0",
+    # Ray's workers give way to all other processes by default (niceness 15): beside other tests they hardly run.
+    "RAY_worker_niceness": "0",
 }
 
 
