@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -31,7 +32,7 @@ _UNUSED = ("HTTPValidationError", "ValidationError")
 
 
 def described(
-    model: Any, summary: str, *refusals: int, parameters: Any = None, required: Sequence[str] | None = None
+    model: Any, summary: str, *refusals: int, parameters: Any = None, required: tuple[str, ...] | None = None
 ) -> dict[str, Any]:
     """Return the arguments of a route that answers JSON, so that `/openapi.json` describes it.
 
@@ -52,7 +53,8 @@ def described_probe(model: type, summary: str) -> dict[str, Any]:
     return {"response_model": model, "summary": summary, "responses": {_UNAVAILABLE: words}}
 
 
-def _parameters_of(kind: Any, required: Sequence[str] | None) -> list[dict[str, Any]]:
+@cache
+def _parameters_of(kind: Any, required: tuple[str, ...] | None) -> list[dict[str, Any]]:
     """Return the fields of a dataclass as parameters of an address."""
     schema = TypeAdapter(kind).json_schema()
     needed, words = schema.get("required", []) if required is None else required, schema.get("$defs", {})

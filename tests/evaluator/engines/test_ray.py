@@ -19,5 +19,5 @@ def test_on_a_cluster_of_two_nodes(tmp_path: Path) -> None:
     tests = str(Path(__file__).with_name("cluster.py"))
     arguments = ["-q", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "t"), tests]
     command = loopback.command("pytest", *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=840, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
