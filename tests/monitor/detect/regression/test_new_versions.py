@@ -16,8 +16,7 @@ from lake.spec.alert_vocabulary import OnsetKind
 from lake.spec.deployment_families import Families
 from lake.spec.schemas import SCORES
 from monitor.detect.regression import Reading, RegressionSettings, Release, Releases, Status, Streams, Transition
-from tests.monitor.detect.regression.feeding import feed
-from tests.monitor.detect.regression.test_streams import HOUR, KEY, START, row
+from tests.monitor.detect.regression.feeding import HOUR, KEY, START, feed, row
 
 FIRST, SECOND, THIRD = (f"applications/public/help__1.{number}.0" for number in range(3))
 SETTINGS = RegressionSettings(false_alarm_every=500 * HOUR, reference_observations=40, reference_time=0 * HOUR)

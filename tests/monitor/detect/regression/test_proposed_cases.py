@@ -8,8 +8,7 @@ import pytest
 from lake.spec.schemas import SCORES
 from monitor.detect.regression.stream import SILENT
 from monitor.detect.regression.streams import Streams
-from tests.monitor.detect.regression.feeding import feed
-from tests.monitor.detect.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores, row
+from tests.monitor.detect.regression.feeding import HOUR, KEY, NOW, SETTINGS, START, feed, feed_all, hourly_scores, row
 
 
 def by(status: str | None, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

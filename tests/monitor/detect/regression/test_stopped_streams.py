@@ -10,8 +10,7 @@ from monitor.detect.regression.arrays import microseconds
 from monitor.detect.regression.batches.batches import Batches, ScoreColumns
 from monitor.detect.regression.batches.grouping import ScoreGrouper
 from monitor.detect.regression.observations import Observations
-from tests.monitor.detect.regression.feeding import feed
-from tests.monitor.detect.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores
+from tests.monitor.detect.regression.feeding import HOUR, KEY, NOW, SETTINGS, START, feed, feed_all, hourly_scores
 
 
 def broken(*_: Any) -> NoReturn:
