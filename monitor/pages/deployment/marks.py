@@ -1,16 +1,23 @@
-"""Marks of the charts of a deployment: alerts, releases, changed settings and silences."""
+"""Marks of the charts of a deployment: alerts, releases, changed settings and sampling, and silences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.alert_text import summary
 from monitor.notify.link import incident_page
+from monitor.notify.plain_text import percent
 from monitor.pages.charts import Mark, MarkKind
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
+
+_LEAST_OF_A_DAY = 30
+"""Scores; of fewer the share of the answers that they are of may be chance."""
+_OTHER_SHARE = 1.5
+"""Times as many or as few: days differ by less where only flagged answers are always scored."""
 
 
 def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
@@ -19,6 +26,7 @@ def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> 
         *_alerts(snapshot.deployments[name], lambda change: not change.is_limit and change.key.metric == metric),
         *_releases(name, metric, snapshot),
         *_settings(snapshot.deployments[name]),
+        *_sampling(snapshot.deployments[name], metric),
         *_silences(name, metric, snapshot, period),
     ]
     return tuple(mark for mark in found if (mark.until or mark.at) >= period.begin)
@@ -49,6 +57,22 @@ def _releases(name: str, metric: str, snapshot: Snapshot) -> Iterator[Mark]:
 def _settings(state: DeploymentState) -> Iterator[Mark]:
     for one in state.setting_changes.found:
         yield Mark(MarkKind.SETTING, one.at, text=one.what)
+
+
+def _sampling(state: DeploymentState, metric: str) -> Iterator[Mark]:
+    """Yield the days from which on another share of the answers is scored, and on the next day too."""
+    days = state.watched[metric].means_by_time.days
+    # The first two sums are the scores and their weights, which are the answers that they stand for.
+    bins = zip(days.numbers.tolist(), days.sums.tolist(), strict=True)
+    shares = [(day, sums[0] / sums[1]) for day, sums in bins if sums[0] >= _LEAST_OF_A_DAY]
+    usual = shares[0][1] if shares else 0.0
+    for number, (day, share) in enumerate(shares[1:], 2):
+        latest = shares[number][1] if number < len(shares) else share
+        if min(share, latest) > usual * _OTHER_SHARE or max(share, latest) < usual / _OTHER_SHARE:
+            at = datetime.fromtimestamp(0, UTC) + timedelta(days=day)
+            text = f"about {percent(latest)} of the answers are scored from this day on, {percent(usual)} before"
+            yield Mark(MarkKind.SETTING, at, text=text)
+            usual = latest
 
 
 def _silences(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> Iterator[Mark]:

@@ -111,6 +111,31 @@ def test_releases_and_silences_are_marked(monitor: Monitor, ask: Ask, rows: Scor
     assert "accepted level: <bdi>v2 &lt;b&gt;</bdi>" in page
 
 
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ([0.1] * 4 + [0.02] * 4, "about 2.0 % of the answers are scored from this day on, 10 % before"),
+        ([0.1] * 4 + [0.5] * 4, "about 50 % of the answers are scored from this day on, 10 % before"),
+        ([0.1] * 4 + [0.09] * 4, None),
+        ([0.1] * 4 + [0.5] + [0.1] * 3, None),
+    ],
+)
+def test_a_day_from_which_on_another_share_is_scored_has_a_mark(
+    ask: Ask, monitor: Monitor, rows: ScoreColumns, shares: list[float], said: str | None
+) -> None:
+    """Not one that differs a little, nor a single one."""
+    rows.batch(stored=1)
+    for left, share in zip(range(8, 0, -1), shares, strict=True):
+        at = [NOW - timedelta(days=left, minutes=number) for number in range(40)]
+        row = {"value": 0.8, "sampling_probability": share, "judge": JUDGE}
+        rows.scores("rag-search", *(row | {"requested_at": one, "date": one.date()} for one in at))
+    monitor.refresh()
+    (metric,) = ask("&days=30", path="/deployment.json")["metrics"]
+    day = f"{NOW - timedelta(days=4):%Y-%m-%d}T00:00:00Z"
+    expected = [("changed setting", day, said)] if said else []
+    assert [(one["kind"], one["at"], one["text"]) for one in metric["marks"]] == expected
+
+
 def test_a_reader_has_no_marks_of_what_they_may_not_see(monitor: Monitor, rows: ScoreColumns, lake: Lake) -> None:
     """The snapshot for a reader has neither releases nor silences of other deployments; those of all are in it."""
     rows.logs("rag-search", {})
