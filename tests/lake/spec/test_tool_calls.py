@@ -57,6 +57,8 @@ def chat(*names: str) -> dict[str, Any]:
             call(result='{"a":2,"b":1}'),
         ),
         ([{"type": "custom_tool_call", "call_id": "1", "name": "f", "input": "x y"}], call(arguments="x y")),
+        ([{"type": "file_search_call", "id": "1", "queries": ["x"]}],
+         call(name="file_search", arguments='{"queries":["x"]}')),
         (
             [{"type": "mcp_call", "id": "1", "name": "f", "arguments": "{}", "output": None, "error": "away"}],
             call(result="away", is_error=True),

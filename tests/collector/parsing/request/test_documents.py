@@ -54,6 +54,18 @@ def test_files_in_the_content_are_documents(part: dict[str, Any], name: str) -> 
     assert shown_in([{"type": "text", "text": "See", "title": "no"}, nameless, part, 5]) == (name,)
 
 
+def test_an_image_in_the_message_is_named_by_a_hash_of_it() -> None:
+    """In the words of the Messages API too, and not of what stands beside it."""
+
+    def image(data: str) -> dict[str, Any]:
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+
+    first, second, again = shown_in([image("AA"), image("BB"), image("AA")])
+    assert first.startswith("inline:")
+    assert first == again != second
+    assert shown_in([{"type": "image", "source": {"type": "base64", "media_type": "image/png"}}]) == ()
+
+
 @given(attachments=st.lists(st.dictionaries(st.sampled_from(["url", "title", "data"]), st.text() | st.none())))
 def test_names_are_distinct(attachments: list[dict[str, Any]]) -> None:
     """However documents are attached, each name comes once and none is empty."""

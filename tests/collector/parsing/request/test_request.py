@@ -95,6 +95,11 @@ def test_the_same_history_asked_again() -> None:
     assert read(messages=changed(2, custom_content={"state": {"x": 2}}), temperature=1).history.history_hash == known
     assert read(messages=[dict(reversed(m.items())) for m in HISTORY], stream=True).history.history_hash == known
     assert read(messages=changed(2, tool_calls=None)).history.history_hash == known
+    silent = [{"role": "assistant", "tool_calls": [{"id": "c"}]}, HISTORY[-1]]
+    state = {"custom_content": {"state": {"x": 3}}}
+    assert (
+        read(messages=[silent[0] | state, silent[1]]).history.history_hash == read(messages=silent).history.history_hash
+    )
 
 
 @pytest.mark.parametrize(
