@@ -254,7 +254,8 @@ def test_all_addresses_have_one_time(server: SmtpServer, monkeypatch: pytest.Mon
 
 
 def test_a_server_that_greets_with_no_or_hangs_up_gets_nothing(server: SmtpServer) -> None:
-    server.behaviour.replies["GREETING"] = ["554 go away"]
+    """And its words are told without signs that steer a terminal."""
+    server.behaviour.replies["GREETING"] = ["554 go\x1baway"]
     attempt = send(logged_in(server))
     assert attempt.reason == "answered 554 (go away): the server refuses the mail: ask who runs it"
     assert server.received == []
