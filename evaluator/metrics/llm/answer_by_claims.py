@@ -88,8 +88,8 @@ def groundedness(claims: RowClaims) -> Judged:
 
 
 @claim_metric(
-    formula="sentences of the answer that help to answer the question / sentences of the answer; code, headings "
-    "and bare list marks are none unless there is nothing else",
+    formula="sentences of the answer that help to answer the question / sentences of the answer; code, headings, "
+    "rows of tables and bare list marks are none unless there is nothing else",
     source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
     reads=("answer",),
     disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions "
