@@ -51,7 +51,8 @@ _NEEDED = {
 
 _MATCHERS = (
     "a metric is a name, and its ending chooses who decides whether a chunk holds a fact: a judge in "
-    "facts_recall_judge, facts_precision_judge and facts_f1_judge; facts_recall_statement, _embedding, _exact and _trimmed ask none"
+    "facts_recall_judge, facts_precision_judge and facts_f1_judge; facts_recall_statement, "
+    "_embedding, _exact and _trimmed ask none"
 )
 _SECONDS_OF_UNITS = (60, 3600, 86400)
 """Limits that are times."""

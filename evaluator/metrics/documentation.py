@@ -180,8 +180,8 @@ print(compute(frame, [retrieval]).loc[0, "retrieval"])  # 0.5
 """
 _JUDGE_MATCHES = (
     "Who decides whether a chunk holds a fact (the matcher) is chosen by these endings, also in `evaluator.metrics`;",
-    "there is no key `matcher`. A judge decides in `facts_recall_judge`, `facts_precision_judge` and `facts_f1_judge`, which",
-    "are metrics of their own, for statements in a person's words: `evaluator: {metrics: [facts_recall_judge]}`.",
+    "there is no key `matcher`. A judge decides in `facts_recall_judge`, `facts_precision_judge` and `facts_f1_judge`,",
+    "which are metrics of their own, for statements in a person's words: `evaluator: {metrics: [facts_recall_judge]}`.",
 )
 _DIRECTIONS = {"up": "higher is better", "down": "lower is better", "none": "no end is better"}
 
