@@ -22,6 +22,13 @@ _JSON = re.compile(r"\s*[\[{]")
 _BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
 _NO_NUMBERS = frozenset({"-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
 _NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
+_OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "sentence": ("sentencenumber", "sentenceid", "sentenceindex", "number", "id"),
+    "fact": ("claim", "statement"),
+    "chunks": ("chunk", "chunkids", "chunknumbers"),
+    "verdict": ("label", "judgement", "judgment"),
+}
+"""Names, in letters and digits, that an object may have for one that it lacks."""
 _WORD_NAMES = frozenset({"verdict", "label", "value", "answer", "result", "judgement", "judgment", "decision", "class"})
 _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 
@@ -29,7 +36,8 @@ _TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": Fal
 def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
 
-    A property that was not asked for is left out; of a name only letters and digits count. A list or an object may be
+    A property that was not asked for is left out; of a name only letters and digits count, and `claim` is `fact` where
+    that is lacking. A list or an object may be
     written as a string of JSON, and the objects of a list in lists of their own. Null for a list of numbers or words is
     an empty one; for a list of objects it may be that nothing was looked for. An object for a list of them is a list of
     one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
@@ -129,9 +137,14 @@ def _says_none(value: Any) -> bool:
 def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties", {})
     is_closed = "additionalProperties" in schema
+    names = {written: _name(written, properties) for written in value}
+    lacking = [name for name in properties.keys() & _OTHER_NAMES.keys() if name not in names.values()]
+    for name in lacking:
+        others = [one for one in value if names[one] not in properties and letters_of(one) in _OTHER_NAMES[name]]
+        names |= dict.fromkeys(others, name)
     found: dict[str, Any] = {}
     for written, item in value.items():
-        name = _name(written, properties)
+        name = names[written]
         if name not in properties and is_closed:
             continue
         given = _plain_member(item, properties[name], value) if name in properties else item
