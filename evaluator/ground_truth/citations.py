@@ -88,7 +88,7 @@ def checked_facts(given: Iterable[Mapping[str, Any]], sentences: Sequence[Senten
 
 def _checked(given: Mapping[str, Any], sentences: Sequence[Sentence]) -> list[CitedFact]:
     """Return the facts of a citation; none where one of them is wrong."""
-    numbers, quote = given["sentences"], given["quote"].strip()
+    numbers, quote = given["sentences"], given.get("quote", "").strip()
     if not numbers or any(not 1 <= number <= len(sentences) for number in numbers):
         return []
     if quote:

@@ -164,8 +164,11 @@ def _has_some(value: Any, names: Set[str]) -> bool:
 
 
 def _as_object(value: Any, schema: Schema) -> Any:
-    """Return a list of objects as the list that the schema asks for, where it asks for one; else the value."""
+    """Return a list of objects, or of numbers, as the one list that the schema asks for; else the value."""
+    properties = schema.get("properties", {})
     name = _list_of_objects(schema)
+    if len(properties) == 1 and isinstance(value, list) and all(type(one) is int for one in value):
+        (name,) = properties
     return {name: value} if value and isinstance(value, list) and name is not None else value
 
 

@@ -138,6 +138,17 @@ def test_a_reply_of_another_format_is_repaired_once(
     assert "1 judge_failed; they keep those of their words" in caplog.text
 
 
+@pytest.mark.parametrize("without", [{"quote": None}, {}])
+def test_a_fact_without_a_quote_is_its_sentences(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path, without: dict[str, Any]
+) -> None:
+    """After one call more: small models leave it out."""
+    fact = {"statement": "Delhi is the capital.", "sentences": [1]} | without
+    server.always = says(json.dumps({"facts": [fact]}))
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["facts"], len(server.requests)) == ([SEAT], 2)
+
+
 def test_an_answer_without_support_is_for_a_person_to_decide(
     server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
 ) -> None:
