@@ -23,7 +23,7 @@ from pydantic_settings import (
 from dialwatch.config import Settings
 from dialwatch.config_file import read_yaml, with_absolute_root
 from dialwatch.config_names import current_place, variables_with_current_names, with_current_names
-from dialwatch.config_words import words_of
+from dialwatch.config_words import unknown_key, words_of
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from lake.spec.vocabulary import Kind
 from lake.tables.storage import is_remote
@@ -199,7 +199,7 @@ def _explain(error: ValidationError, path: Path | None, flags: Mapping[str, Any]
 def _words(problem: ErrorDetails, location: tuple[int | str, ...]) -> str:
     parent = _model_at(location[:-1])
     if problem["type"] == "extra_forbidden":
-        return "unknown key" + (f"; known here: {_known(parent)}" if parent else "")
+        return unknown_key(location[-1], _known(parent) if parent else "")
     if problem["type"] == "missing":
         return "is missing"
     if problem["type"] == "float_parsing":

@@ -49,6 +49,11 @@ _NEEDED = {
 }
 """By how pydantic's name of the error begins: what is needed, and an example where no other is known."""
 
+_MATCHERS = (
+    "a metric is a name, and its ending chooses who decides whether a chunk holds a fact: a judge in "
+    "facts_recall_judge, facts_precision_judge and facts_f1_judge; facts_recall_statement, "
+    "_embedding, _exact and _trimmed ask none"
+)
 _SECONDS_OF_UNITS = (60, 3600, 86400)
 """Limits that are times."""
 
@@ -57,6 +62,8 @@ def words_of(problem: ErrorDetails, field: FieldInfo | None, known: str) -> str:
     """Say what is wrong with a value; `field` is its setting, `known` the keys of the section that it stands for."""
     kind, given, limits = problem["type"], _shown(problem["input"]), problem.get("ctx", {})
     key = str(next((part for part in reversed(problem["loc"]) if isinstance(part, str)), ""))
+    if kind == "string_type" and key == "metrics" and isinstance(problem["input"], Mapping):
+        return f"{given} is not a text: {_MATCHERS}"
     if kind in ("literal_error", "enum"):
         return f"must be one of {str(limits['expected']).replace(' or ', ', ')}; {given} is none of them"
     if kind == "too_short":
@@ -70,6 +77,12 @@ def words_of(problem: ErrorDetails, field: FieldInfo | None, known: str) -> str:
     if kind.startswith("model_") and known:
         return f"is {given} and takes keys of its own: {known}"
     return f"{given} is not {what}: write one such as {_EXAMPLES.get(key) or _default_of(field, what) or example}"
+
+
+def unknown_key(key: object, known: str) -> str:
+    """Say that a section has no such key, and which it has."""
+    of_matchers = f"; {_MATCHERS}" if key == "matcher" else ""
+    return "unknown key" + of_matchers + (f"; known here: {known}" if known else "")
 
 
 def _shown(given: Any) -> str:

@@ -145,9 +145,10 @@ class EvaluatorSettings(Section):
         tuple[str, ...] | None,
         Setting(common=True, default="[by what the application does](evaluator.md#which-metrics-run)"),
     ] = None
-    """Metrics that score new answers, of those in [metrics.md](metrics.md). Metrics that need ids are refused, because
-    logs hold none. The monitor watches those that have a better end and two ends of their range: expect no alerts from
-    seconds, money and lengths."""
+    """Metrics that score new answers, of those in [metrics.md](metrics.md), with the endings that choose a matcher of
+    facts: `facts_recall_statement`, or `facts_recall_judge`, where a judge decides. Metrics that need ids are refused,
+    because logs hold none. The monitor watches those that have a better end and two ends of their range: expect no
+    alerts from seconds, money and lengths."""
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False), Setting(on_store=90.0)] = 60.0
     """Time between two passes; `30s`, `5m` and `1h` can be written."""

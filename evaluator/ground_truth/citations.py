@@ -16,6 +16,13 @@ from evaluator.metrics.language.marks import without_outer_marks
 _LEAST_LETTERS = 8
 """A quote of fewer letters and digits says too little by itself: its whole sentence is the fact then."""
 _LETTERS = re.compile(r"[^\W_]")
+_VERB_FIRST = re.compile(
+    r"(?:is|are|was|were|has|had|have|will|became|ist|sind|war|waren|hat|hatte|hatten|wird|wurde|wurden|est|sont|était"
+    r"|étaient|ont|fut|es|son|fue|era|eran|tiene|tienen|è|sono|ha|hanno|é|são|foi|tem|zijn|heeft|jest|są|był|była|був"
+    r"|була|был|была)\s"
+)
+"""A clause without its subject, which would stand in the texts of others too: `was an American film director`."""
+_CLAUSE_BREAK = re.compile(r"[;:]\s+")
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,9 @@ def checked_facts(given: Iterable[Mapping[str, Any]], sentences: Sequence[Senten
 
     `given` are `{"statement", "sentences", "quote"}` of the reply, numbers from 1. Without a quote each of its
     sentences is a fact. A quote is looked for in its sentences, then in those before and after them; one of several
-    sentences is as many facts. A citation is dropped where a number does not exist, where part of its quote stands in
-    none of these sentences, and where a sentence gives orders.
+    sentences is as many facts, and one that begins with a verb gets what stands before it. A citation is dropped where
+    a number does not exist, where part of its quote stands in none of these sentences, and where a sentence gives
+    orders.
     """
     facts: dict[tuple[int, str], CitedFact] = {}
     dropped = count = 0
@@ -80,7 +88,7 @@ def checked_facts(given: Iterable[Mapping[str, Any]], sentences: Sequence[Senten
 
 def _checked(given: Mapping[str, Any], sentences: Sequence[Sentence]) -> list[CitedFact]:
     """Return the facts of a citation; none where one of them is wrong."""
-    numbers, quote = given["sentences"], given["quote"].strip()
+    numbers, quote = given["sentences"], given.get("quote", "").strip()
     if not numbers or any(not 1 <= number <= len(sentences) for number in numbers):
         return []
     if quote:
@@ -104,8 +112,17 @@ def _quoted(quote: str, cited: Iterable[Sentence]) -> tuple[Sentence, int, int] 
         found = place_of(quote, sentence.text)
         if found is not None:
             says_little = len(_LETTERS.findall(sentence.text[slice(*found)])) < _LEAST_LETTERS
-            return (sentence, 0, len(sentence.text)) if says_little else (sentence, *found)
+            return (
+                (sentence, 0, len(sentence.text)) if says_little else (sentence, _subject(sentence, found[0]), found[1])
+            )
     return None
+
+
+def _subject(sentence: Sentence, begin: int) -> int:
+    """Return where a clause begins with its subject: at its beginning, unless that is a verb."""
+    if not _VERB_FIRST.match(sentence.text, begin):
+        return begin
+    return max((found.end() for found in _CLAUSE_BREAK.finditer(sentence.text, 0, begin)), default=0)
 
 
 def _fact(sentence: Sentence, begin: int, end: int, statement: str) -> CitedFact | None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _FACT = object_of(statement=TEXT, sentences=list_of(NUMBER), quote=TEXT)
 _PROMPT = Prompt.read("case_facts", object_of(facts=list_of(_FACT)))
+_OPTIONAL = frozenset({"quote"})
+"""Without one the whole sentences are the facts."""
 _VERSION = "judge/3"
 _MOST_SPLITS = 2
 """Contexts are divided in two at most so often: in four parts."""
@@ -89,7 +91,9 @@ class _Part:
     def request(self) -> JudgeRequest:
         sentences = self._sentences()
         texts = fenced("sentence", *(one.text for one in sentences)), fenced("question", self.good.question)
-        return _PROMPT.request(*texts, fenced("answer", self.good.answer), check=partial(_check, len(sentences)))
+        return _PROMPT.request(
+            *texts, fenced("answer", self.good.answer), check=partial(_check, len(sentences)), optional=_OPTIONAL
+        )
 
     def checked(self, reply: JudgeReply | JudgeError) -> CheckedFacts:
         if isinstance(reply, JudgeError):

@@ -22,14 +22,36 @@ _JSON = re.compile(r"\s*[\[{]")
 _BETWEEN = re.compile(r"[,;&]|\band\b", re.IGNORECASE)
 _NO_NUMBERS = frozenset({"-", "–", "[]", "none", "null", "n/a", "no chunk", "no chunks"})
 _NUMBER_NAMES = frozenset({"chunk", "number", "id", "index", "context", "document", "sentence"})
+_OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "sentence": ("sentencenumber", "sentenceid", "sentenceindex", "number", "id"),
+    "fact": ("claim", "statement"),
+    "chunks": ("chunk", "chunkids", "chunknumbers"),
+    "verdict": ("label", "judgement", "judgment"),
+    "grade": ("score", "rating"),
+    "statement": ("fact", "claim"),
+    "sentences": ("sentence", "sentencenumbers", "sentenceids"),
+}
+"""Names, in letters and digits, that an object may have for one that it lacks."""
 _WORD_NAMES = frozenset({"verdict", "label", "value", "answer", "result", "judgement", "judgment", "decision", "class"})
-_TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+_TRUTH: Mapping[str, bool] = {
+    **dict.fromkeys(("true", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "n", "0"), False),
+}
+_OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*", re.IGNORECASE)
+"""A grade and the best one: `4/5`."""
+_CHOICES: Mapping[str, frozenset[str]] = {
+    "first": frozenset({"1", "1st", "answer 1", "first answer", "answer 1 is better"}),
+    "second": frozenset({"2", "2nd", "answer 2", "second answer", "answer 2 is better"}),
+    "tie": frozenset({"equal", "neither", "both", "draw", "none", "no difference", "equally good"}),
+}
+"""Other words for which of two answers is better."""
 
 
 def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
 
-    A property that was not asked for is left out; of a name only letters and digits count. A list or an object may be
+    A property that was not asked for is left out; of a name only letters and digits count, and `claim` is `fact` where
+    that is lacking. A list or an object may be
     written as a string of JSON, and the objects of a list in lists of their own. Null for a list of numbers or words is
     an empty one; for a list of objects it may be that nothing was looked for. An object for a list of them is a list of
     one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
@@ -45,6 +67,7 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
         return _plain_list(value, schema.get("items", {}))
     if "enum" in schema:
         value = _alone(value)
+        value = str(value) if type(value) is int and set(schema["enum"]) == _CHOICES.keys() else value
     if "integer" in types:
         value = _unnamed(value)
     if isinstance(value, dict):
@@ -129,9 +152,18 @@ def _says_none(value: Any) -> bool:
 def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties", {})
     is_closed = "additionalProperties" in schema
+    names = {written: _name(written, properties) for written in value}
+    lacking = [
+        name
+        for name in properties.keys() & _OTHER_NAMES.keys()
+        if name not in names.values() and properties[name].get("items", {}).get("type") != "object"
+    ]
+    for name in lacking:
+        others = [one for one in value if names[one] not in properties and letters_of(one) in _OTHER_NAMES[name]]
+        names |= dict.fromkeys(others, name)
     found: dict[str, Any] = {}
     for written, item in value.items():
-        name = _name(written, properties)
+        name = names[written]
         if name not in properties and is_closed:
             continue
         given = _plain_member(item, properties[name], value) if name in properties else item
@@ -170,12 +202,16 @@ def _plain_word(word: str, types: tuple[str, ...], schema: Mapping[str, Any]) ->
         number = next((found for form in (_WHOLE, _MARK, _NUMBERED) if (found := form.fullmatch(word))), None)
         if number:
             return int(number[1])
+        if (of := _OF.fullmatch(word)) and int(of[2]) == schema.get("maximum"):
+            return int(of[1])
     return _TRUTH.get(word.strip().strip(".!").lower(), word) if "boolean" in types else word
 
 
 def _one_of(allowed: list[Any], word: str) -> str:
-    said = " ".join(word.strip().lower().replace("_", " ").split())
+    said = " ".join(word.lower().replace("_", " ").split()).strip(" .!*\"'`()[]").removeprefix("the ")
     meant = [one for one in allowed if isinstance(one, str) and said == one.lower().replace("_", " ")]
+    if set(allowed) == _CHOICES.keys():
+        meant += [one for one, words in _CHOICES.items() if said in words]
     if len(meant) == 1:
         return str(meant[0])
     return (letter_of(word) if set(allowed) == LETTERS else None) or word

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from evaluator.judges.lenient_json import Found, value_of_cut, values_in, wrapped
-from evaluator.judges.loose_json import Contradiction
+from evaluator.judges.loose_json import Contradiction, decoded
 from evaluator.judges.plain_values import letters_of, plain
 
 Schema = Mapping[str, Any]
@@ -17,7 +17,7 @@ Schema = Mapping[str, Any]
 Check = Callable[[Any], None] | None
 """Looks at a value that fits the schema, and raises MisfitError where it does not fit the question."""
 
-READING = "9"
+READING = "10"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -85,7 +85,7 @@ def read(text: str, schema: Schema, optional: Set[str] = frozenset(), check: Che
     lack what the schema requires, and what it says of them may be of no use. Halves of surrogate pairs, which no table
     could store, become `?`. Raises MisfitError.
     """
-    said = [one for found in values_in(text) for one in _unwrapped(found, schema)]
+    said = [one for found in _in_lines(text, schema) or values_in(text) for one in _unwrapped(found, schema)]
     if any(isinstance(one.value, Contradiction) for one in said):
         raise MisfitError("the reply", "gives a key twice in one object, with different values")
     if not said:
@@ -137,6 +137,17 @@ def _sendable(value: Any) -> Any:
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
+def _in_lines(text: str, schema: Schema) -> list[Found]:
+    """Return the one list that is asked for where each line of a text is an object of it; else nothing."""
+    if (name := _list_of_objects(schema)) is None:
+        return []
+    names, of_item = (part.get("properties", {}).keys() for part in (schema, schema["properties"][name]["items"]))
+    lines = [line.strip().rstrip(",") for line in text.splitlines() if line.strip() and not line.startswith("```")]
+    items = [decoded(line) for line in lines] if len(lines) > 1 else []
+    are_items = all(isinstance(one, dict) and _has_some(one, of_item) and not _has_some(one, names) for one in items)
+    return [Found(items)] if items and are_items else []
+
+
 def _unwrapped(found: Found, schema: Schema) -> list[Found]:
     """Return the objects within one that has nothing of what was asked for, those that have some of it; or itself."""
     names = schema.get("properties", {}).keys()
@@ -153,10 +164,19 @@ def _has_some(value: Any, names: Set[str]) -> bool:
 
 
 def _as_object(value: Any, schema: Schema) -> Any:
-    """Return a list of objects as the list that the schema asks for, where it asks for one; else the value."""
+    """Return a list of objects, or of numbers, as the one list that the schema asks for; else the value."""
+    properties = schema.get("properties", {})
+    name = _list_of_objects(schema)
+    if len(properties) == 1 and isinstance(value, list) and all(type(one) is int for one in value):
+        (name,) = properties
+    return {name: value} if value and isinstance(value, list) and name is not None else value
+
+
+def _list_of_objects(schema: Schema) -> str | None:
+    """Return the name of the list of objects that a schema asks for; None where there is none, or several."""
     properties = schema.get("properties", {})
     lists = [name for name, one in properties.items() if one.get("items", {}).get("type") == "object"]
-    return {lists[0]: value} if value and isinstance(value, list) and len(lists) == 1 else value
+    return lists[0] if len(lists) == 1 else None
 
 
 def _without_useless(value: Any, schema: Schema, optional: Set[str]) -> Any:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 NOUN = r"(?:chunk|context|document|doc|source|passage|text|sentence|fact|claim)s?"
 _VERDICTS: Mapping[str, tuple[str, ...]] = {
-    "S": ("supported", "supports", "support", "fully supported", "entailed", "entails", "entailment", "ent"),
-    "C": ("contradicted", "contradicts", "contradict", "contradiction", "refuted", "refutes", "cont"),
+    "S": ("supported", "supports", "support", "fully supported", "entailed", "entails", "entailment", "ent", "支持"),
+    "C": ("contradicted", "contradicts", "contradict", "contradiction", "refuted", "refutes", "cont", "矛盾", "反驳"),
     "N": (
         "neither",
         "neutral",
@@ -29,6 +29,19 @@ _VERDICTS: Mapping[str, tuple[str, ...]] = {
         "no evidence",
         "not enough info",
         "not enough information",
+        "not enough evidence",
+        "no info",
+        "no information",
+        "no support",
+        "not addressed",
+        "not covered",
+        "not present",
+        "not specified",
+        "not discussed",
+        "未提及",
+        "未提到",
+        "不支持",
+        "中立",
         "nei",
         "insufficient information",
         "insufficient evidence",
@@ -39,15 +52,20 @@ LETTERS = frozenset(_VERDICTS)
 _IN_WORDS: Mapping[str, str] = {
     word: letter for letter, words in _VERDICTS.items() for word in (letter.lower(), *words)
 }
-_EXPLAINED = re.compile(r"[ *\"'`(\[<]*([A-Za-z ]+?)[ *\"'`)\]>]*(?: [-–—]|[-–—] |[–—:(,;=]|\. )(.*)")
+_EXPLAINED = re.compile(r"[ *\"'`(\[<]*([A-Za-z ]+?)[ *\"'`)\]>]*(?: [-‐–—]|[-‐–—] |[–—:(,;=]|\. )(.*)")
 """A word, and what is said of it: `S - stated in chunk 1`. `contradiction-free` is a word of its own."""
 _NAMED = re.compile(r"\s*(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
-_BY_CHUNKS = re.compile(rf"\s+by(?:\s+the)?\s+{NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$", re.IGNORECASE)
+_BY_CHUNKS = re.compile(
+    rf"\s+(?:by|in)(?:\s+(?:the|any|either)(?:\s+of\s+the)?)?\s+{NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$",
+    re.IGNORECASE,
+)
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"^\W*\d+[.:)]\s")
 _UNSEEN = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 """Characters that nobody sees, such as marks of direction in Arabic and Hebrew."""
+_TICK = re.compile(r"\s*(?:(?P<yes>[✅✔☑🟢])|[❌✖✗✘❎🔴❓⚠🟡⚪])\ufe0f?\s*(?=\w)")
+"""Before a verdict: it must say the same."""
 _FEWEST_WORDS = 3
 _OUTER_MARKS = " \t\r\n.,!;*\"'`()[]<>"
 
@@ -99,6 +117,9 @@ def letter_of(word: str, beside: Collection[str] = ()) -> str | None:
     `beside` are texts beside it, such as the sentence that it is about: that it repeats one says nothing of its own.
     """
     shown = _UNSEEN.sub("", unicodedata.normalize("NFKC", word))
+    if tick := _TICK.match(shown):
+        letter = letter_of(shown[tick.end() :], beside)
+        return letter if (letter == "S") is bool(tick["yes"]) else None
     bare = _BY_CHUNKS.sub("", " ".join(_NAMED.sub("", shown.replace("_", " "), count=1).split()))
     if (letter := _IN_WORDS.get(_bare(bare))) is not None:
         return letter

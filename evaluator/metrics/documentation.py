@@ -178,6 +178,11 @@ print(compute(frame, [retrieval]).loc[0, "retrieval"])  # 0.5
 | ending of a name | form | metrics |
 |---|---|---|
 """
+_JUDGE_MATCHES = (
+    "Who decides whether a chunk holds a fact (the matcher) is chosen by these endings, also in `evaluator.metrics`;",
+    "there is no key `matcher`. A judge decides in `facts_recall_judge`, `facts_precision_judge` and `facts_f1_judge`,",
+    "which are metrics of their own, for statements in a person's words: `evaluator: {metrics: [facts_recall_judge]}`.",
+)
 _DIRECTIONS = {"up": "higher is better", "down": "lower is better", "none": "no end is better"}
 
 
@@ -190,7 +195,15 @@ def _lines() -> Iterator[str]:
     metrics = [metric for family in FAMILIES.values() for metric in family]
     yield _HEAD.rstrip("\n").replace("@ROLES@", _names(get_args(Role)))
     yield from _forms(metrics)
-    yield from ("", "Two endings go together: `facts_recall_statement@5`.", "", "## All metrics", "")
+    yield from (
+        "",
+        "Two endings go together: `facts_recall_statement@5`.",
+        "",
+        *_JUDGE_MATCHES,
+        "",
+        "## All metrics",
+        "",
+    )
     yield from ("| metric | question that it answers | reads |", "|---|---|---|")
     for metric in metrics:
         yield f"| [`{metric.name}`](#{_anchor(metric.name)}) | {metric.about.asks} | {_columns(metric)} |"

@@ -109,6 +109,11 @@ def test_no_file_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         ("lake: {root: x}\ncollector: {files: {path: [a]}}", ["collector.files.path", "paths"]),
         ("evaluator: {every: 1}", ["lake", "is missing"]),
         ("lake: {root: x}\nevaluator: {metrics: [faithfullness]}", ["evaluator.metrics", "faithfullness"]),
+        ("lake: {root: x}\nevaluator: {matcher: judge}", ["evaluator.matcher", "facts_recall_judge", "known here"]),
+        (
+            "lake: {root: x}\nevaluator: {deployments: {rag: {metrics: [{facts_recall: {matcher: judge}}]}}}",
+            ["evaluator.deployments.rag.metrics.0", "facts_recall_judge", "facts_f1_judge"],
+        ),
         ("lake: {root: x}\nevaluator: {every: never}", ["evaluator.every"]),
         ("lake: {root: x}\ncollector: {http: {token: abc}}", ["collector.http.token", "token_file"]),
         (

@@ -27,12 +27,9 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc`\u00b4", "'"))
 _ANYWHERE = frozenset({"zh", "ja", "ko"})
 """Languages whose verb or object comes before the refusal: there a phrase is looked for in the whole sentence."""
 _GAP = r"[\s,;:]+"
-_GOES_ON = re.compile(
-    r"[,;:，；：、(]\s*\w|\s[-–]\s|—|(?<!\w)(?:but|however|though|although|because|except|yet|which|aber|jedoch|weil|obwohl"
-    r"|mais|cependant|car|pero|aunque|porque|ma|pero|perche|mas|porem|maar|echter|ale|jednak|но|однако|хотя|потому"
-    r"|але|однак|хоча)(?!\w)|但|不过|しかし|ただし|지만|しますが|ですが"
-)
-"""Behind a refusal: what begins a further clause. Who asks a judge about it for nothing pays a call."""
+_MARK = r"[,;:，；：、(]\s*(?=\w)|\s[-–]\s|—"
+_MOST_NAMES = 4
+"""Words behind an "and" that may go on with what is missing, such as `prices and opening hours`."""
 _CONTRACTIONS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -62,7 +59,8 @@ def _refusal_of(sentence: str) -> dict[str, str] | None:
 def only_refuses(answer: str) -> bool:
     """Say whether an answer refuses and says nothing else; a question says nothing.
 
-    A sentence that goes on behind its refusal may say something: `I don't know, but it is 40 euros.`
+    Each clause must refuse: `I don't know, but it is 40 euros.` says something, and so does `I don't know and entry is
+    free.`
     """
     if len(answer) > _MOST_CHARACTERS:
         return False
@@ -70,13 +68,22 @@ def only_refuses(answer: str) -> bool:
     return bool(said) and all(_only_refuses(sentence) for sentence in said)
 
 
-def _only_refuses(sentence: str) -> bool:
-    found = _refusal_of(sentence)
-    if found is None:
-        return False
-    behind = sentence.partition(found["found"])[2]
-    further = _GOES_ON.search(behind)
-    return further is None or _only_refuses(" " + behind[further.start() :].lstrip(" ,;:，；：、(-–—"))
+def _only_refuses(text: str) -> bool:
+    for pattern in _patterns().values():
+        found = pattern.phrase.search(text)
+        if found and not pattern.unless.search(text):
+            return pattern.leads_to_refusal(text[: found.start("phrase")]) and _goes_on(text[found.end() :], pattern)
+    return False
+
+
+def _goes_on(behind: str, pattern: _Patterns) -> bool:
+    """Whether what stands behind a refusal refuses too, or says nothing of its own."""
+    for found in pattern.further.finditer(behind):
+        rest = behind[found.end() :]
+        if found["join"] and pattern.names_only(pattern.further.split(rest, 1)[0]):
+            continue
+        return pattern.says_nothing(rest) or _only_refuses(" " + rest.lstrip())
+    return True
 
 
 def _first_sentences(answer: str, most: int | None = _SENTENCES) -> Iterator[str]:
@@ -89,10 +96,26 @@ def _first_sentences(answer: str, most: int | None = _SENTENCES) -> Iterator[str
 
 @dataclass(frozen=True)
 class _Patterns:
-    """What refuses in a language, and what makes it no refusal."""
+    """What refuses in a language, what makes it no refusal, and what begins and is a clause without a refusal."""
 
     phrase: re.Pattern[str]
     unless: re.Pattern[str]
+    polite: re.Pattern[str]
+    further: re.Pattern[str]
+    clause: re.Pattern[str]
+
+    def says_nothing(self, text: str) -> bool:
+        """Whether a text is empty, or has only words such as `unfortunately` or `based on the documents`."""
+        return not any(map(str.isalnum, self.polite.sub("", " " + text.lstrip())))
+
+    def leads_to_refusal(self, text: str) -> bool:
+        """Whether a text says nothing but, without a number, what the refusal behind it is about."""
+        left = self.polite.sub("", " " + text.lstrip()).lstrip(" ,;:，；：、")
+        return not any(map(str.isdigit, left)) and not self.further.search(left)
+
+    def names_only(self, text: str) -> bool:
+        """Whether a text is short and without a number and a word that makes it a clause."""
+        return len(text.split()) <= _MOST_NAMES and not any(map(str.isdigit, text)) and not self.clause.search(text)
 
 
 @cache
@@ -105,21 +128,33 @@ def _patterns() -> Mapping[str, _Patterns]:
 
 
 def _anywhere(known: Mapping[str, Any]) -> _Patterns:
-    phrases, unless = ("|".join(re.escape(_folded(one)) for one in known[key]) for key in ("phrases", "unless"))
-    return _Patterns(re.compile(f"(?P<phrase>{phrases})"), re.compile(unless))
+    phrases, unless, polite, turns = (
+        "|".join(re.escape(_folded(one)).replace(r"\.\.\.", r"[^，、,]{0,30}") for one in known[key])
+        for key in ("phrases", "unless", "openers", "turns")
+    )
+    return _Patterns(
+        re.compile(f"(?P<phrase>{phrases})"),
+        re.compile(unless),
+        re.compile(f"(?:{polite})[，、,]?"),
+        re.compile(f"(?P<join>(?!))|{turns}|{_MARK}"),
+        re.compile("(?!)"),
+    )
 
 
 def _at_the_beginning(known: Mapping[str, Any]) -> _Patterns:
     openers, phrases, unless = ("|".join(map(_phrase, known[key])) for key in ("openers", "phrases", "unless"))
-    possessives, possessions, steps = (
+    possessives, possessions, steps, turns, joins, clause = (
         "|".join(re.escape(_folded(word)) for word in known[key].split())
-        for key in ("possessives", "possessions", "steps")
+        for key in ("possessives", "possessions", "steps", "turns", "joins", "clauses")
     )
     phrase = rf"^(?:{openers}){{0,4}}(?P<phrase>{phrases})(?![\w'])"
     owned = rf"(?:[^:]*[^:\w])?(?:{possessives})\s+(?!(?:\w+\s+)?(?:{possessions}))\w"
     return _Patterns(
         re.compile(phrase),
         re.compile(rf"^(?:{openers}){{0,4}}(?:(?:{phrases})(?:{unless})(?![\w'])|{owned}|[^:]*:\W*(?:{steps})\b)"),
+        re.compile(rf"^(?:{openers}){{1,4}}"),
+        re.compile(rf"(?:{_MARK})?(?<![\w'])(?:(?P<join>{joins})|{turns})(?![\w'])|{_MARK}"),
+        re.compile(rf"(?<![\w'])(?:{clause})(?![\w])"),
     )
 
 

@@ -88,8 +88,8 @@ def groundedness(claims: RowClaims) -> Judged:
 
 
 @claim_metric(
-    formula="sentences of the answer that help to answer the question / sentences of the answer; code, headings "
-    "and bare list marks are none unless there is nothing else",
+    formula="sentences of the answer that help to answer the question / sentences of the answer; code, headings, "
+    "rows of tables and bare list marks are none unless there is nothing else",
     source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
     reads=("answer",),
     disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions "
@@ -277,7 +277,7 @@ class _RefusalMetric(ClaimMetric):
 
 
 @claim_metric(
-    formula="1 if the judge says so, or the lexicon of `refusal` of each sentence of a short answer, else 0",
+    formula="1 if the judge says so, or the lexicon of `refusal` of each clause of a short answer, else 0",
     source="aidial-rag-eval 0.7.0 (answer_refusal), where the judge reads the first three sentences",
     reads=(),
     empty_answer="0.0 with `no_answer`, null with it for a missing cell",
@@ -289,6 +289,6 @@ class _RefusalMetric(ClaimMetric):
 def refusal_judged(claims: RowClaims) -> Judged:
     """Does the answer refuse, or say that the information is missing, in whichever words?
 
-    An answer of at most three sentences that all refuse by the lexicon of `refusal` is 1.0 without a call.
+    An answer of at most three sentences whose clauses all refuse by the lexicon of `refusal` is 1.0 without a call.
     """
     return aspect_critique([claims.answer.refusal])

@@ -43,7 +43,7 @@ class ClaimMetric(JudgedMetric[RowTexts]):
     It gives a `Judged`, or that and more details. All of these metrics ask the same of a row: one call, and a second
     where they compare with a reference answer, whichever of them are asked for. Of several reference answers the first
     is read. A row is null without a call where what the metric is about is not there: no question, no contexts, no
-    answer, or one of at most three sentences which all refuse.
+    answer, or one of at most three sentences whose clauses all refuse.
 
     A claim is supported by a context where the judge says so and names one that exists. The details have the claims, by
     the name `facts`, and the ranks of their contexts, from 0.

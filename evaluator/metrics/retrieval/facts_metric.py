@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MATCHER_MEANING = (
     "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
     "`..._trimmed`); `CitationMatcher(as_written=True)` (`..._aidial_rag_eval`); `ExactMatcher()` (`..._exact`); "
-    "`StatementMatcher(threshold=85)` (`..._statement`); `EmbeddingMatcher(threshold=0.75)` (`..._embedding`)"
+    "`StatementMatcher(threshold=85)` (`..._statement`); `EmbeddingMatcher(threshold=0.75)` (`..._embedding`). A judge "
+    "decides in metrics of their own: `facts_recall_judge`, `facts_precision_judge` and `facts_f1_judge`"
 )
 _MATCHERS = (
     Form("trimmed", TRIMMED, "facts are found without their outer spaces and marks"),
@@ -38,6 +39,10 @@ _MATCHERS = (
     Form("statement", STATEMENT, "a fact is found in nearly the same words (rapidfuzz, 85 percent alike)"),
     Form("embedding", EMBEDDING, "a fact is found in other words (cosine of 0.75 with a sentence)"),
 )
+_NO_MATCHER = (
+    "matcher is an object such as StatementMatcher(), not {given!r}; by name ask for facts_recall_statement, or for "
+    "facts_recall_judge, facts_precision_judge or facts_f1_judge, where a judge decides"
+)
 PACKAGE = "aidial-rag-eval 0.7.0"
 
 
@@ -48,6 +53,11 @@ def odd_cases(duplicates: str) -> OddCases:
         duplicate_contexts=duplicates,
         no_reference="null with `no_facts`, also where no fact has a letter or a digit; `ignored_facts` counts those",
     )
+
+
+def _check_matcher(given: object) -> None:
+    if isinstance(given, str):
+        raise ValueError(_NO_MATCHER.format(given=given))
 
 
 def ranks_of(found: FactsFound, k: int | None) -> Mapping[str, Any]:
@@ -75,7 +85,7 @@ class FactsMetric(FunctionMetric):
 
     k: int | None = cut_option()
     _: KW_ONLY
-    matcher: FactMatcher = option(CITATION, MATCHER_MEANING, *_MATCHERS)
+    matcher: FactMatcher = option(CITATION, MATCHER_MEANING, *_MATCHERS, check=_check_matcher)
 
     details: ClassVar[Callable[[FactsFound, int | None], Mapping[str, Any]]]
     places: ClassVar[Callable[[FactsMetric, FactsFound, Sequence[str], Sequence[str]], Mapping[str, Any]] | None]

@@ -72,6 +72,23 @@ def test_a_fact_keeps_the_vowel_signs_of_its_last_word() -> None:
     assert fact.text == "कंपनी 1999 में हुई थी"
 
 
+@pytest.mark.parametrize(
+    ("sentence", "quote", "found"),
+    [
+        ("Robert Altman was an American film director and producer.", "was an American film director",
+         "Robert Altman was an American film director"),
+        ("Founded in 1999; the office is open to all, and it has nine rooms.", "is open to all",
+         "the office is open to all"),
+        ("Die Gebühr ist auf 40 Euro gestiegen.", "ist auf 40 Euro gestiegen", "Die Gebühr ist auf 40 Euro gestiegen"),
+        ("The island fell, and it was rebuilt.", "island fell, and it was rebuilt", "island fell, and it was rebuilt"),
+    ],
+)  # fmt: skip
+def test_a_clause_that_begins_with_a_verb_gets_its_subject(sentence: str, quote: str, found: str) -> None:
+    """Without it the fact would stand in the texts about others too."""
+    (fact,) = checked_facts([cited(1, quote=quote)], numbered_sentences([sentence])).facts
+    assert (fact.text, sentence[fact.start : fact.end]) == (found, found)
+
+
 def test_without_a_quote_each_sentence_is_a_fact() -> None:
     assert facts(cited(1, 5)) == ["Revenue was 2,319 million dollars in 2023", "It has nine members"]
 

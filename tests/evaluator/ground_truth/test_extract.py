@@ -78,6 +78,17 @@ def test_a_case_gets_the_facts_that_the_judge_points_at(
     assert len(server.requests) == 1
 
 
+def test_the_judge_is_asked_for_clauses_with_their_subject(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """And one that it gives without is a fact with it."""
+    server.follow(says(named(("Delhi is the capital.", [1], "is the seat of government"))))
+    evaluate(settings(server, tmp_path), lake)
+    asked = server.requests[0].body["messages"][1]["content"]
+    assert '"quote": the clause of one of these sentences that states it, with its subject' in asked
+    assert case_of(lake)["facts"] == [SEAT]
+
+
 def test_the_judge_reads_the_answer_of_the_case_where_others_have_its_id(
     server: ScriptedServer, lake: Lake, traffic: Any, tmp_path: Path
 ) -> None:
@@ -125,6 +136,17 @@ def test_a_reply_of_another_format_is_repaired_once(
     assert (case_of(lake)["extractor"], case_of(lake)["status"]) == ("sentences/3", "proposed")
     assert len(server.requests) == 2
     assert "1 judge_failed; they keep those of their words" in caplog.text
+
+
+@pytest.mark.parametrize("without", [{"quote": None}, {}])
+def test_a_fact_without_a_quote_is_its_sentences(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path, without: dict[str, Any]
+) -> None:
+    """After one call more: small models leave it out."""
+    fact = {"statement": "Delhi is the capital.", "sentences": [1]} | without
+    server.always = says(json.dumps({"facts": [fact]}))
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["facts"], len(server.requests)) == ([SEAT], 2)
 
 
 def test_an_answer_without_support_is_for_a_person_to_decide(

@@ -132,7 +132,7 @@ def test_an_endpoint_that_ignores_the_schema_fits_once_it_is_shown_as_text(
     async def heeds_text(request: server_.Request, send: server_.Send) -> None:
         shown = request.body["messages"][-1]["content"].count('"enum":["S","C","N"]')
         assert shown <= 1
-        await says(server_.FITS if shown else '{"label": "supported"}')(request, send)
+        await says(server_.FITS if shown else '{"outcome": "supported"}')(request, send)
 
     server.always = heeds_text
     assert bench.ask().spend.calls == 2

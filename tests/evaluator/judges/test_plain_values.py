@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.judges.plain_values import plain
-from evaluator.judges.schema import read
+from evaluator.judges.schema import MisfitError, read
 
 CHUNKS = {"type": "array", "items": {"type": "integer"}}
 DENIALS = ["no", "false", "none", "not stated", "does not state it", "does not support the fact", "contradicts it", "0"]
@@ -106,3 +106,54 @@ def test_sentences_may_be_named_by_their_numbers() -> None:
         assert read(json.dumps({"sentences": said}), schema) == {"sentences": numbered}
     other = {"1": {"facts": []}, "2": 5}
     assert read(json.dumps({"sentences": other}), schema) == {"sentences": [other]}
+
+
+def of_one(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    properties = {name: schema}
+    return {"type": "object", "properties": properties, "required": [name], "additionalProperties": False}
+
+
+BETTER = of_one("better", {"type": "string", "enum": ["first", "second", "tie"]})
+GRADE = of_one("grade", {"type": "integer", "minimum": 1, "maximum": 5})
+NEEDED = of_one("needed", CHUNKS)
+LABELLED = of_one("facts", {"type": "array", "items": of_one("verdict", {"type": "string", "enum": ["S", "C", "N"]})})
+
+
+@pytest.mark.parametrize(
+    ("reply", "schema", "meant"),
+    [
+        ('{"better": "First"}', BETTER, {"better": "first"}),
+        ('{"better": 2}', BETTER, {"better": "second"}),
+        ('{"better": "**Answer 1**"}', BETTER, {"better": "first"}),
+        ('{"better": "The second answer."}', BETTER, {"better": "second"}),
+        ('{"better": "Neither"}', BETTER, {"better": "tie"}),
+        ('{"better": "no difference"}', BETTER, {"better": "tie"}),
+        ('{"grade": "4/5"}', GRADE, {"grade": 4}),
+        ('{"grade": "4 out of 5"}', GRADE, {"grade": 4}),
+        ('{"score": 4}', GRADE, {"grade": 4}),
+        ("[1, 2, 5]", NEEDED, {"needed": [1, 2, 5]}),
+        ('{"verdict": "S"}\n{"verdict": "N"}', LABELLED, {"facts": [{"verdict": "S"}, {"verdict": "N"}]}),
+        ('{"facts": [{"label": "C", "verdict": "S"}]}', LABELLED, {"facts": [{"verdict": "S"}]}),
+    ],
+)
+def test_what_is_plainly_meant_is_read(reply: str, schema: dict[str, Any], meant: dict[str, Any]) -> None:
+    """Choices, grades, names and lists, as models write them; a name that was asked for counts before another."""
+    assert read(reply, schema) == meant
+
+
+@pytest.mark.parametrize(
+    ("reply", "schema"),
+    [
+        ('{"better": "A"}', BETTER),
+        ('{"better": "first or second"}', BETTER),
+        ('{"better": 3}', BETTER),
+        ('{"grade": "4/10"}', GRADE),
+        ('{"grade": "4 or 5"}', GRADE),
+        ('{"grade": 3.5}', GRADE),
+        ('{"score": 4, "rating": 5}', GRADE),
+        ('{"verdict": "S"}\nCorrection:\n{"verdict": "N"}', LABELLED),
+    ],
+)
+def test_what_may_be_meant_otherwise_is_asked_again(reply: str, schema: dict[str, Any]) -> None:
+    with pytest.raises(MisfitError):
+        read(reply, schema)

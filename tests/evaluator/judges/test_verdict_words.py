@@ -177,3 +177,29 @@ def test_other_words_have_no_verdicts_in_them() -> None:
     assert plain("supported", schema) == "supported"
     assert plain("Too long", schema) == "too_long"
     assert plain("Too long - S", schema) == "Too long - S"
+
+
+@pytest.mark.parametrize(
+    ("said", "letter"),
+    [
+        ("✅ S", "S"),
+        ("✔️ Supported", "S"),
+        ("❌ N", "N"),
+        ("🔴 Contradicted", "C"),
+        ("❌ S", None),
+        ("✅ N", None),
+        ("✅ contradicted", None),
+        ("Not supported by any chunk", "N"),
+        ("Not mentioned in the context", "N"),
+        ("Contradicted in chunk 2", "C"),
+        ("支持", "S"),
+        ("不支持", "N"),
+        ("未提及", "N"),
+        ("矛盾", "C"),
+        ("部分支持", None),
+    ],
+)
+def test_ticks_places_and_chinese_words_are_read_where_they_agree(said: str, letter: str | None) -> None:
+    """A tick before a denial, or a cross before support, is no verdict."""
+    found = plain(said, VERDICT)
+    assert (found if found in WORDS else None) == letter

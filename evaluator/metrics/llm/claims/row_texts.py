@@ -22,17 +22,25 @@ CUT = "sentences/2"
 _USUAL_CLAIMS = 2
 _FENCES = ("```", "~~~")
 _HEADING = re.compile(
-    r"#{1,6}\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[^\n]+\n\s*(?:={3,}|-{3,})|[^.!?]*:|\(?(?:\d{1,3}|[a-z])[.)]",
+    r"#{1,6}\s.*|\*{2,3}(?!(?:\S+\s+){3,}\S*[.!?]\*+$)[^*]+\*{2,3}:?|__[^_]+__:?|[^\n]+\n\s*(?:={3,}|-{3,})"
+    r"|[^.!?]*:|\(?(?:\d{1,3}|[a-z]|[ivx]{2,5})[.)]|</?\w[^<>\n]*>",
     re.IGNORECASE,
 )
-"""A heading of Markdown, a line in bold, what a list follows, and a list's mark in a line of its own."""
+"""A heading of Markdown, a line in bold, what a list follows, a list's mark or a tag of HTML in a line of its own."""
+
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_ROW = re.compile(r"\s*\|.*\|\s*")
+_BELOW_HEADS = re.compile(r"\|?:?-+:?(?:\|:?-+:?)*\|?")
+_INDENT = 4
+"""Spaces before a line of code, as Markdown has it."""
 
 
 @dataclass(frozen=True)
 class RowTexts:
     """A question, its contexts in rank order, and the sentences of the answer and of the reference answer.
 
-    `not_prose` are the numbers, from 1, of those of the answer that are code, a heading or a list's mark. `images`
+    `not_prose` are the numbers, from 1, of those of the answer that are code, rows of a
+    table, a heading or a list's mark. `images`
     are data URLs; each is a context behind the texts, whose text says which image it is.
     """
 
@@ -103,15 +111,40 @@ def sentences_of(text: str) -> tuple[str, ...]:
 
 
 def _not_prose(text: str) -> frozenset[int]:
-    found, number, in_code = set[int](), 0, False
+    found, number, at, first = set[int](), 0, 0, 0
+    lines = list(_lines_of_code_and_tables(text))
     for sentence in sentences(text):
-        is_fence = sentence.startswith(_FENCES)
-        in_code ^= is_fence
+        begin = text.index(sentence, at)
+        first += text.count("\n", at, begin)
         if any(map(str.isalnum, sentence)):
             number += 1
-            if is_fence or in_code or _HEADING.fullmatch(sentence):
+            if _HEADING.fullmatch(sentence) or all(lines[first : first + sentence.count("\n") + 1]):
                 found.add(number)
+        first += sentence.count("\n")
+        at = begin + len(sentence)
     return frozenset(found)
+
+
+def _lines_of_code_and_tables(text: str) -> Iterator[bool]:
+    """Yield for each line whether it is code, between fences or indented, or a row of a table."""
+    lines = text.expandtabs(_INDENT).split("\n")
+    in_fence = in_table = False
+    above, is_code, item = "", False, 0
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        indent = len(line) - len(line.lstrip())
+        is_fence = line.lstrip().startswith(_FENCES)
+        in_fence ^= is_fence
+        if not line.strip():
+            in_table = False
+        elif not (is_fence or in_fence):
+            # Within a list, the text of an item is indented too.
+            item = mark.end() if (mark := _ITEM.match(line)) and indent < item + _INDENT else min(item, indent)
+            is_code = indent >= item + _INDENT and (is_code or not above.strip())
+            in_table = "|" in line and (
+                in_table or ("|" in below and bool(_BELOW_HEADS.fullmatch("".join(below.split()))))
+            )
+        above = line
+        yield is_fence or in_fence or (bool(line.strip()) and (is_code or in_table or bool(_ROW.fullmatch(line))))
 
 
 def _digest(*parts: object) -> str:

@@ -8,6 +8,7 @@ import yaml
 
 from evaluator.metrics import Refusal
 from evaluator.metrics.form import refusal
+from evaluator.metrics.form.refusal import only_refuses
 
 REFUSALS = [
     "My apologies, but I cannot answer that.",
@@ -126,6 +127,99 @@ ANSWERS = [
 ]
 
 
+ONLY_REFUSE = [
+    "I don't have information about prices and fees.",
+    "I'm sorry, but I don't have information about the dates and places of the meeting.",
+    "I don't know, sorry.",
+    "Unfortunately, the provided documents do not contain information about the warranty and the return policy.",
+    "I cannot answer this question, as the context does not mention it.",
+    "The documents do not mention the price, and I cannot find it elsewhere.",
+    "I do not know and the documents do not say.",
+    "I cannot help with that as an AI language model.",
+    "There is no information on this, unfortunately.",
+    "Ich weiß es leider nicht, und die Dokumente enthalten keine Angaben dazu.",
+    "Der Kontext enthält keine Angaben zu Ort und Zeit.",
+    "Tut mir leid, das weiß ich nicht.",
+    "Je ne sais pas, désolé.",
+    "Les documents fournis ne mentionnent pas le prix et je ne peux pas répondre.",
+    "No tengo información sobre precios y tarifas.",
+    "No lo sé, lo siento.",
+    "El documento no menciona el precio y no puedo responder.",
+    "Non ho informazioni su prezzi e tariffe.",
+    "Não tenho informações sobre preços e taxas.",
+    "Ik heb geen informatie over prijzen en kosten.",
+    "Nie mam informacji o cenach i opłatach.",
+    "У мене немає інформації про ціни та тарифи.",
+    "У меня нет информации о ценах и тарифах.",
+    "抱歉，我无法回答这个问题，文档中没有提到。",
+    "很抱歉，根据提供的文档，没有相关信息。",
+    "申し訳ございませんが、その情報は見つかりませんでした。",
+    "죄송하지만 가격과 수수료에 대한 정보가 없습니다.",
+    "I have no information on opening hours or holidays.",
+    "I'm unable to find that in the provided sources and documents.",
+    "The provided context does not contain any details about pricing or availability.",
+    "I can't help with that, unfortunately.",
+    "We do not have any information about the CEO and the board.",
+    "Je suis désolé, mais je ne peux pas répondre et les documents ne mentionnent pas ce sujet.",
+    "Lo siento, no puedo ayudar con precios y plazos.",
+    "К сожалению, в предоставленных документах нет информации о цене и сроках.",
+    "提供された文書には、その情報が含まれていません。",
+    "关于2024年的价格，文档中没有提到。",
+    "제공된 문서에서는 해당 정보를 찾을 수 없습니다.",
+]
+REFUSE_AND_SAY = [
+    "I don't have the price of X and the fee is 40.",
+    "I don't have the exact date and the office closes at noon.",
+    "I don't know the price and it costs 40 euros.",
+    "I don't have that information and the service listens on port 9000.",
+    "I cannot find the price but the fee is 40.",
+    "I cannot find the price; the fee is 40.",
+    "I cannot find the price, the fee is 40.",
+    "I don't know the price, though it is about 40 euros.",
+    "I don't have the price, only the fee of 40 euros.",
+    "I have no information other than that the fee is 40 euros.",
+    "I don't know the name while the founder was a film director.",
+    "The documents do not mention the price and shipping takes three days.",
+    "I do not know and entry is free.",
+    "I don't have the manual and you can reset it with the red button.",
+    "I cannot answer that since the contract ended in 2019.",
+    "I don't have the price – it was raised in May.",
+    "I don't have the price of X and, as of May, Y is sold out.",
+    "Ich habe keine Informationen zum Preis und die Gebühr beträgt 40 Euro.",
+    "Ich weiß es nicht und der Eintritt ist frei.",
+    "Ich kann den Preis nicht finden, aber die Gebühr beträgt 40 Euro.",
+    "Der Kontext enthält keine Angaben zum Preis, die Gebühr beträgt 40 Euro.",
+    "Je n'ai pas d'informations sur le prix et les frais sont de 40 euros.",
+    "Je ne sais pas et l'entrée est gratuite.",
+    "No tengo información sobre el precio y la tarifa es de 40 euros.",
+    "No lo sé y la entrada es gratuita.",
+    "Non ho informazioni sul prezzo e la tariffa è di 40 euro.",
+    "Não tenho informações sobre o preço e a taxa é de 40 euros.",
+    "Ik heb geen informatie over de prijs en de toegang is gratis.",
+    "Nie mam informacji o cenie i wstęp jest bezpłatny.",
+    "У мене немає інформації про ціну і вхід безкоштовний.",
+    "У меня нет информации о цене и вход стоит 40 евро.",
+    "我不知道价格，费用是40欧元。",
+    "费用是40欧元，但文档中没有提到价格。",
+    "手数料は40ユーロですが、価格の情報は見つかりませんでした。",
+    "수수료는 40유로이지만 가격은 찾을 수 없습니다.",
+    "가격은 찾을 수 없습니다만 수수료는 40유로입니다.",
+    "I don't know the founder and the company belongs to Siemens.",
+    "I cannot answer that and please restart the server with --force.",
+    "The context does not mention fees and returns are free within 30 days.",
+    "We do not have any details, the price went up in May.",
+    "I do not know, so the default of 5 minutes applies.",
+    "Ich weiß das nicht und der Laden schließt um acht.",
+    "Das kann ich nicht beantworten, der Preis stieg im Mai.",
+    "Je ne sais pas, l'entrée coûte dix euros.",
+    "No lo sé, pero cuesta diez euros.",
+    "Не знаю, но вход бесплатный.",
+    "我不知道费用，但是退货免费。",
+    "返品は無料ですが、料金は記載されていません。",
+    "반품은 무료이며 가격은 찾을 수 없습니다.",
+]
+
+
 def row(answer: str | None) -> tuple[float | None, str | None, dict[str, Any]]:
     scores = Refusal().score(pd.DataFrame({"answer": pd.Series([answer], dtype=object)}))
     value = scores.values.iloc[0]
@@ -142,6 +236,18 @@ def test_a_refusal_is_found_in_its_language(answer: str) -> None:
 def test_an_answer_with_the_words_of_a_refusal_is_none(answer: str) -> None:
     """Precise rather than broad: conditions, quotes, questions and plain negatives are answers."""
     assert row(answer)[:2] == (0.0, None)
+
+
+@pytest.mark.parametrize("answer", ONLY_REFUSE)
+def test_an_answer_whose_clauses_all_refuse_says_nothing(answer: str) -> None:
+    """Reasons that refuse, polite words, and what the missing information is about are no statements."""
+    assert only_refuses(answer)
+
+
+@pytest.mark.parametrize("answer", REFUSE_AND_SAY)
+def test_a_clause_beside_a_refusal_says_something(answer: str) -> None:
+    """Before or behind it, with or without a comma."""
+    assert not only_refuses(answer)
 
 
 def test_only_the_first_three_sentences_count() -> None:
@@ -182,3 +288,5 @@ def test_a_giant_answer_is_read_in_no_time() -> None:
     """Neither a megabyte without a full stop nor one of openers is a trap."""
     for piece in ("sorry, ", "based on the ", "a", "... ", "I do not have any "):
         assert row(piece * 100_000)[0] == 0.0
+    for piece in ("には", "i do not know and ", "prices and ", "根据", "不过 "):
+        assert not only_refuses("I do not know, " + piece * 100 + "4")

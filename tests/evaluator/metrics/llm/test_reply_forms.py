@@ -1,6 +1,7 @@
 """Forms of a reply that the field's models and endpoints send: which value each gives, in how many calls."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +100,20 @@ def test_what_may_mean_several_things_is_no_value(bench: Bench, server: Scripted
     with bench.client() as client:
         (score,) = scored(client, "faithfulness_claims", RIVERS)
     assert (score.value, score.reason, score.spend.calls) == (None, "judge_failed", 2)
+
+
+ODD_REPLIES = json.loads(Path(__file__).with_name("odd_replies.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("odd", [pytest.param(one, id=one["name"]) for one in ODD_REPLIES])
+def test_an_odd_reply_gives_the_value_that_it_means_or_none(
+    bench: Bench, server: ScriptedServer, odd: dict[str, Any]
+) -> None:
+    """Forms of the field, and those in which Qwen, Llama, Mistral, DeepSeek, gpt-oss, Gemma and Phi reply.
+
+    Of those with `is_lost` a person knows what is meant; they are asked for again.
+    """
+    server.always = says(None, message=odd["message"], finish_reason=odd["finish_reason"])
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims", RIVERS)
+    assert score.value == (None if odd.get("is_lost") else odd["value"])

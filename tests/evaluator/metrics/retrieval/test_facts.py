@@ -244,3 +244,9 @@ def test_columns_are_those_of_the_package_to_the_last_bit(record: dict[str, Any]
     columns = vars(retrieval_columns(record["facts"], record["contexts"], matcher))
     numbers = {name: None if number != number else number for name, number in columns.items()}
     assert numbers == record["expected"]
+
+
+def test_a_matcher_is_an_object_and_the_error_names_the_metrics_of_a_judge() -> None:
+    """`matcher="judge"` is what people try first."""
+    with pytest.raises(ValueError, match=r"not 'judge'.*facts_recall_judge, facts_precision_judge or facts_f1_judge"):
+        FactsNdcg(matcher="judge")  # type: ignore[arg-type]
