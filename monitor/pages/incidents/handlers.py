@@ -20,6 +20,7 @@ from monitor.pages.forms import checked_form
 from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
 from monitor.pages.incidents.alert_view import alerts_of
 from monitor.pages.incidents.as_json import incident_data, list_data
+from monitor.pages.incidents.commands import silence_command
 from monitor.pages.incidents.finding import (
     FoundIncident,
     earlier_incidents,
@@ -103,7 +104,8 @@ class IncidentPages(Page):
             address_of=address_of,
             was_withdrawn=given.get("withdrawn", "").isdecimal(),
             silences=[
-                (hours, words, self._monitor.now() + timedelta(hours=int(hours))) for hours, words in HOURS.items()
+                (hours, words, self._monitor.now() + timedelta(hours=int(hours)), silence_command(found.name, None, hours))
+                for hours, words in HOURS.items()
             ],
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,

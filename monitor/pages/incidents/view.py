@@ -106,6 +106,12 @@ class IncidentView:
         """Names to choose from in the forms, in place of the whole incident: that of the chosen alert first."""
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
 
+    def rings_beside(self, metric: str) -> tuple[str, ...]:
+        """Return the metrics and limits that fire and would not be held back if `metric` were silenced as well."""
+        if self.read is None:
+            return ()
+        return tuple(one for one in self.read.still_rings(self.found) if one != metric)
+
     @property
     def also(self) -> tuple[Related, ...]:
         """Other incidents that may have the same cause."""
