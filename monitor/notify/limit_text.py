@@ -167,7 +167,7 @@ def limit_lines(change: AlertChange) -> list[str]:
             "How sure: a judge that does not change raises this at most once in 365 days on average.",
             "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be compared. "
             "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
-            "metric, which learns what is usual anew. This warning never becomes a page.",
+            "metric, which learns what is usual anew. This warning never becomes urgent.",
         ]
     if kind == LimitKind.AT_LEAST:
         return [
@@ -187,7 +187,9 @@ def limit_lines(change: AlertChange) -> list[str]:
         lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
     if details.page_after_seconds and change.tier == Tier.WARN:
         length = duration(timedelta(seconds=details.page_after_seconds))
-        lines.append(f"This is a warning: an outage of less than {length} is no page. It becomes one if it lasts.")
+        lines.append(
+            f"This is a warning: an outage of less than {length} is not urgent. It becomes urgent if it lasts."
+        )
     return [
         *lines,
         _how_sure(details),

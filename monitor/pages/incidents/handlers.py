@@ -104,7 +104,12 @@ class IncidentPages(Page):
             address_of=address_of,
             was_withdrawn=given.get("withdrawn", "").isdecimal(),
             silences=[
-                (hours, words, self._monitor.now() + timedelta(hours=int(hours)), silence_command(found.name, None, hours))
+                (
+                    hours,
+                    words,
+                    self._monitor.now() + timedelta(hours=int(hours)),
+                    silence_command(found.name, None, hours),
+                )
                 for hours, words in HOURS.items()
             ],
             most_characters=MOST_CHARACTERS,
@@ -191,8 +196,8 @@ class IncidentPages(Page):
         found = incident_of(seen.snapshot, request.query_params["id"])
         if found is None:
             raise _no_incident()
-        metric, batch = request.query_params.get("metric", ""), self._monitor.settings.regression.batch
-        chosen = chosen_of(alerts_of(found, batch), metric)
+        metric = request.query_params.get("metric", "")
+        chosen = chosen_of(alerts_of(found), metric)
         with_texts = seen.may_read_texts(found.name)
         older = older_version_of(chosen)
         if older is not None and (older not in seen.states or (with_texts and not seen.may_read_texts(older))):
@@ -208,7 +213,7 @@ class IncidentPages(Page):
             problem = str(error.detail)
         if with_texts and read:
             self._note_texts(seen, found, read)
-        return seen, view_of(found, metric, batch, read), problem
+        return seen, view_of(found, metric, read), problem
 
     def _note_texts(self, seen: Visible, found: FoundIncident, read: Read) -> None:
         """Note in the audit log that texts were shown, if there were any."""

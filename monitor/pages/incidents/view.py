@@ -102,6 +102,12 @@ class IncidentView:
         return sentence_of(self.found.incident, self.found.state)
 
     @property
+    def look_first(self) -> tuple[str, ...]:
+        """What to look at first, each once: what was counted (failed parts, limits) before what a metric suggests."""
+        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or one.fired.details.failed_parts))
+        return tuple(dict.fromkeys(look for one in ordered for look in one.look_first))
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """Names to choose from in the forms, in place of the whole incident: that of the chosen alert first."""
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
@@ -157,8 +163,8 @@ class IncidentView:
 
     @property
     def can_learn(self) -> bool:
-        """Whether one of its metrics has a reference, which a release would make it learn anew."""
-        return any(not one.fired.is_limit for one in self.alerts)
+        """Whether a regression of it still fires: a new level is accepted where quality is not back."""
+        return any(not one.fired.is_limit and one.ended is None for one in self.alerts)
 
 
 def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
@@ -206,7 +212,7 @@ def _asked_through(lake: Lake, found: FoundIncident, since: datetime, until: dat
 
 
 def _tool_error(monitor: Monitor, found: FoundIncident) -> ToolError | None:
-    alert = next((one for one in alerts_of(found, timedelta()) if tool_of(one) is not None), None)
+    alert = next((one for one in alerts_of(found) if tool_of(one) is not None), None)
     if alert is None:
         return None
     since, until = _period(alert, found)
@@ -250,9 +256,9 @@ def _differences(lake: Lake, found: FoundIncident) -> Sequence[TextDifference]:
     return differences(lake, found.name, changes[0].changes) if changes else ()
 
 
-def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | None) -> IncidentView:
+def view_of(found: FoundIncident, metric: str, read: Read | None) -> IncidentView:
     """Return the contents; `metric` is the one whose chart is large, the first where there is no such alert."""
-    alerts = alerts_of(found, batch)
+    alerts = alerts_of(found)
     chosen = chosen_of(alerts, metric)
     newest: dict[str, AlertView] = {}
     for one in (chosen, *alerts):

@@ -181,7 +181,7 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
                 "How sure: a judge that does not change raises this at most once in 365 days on average.",
                 "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be "
                 "compared. Name the model's exact version, or give the judge another model or prompt: that is a new "
-                "version of the metric, which learns what is usual anew. This warning never becomes a page.",
+                "version of the metric, which learns what is usual anew. This warning never becomes urgent.",
             ],
         ),
         (
@@ -205,8 +205,8 @@ def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:
     assert description(change, "").splitlines()[4:] == [
         "Cause: undecided between the application and the judge: it scores the same answers by -0.30 otherwise than "
         "before (95 % interval -0.36 to unknown).",
-        "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more changed "
-        "than the judge, or at 2026-11-20 12:05 UTC, unless they show by then that the judge did.",
+        "A warning for now, though the evidence is that of an urgent alert: it becomes urgent once the judge's anchors "
+        "show that not only the judge changed, or at 2026-11-20 12:05 UTC if they have shown neither.",
         "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
         "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
         "Worst answers since then, by response_id in parsed_logs: 0 (0.00), 1 (0.10), 2 (0.20), 3 (0.30), 4 (0.40)",
@@ -265,7 +265,7 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
         "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
         "Where: deployment apps/rag; metric words that stand in the documents (faithfulness_kprecision), version 1.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
-        "class from now on against its own level. This warning never becomes a page.",
+        "class from now on against its own level. This warning never becomes urgent.",
     ]
 
 
@@ -276,7 +276,7 @@ def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertCha
     text = description(change, URL)
     assert " in its first conversations to " in text.splitlines()[0]
     assert "How sure: of 50 streams of steady quality about one is told this, once." in text
-    assert "This warning never becomes a page and ends after seven days." in text
+    assert "This warning never becomes urgent and ends after seven days." in text
     assert "steady quality raises an alert like this" not in text
 
 

@@ -19,7 +19,7 @@ from tests.monitor.pages.deployment.test_deployment import words
 
 PRESENT, REPEATED, KPRECISION = "context_present", "repeated_tool_calls", "faithfulness_kprecision"
 WHY = (
-    "calls tools: 83 of 120 answers of 7 days called a tool. Scored for that: failed calls of tools, "
+    "calls tools: 83 of 120 answers of 7 days called a tool. Scored for that: failed tool calls per answer, "
     "repeated calls of tools, refusals, cases passed"
 )
 

@@ -201,11 +201,17 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     address = f"/incident?id={incident_id(monitor)}"
     page = proxied.get(address, headers=of("on-call")).text
     assert re.findall(r'value="([^"]*)" checked', page) == ["", "4"]
+    (looks,) = re.findall('<div class="look">.*?</div>', page, re.DOTALL)
+    assert looks.index("The logs of the deployment") < looks.index("Whether retrieval still finds documents")
+    assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1
     what, how_long = choices(page, "metric"), choices(page, "hours")
     assert list(what) == ["", METRIC, "errors"]
     assert "Held back: words that stand in the documents, failed requests, and whatever else begins" in what[""]
     assert what[""].endswith("Still sent: messages about other deployments.")
-    assert "Held back: failed requests of this deployment. Still sent: words that stand in the documents;" in what["errors"]
+    assert (
+        "Held back: failed requests of this deployment. Still sent: words that stand in the documents;"
+        in what["errors"]
+    )
     for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
         assert f"The silence ends by itself at 20 Nov, {until} UTC. What still fires then is sent then." in text
         assert f"dialwatch silence add --deployment rag-search --for {hours}h --comment" in text
@@ -374,13 +380,17 @@ def test_without_access_everybody_on_loopback_acts(client: TestClient, monitor: 
     assert len(read_silences(lake)) == 1
 
 
-def test_an_incident_that_is_over_has_nothing_to_acknowledge(proxied: TestClient, monitor: Monitor) -> None:
+def test_an_incident_that_is_over_has_nothing_to_acknowledge_or_to_accept(
+    proxied: TestClient, monitor: Monitor
+) -> None:
     sent(proxied, monitor, "release")
     monitor.refresh()
     assert sent(proxied, monitor, "acknowledge").status_code == 409
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
     assert "Over since" in page
     assert "/incident/acknowledge" not in page
+    assert "Accept the new level" not in page
+    assert "release mark" not in page
 
 
 @pytest.mark.parametrize("name", ["a b; rm -rf ~", "--all", "it's $(id)", "app/`id`", STRANGE_NAME, *PAYLOADS])

@@ -27,8 +27,8 @@ def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     parts = (
         "rag-search: words that stand in the documents fell", "Open since", "Nobody has acknowledged it",
-        "What happened, and how sure that is", "The evidence is",
-        "How sure: steady quality", "before and since", "The change began", "Scores before and since",
+        "What happened, and how sure that is", "Steady quality raises an alert",
+        "The evidence is", "before and since", "The change began", "Scores before and since",
         "Worst answers since", 'action="/incident/acknowledge"', 'action="/incident/silence"',
         'action="/incident/release"', 'id="log"', "opened", "Earlier incidents", "Open now in other deployments",
     )  # fmt: skip
@@ -323,7 +323,7 @@ def test_an_answer_leads_back_to_its_incident_and_to_no_other_place(client: Test
 
 def test_alertmanager_is_named_only_where_it_is_configured(client: TestClient, monitor: Monitor) -> None:
     forms = client.get(f"/incident?id={incident_id(monitor)}").text.partition('id="act"')[2]
-    assert "Others see that you look after it." in forms
+    assert "Others see here that you look after it." in forms
     assert "Alertmanager" not in forms
 
 
