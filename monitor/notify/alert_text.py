@@ -22,7 +22,7 @@ LOOK_FIRST = "Look first at: "
 """How the line of what to look at begins."""
 HOW_SURE = "How sure: "
 """How the line of how sure it is begins, also that of a limit."""
-IF_MEANT = "If the change was meant: "
+IF_MEANT = "If the change was intended: "
 """How the line on a new level begins."""
 WORST_SINCE = "Worst answers since then"
 """How the line of the worst answers begins."""
@@ -41,11 +41,11 @@ _FAILED: Mapping[FailedPart, str] = {
     FailedPart.REFERENCE: "The case is out of date",
 }
 _AFTER_RELEASE = (
-    "After a release: it is compared with the reference of before the mark, until the level after it is learned. Then "
-    "this ends. To accept the level of now, accept it again: `dialwatch release mark`. It never becomes urgent."
+    "After a release: it is compared with the reference from before the mark, until the level after it is learned. "
+    "Then this ends. To accept the present level, accept it again: `dialwatch release mark`. It never becomes urgent."
 )
 _WHILE_LEARNING = (
-    "How sure: of 50 streams of steady quality about one is told this, once.",
+    "How sure: about one of 50 metrics with steady quality gets such an alert, once.",
     "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
     "This warning never becomes urgent and ends after seven days. What falls further is found as usual.",
 )
@@ -188,8 +188,8 @@ def _firing(change: AlertChange) -> list[str]:
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
-            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy. "
-            "The times are those of the ratings: what is rated was answered before, often a day or more."
+            "Who: only people who rate. They choose to rate, so this is not the share of all unhappy people. "
+            "The times are those of the ratings; the answers are older, often by a day or more."
         )
     if details.while_learning:
         lines += _WHILE_LEARNING
@@ -206,7 +206,7 @@ def _firing(change: AlertChange) -> list[str]:
     if details.marked_release is not None:
         lines.append(_AFTER_RELEASE)
     elif change.verdict != AlertVerdict.JUDGE:
-        lines.append(f"{IF_MEANT}`dialwatch release mark` accepts the new level from then on.")
+        lines.append(f"{IF_MEANT}`dialwatch release mark` makes the new level the usual one.")
     lines += failed_part_lines(details.failed_parts)
     if look := look_first(change):
         lines.append(f"{LOOK_FIRST}{' '.join(look)}")
@@ -288,9 +288,9 @@ def _cause(change: AlertChange) -> str:
     if not details.can_drift:
         return f"{_NOT_THE_JUDGE}; this metric has no judge"
     if details.judge_shift is None:
-        return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
+        return "undecided; the judge has scored too few of its anchors since then, so the judge itself may have changed"
     scored = (
-        f"it scores the same answers by {details.judge_shift:+.2f} otherwise than before (95 % interval "
+        f"on the same answers its scores differ by {details.judge_shift:+.2f} from before (95 % interval "
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
     causes: Mapping[AlertVerdict | None, str] = {

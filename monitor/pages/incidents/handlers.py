@@ -182,7 +182,7 @@ class IncidentPages(Page):
         if found is None:
             raise _no_incident()
         if not seen.reader.may_act(found.name):
-            raise HTTPException(_FORBIDDEN, "Only who has the right to act on this deployment may do this")
+            raise HTTPException(_FORBIDDEN, "Only people with the right to act on this deployment can do this")
         # It writes to the lake: other requests are answered meanwhile.
         done = await run_in_threadpool(act, seen.reader, found, fields)
         query = urlencode({"id": found.incident.incident_id}, errors="replace")

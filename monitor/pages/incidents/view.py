@@ -324,7 +324,7 @@ def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]
 def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
     if chosen.shown_onset is not None:
-        began = "it began, by" if fired.is_limit else "quality most likely began to fall, by"
+        began = "it began, as seen in" if fired.is_limit else "quality most likely began to fall, as seen in"
         yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
     opened = found.incident.opened_at
     yield IncidentMoment(opened, "found: first alert fired")
@@ -335,7 +335,7 @@ def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) 
         yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
     back_since = chosen.ended.details.back_since if chosen.ended else None
     if back_since is not None:
-        yield IncidentMoment(back_since, "quality was most likely back, by", chosen.metric)
+        yield IncidentMoment(back_since, "quality was most likely back, as seen in", chosen.metric)
     if found.incident.recovering_since is not None:
         yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)
@@ -346,4 +346,4 @@ def _message(one: Told) -> IncidentMoment:
         return IncidentMoment(one.at, f"latest message sent to {one.receiver}")
     if one.outcome == AlertEvent.SILENCED:
         return IncidentMoment(one.at, f"latest message to {one.receiver} was held back by a silence")
-    return IncidentMoment(one.at, f"{one.receiver} could not be told", is_bad=True)
+    return IncidentMoment(one.at, f"no message reached {one.receiver}", is_bad=True)

@@ -30,8 +30,9 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Where: deployment apps/rag, all of its scored answers; metric words that stand in the documents "
         "(faithfulness_kprecision), version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
-        "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
-        "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
+        "Cause: undecided; the judge has scored too few of its anchors since then, so the judge itself may have "
+        "changed.",
+        "If the change was intended: `dialwatch release mark` makes the new level the usual one.",
         "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
         "Worst answers since then: the worst has the score 0.00: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
@@ -155,7 +156,7 @@ def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
     details = structs.replace(
         firing.details, judge_shift=-0.3, judge_shift_lower=-0.36, judge_shift_upper=-0.24
     )  # fmt: skip
-    shifted = "it scores the same answers by -0.30 otherwise than before (95 % interval -0.36 to -0.24)"
+    shifted = "on the same answers its scores differ by -0.30 from before (95 % interval -0.36 to -0.24)"
     judge = replace(firing, verdict="judge", details=details)
     assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
     assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")

@@ -206,16 +206,19 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1
     what, how_long = choices(page, "metric"), choices(page, "hours")
     assert list(what) == ["", METRIC, "errors"]
-    assert "Held back: words that stand in the documents, failed requests, and whatever else begins" in what[""]
+    assert (
+        "Held back: messages about words that stand in the documents, failed requests, and whatever else begins"
+        in what[""]
+    )
     assert what[""].endswith("Still sent: messages about other deployments.")
     assert (
-        "Held back: failed requests of this deployment. Still sent: words that stand in the documents;"
+        "Held back: messages about failed requests of this deployment. Still sent: words that stand in the documents;"
         in what["errors"]
     )
     for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
-        assert f"The silence ends by itself at 20 Nov, {until} UTC. What still fires then is sent then." in text
+        assert f"The silence ends by itself at 20 Nov, {until} UTC. Alerts that still fire then are sent then." in text
         assert f"dialwatch silence add --deployment rag-search --for {hours}h --comment" in text
-    assert "What still fires then" in how_long["168"]
+    assert "Alerts that still fire then" in how_long["168"]
     sent(proxied, monitor, "silence", metric=METRIC)
     clock.advance(seconds=3)
     assert "Still sent: whatever else" in choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]

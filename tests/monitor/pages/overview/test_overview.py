@@ -268,7 +268,7 @@ def test_empty_states_say_what_to_do(monitor: Monitor, ask: Ask, rows: ScoreColu
     monitor.refresh()
     for path in ("/?q=zzz&days=30", "/?state=page&days=30"):
         page = ask(path)
-        assert "No deployment fits the search" in page
+        assert "No deployment matches the search" in page
         assert '<a href="/?days=30">all deployments</a>' in page
 
 
