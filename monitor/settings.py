@@ -96,7 +96,7 @@ class MonitorSettings(Section):
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one incident found within this time are one message; it is sent when the time is over."""
     judge_wait_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 7200.0
-    """How long a page of a metric that a judge gives waits at most, as a warning, for [the judge's
+    """How long an urgent alert on a metric of a judge waits at most, as a warning, for [the judge's
     anchors](anchors.md#verdicts); 0 for no wait."""
     silences: tuple[Silence, ...] = ()
     access: AccessSettings | Literal["none"] | None = None

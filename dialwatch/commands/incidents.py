@@ -74,11 +74,13 @@ def show_one(written_id: _IdArgument, lake: LakeOption = None, config: ConfigOpt
     from monitor.alerting.incidents.incident import VERDICTS
     from monitor.alerting.incidents.log import read_incidents
     from monitor.notify.alert_text import description, summary
+    from monitor.notify.incident_text import severity_of, urgency_of
 
     incident = _chosen(read_incidents(opened), written_id)
     ended, took = incident.ended_at, incident.acknowledged
     typer.echo(f"incident {incident.incident_id}")
-    typer.echo(f"deployment {in_one_line(incident.deployment)}: {VERDICTS[incident.verdict]} ({incident.tier})")
+    urgency = urgency_of(severity_of(incident.tier))
+    typer.echo(f"deployment {in_one_line(incident.deployment)}: {VERDICTS[incident.verdict]} ({urgency})")
     typer.echo(f"opened {format_time(incident.opened_at)}, {f'ended {format_time(ended)}' if ended else 'still open'}")
     if took:
         comment = f": {in_one_line(took.comment, MOST_CHARACTERS)}" if took.comment else ""

@@ -39,7 +39,7 @@ def mark(
     """Compare from a time on with what follows it, and print the id that takes this back.
 
     An open alert of before ends. Until the new level is learned it is compared with the one of before: a fall is a
-    warning, never a page. A running monitor reads all scores again for it.
+    warning, never urgent. A running monitor reads all scores again for it.
     """
     now = datetime.now(UTC)
     for option, name in (("--deployment", deployment), ("--metric", metric)):

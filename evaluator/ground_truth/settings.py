@@ -22,7 +22,7 @@ class GroundTruthSettings(Section):
     most_per_day: Annotated[int, Field(ge=0)] = 50
     """Cases of a deployment that are made of the answers of one day. 0 makes none."""
     use_proposed: bool = True
-    """Whether cases that nobody has accepted score answers; their scores are marked and never page."""
+    """Whether cases that nobody has accepted score answers; their scores are marked and never raise an urgent alert."""
     judge: Annotated[str, Field(min_length=1)] | None = None
     """One of `evaluator.judges`, which names the [facts of cases](ground-truth.md#facts); without it they are the
     sentences of the contexts that have the words of the answer."""

@@ -95,3 +95,15 @@ FAILED_PART_MEANING: Mapping[FailedPart, str] = {
     FailedPart.REFERENCE: "a chunk of the case was retrieved and no longer holds the fact, so look at the case",
 }
 """What people are told of each part."""
+
+FAILED_PART_LOOK: Mapping[FailedPart, str] = {
+    FailedPart.RETRIEVAL: "The index and its last update; the search of the application.",
+    FailedPart.RANKING: "The ranking or reranker of the application.",
+    FailedPart.TOOL: "The tools of the worst answers, and their errors.",
+    FailedPart.WRONG_TOOL: "The calls of the worst answers beside those of their cases.",
+    FailedPart.GENERATION: "The prompt and the model.",
+    FailedPart.REFUSAL: "The prompt, and filters of content.",
+    FailedPart.UNANSWERABLE: "The prompt: whether it says when to give no answer.",
+    FailedPart.REFERENCE: "The cases of the worst answers: whether their documents have changed.",
+}
+"""What to look at first where a part failed."""

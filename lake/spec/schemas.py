@@ -290,7 +290,7 @@ ALERTS = TableSpec(
         (
             "change",
             pa.string(),
-            f"{AlertEvent.FIRING} (again where an alert becomes a page), "
+            f"{AlertEvent.FIRING} (again where an alert becomes urgent), "
             f"{one_of(event for event in AlertEvent if event != AlertEvent.FIRING)}.",
         ),
         ("changed_at", TIMESTAMP, "When this change happened."),
@@ -337,7 +337,7 @@ INCIDENTS = TableSpec(
         (
             "tier",
             pa.string(),
-            f"{one_of(Tier)}, after this change: {Tier.PAGE} if one of the incident's alerts is a page.",
+            f"{one_of(Tier)}, after this change: {Tier.PAGE} if one of the incident's alerts is urgent.",
         ),
         (
             "verdict",

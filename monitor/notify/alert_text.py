@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
-from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
+from lake.spec.case_vocabulary import FAILED_PART_LOOK, FAILED_PART_MEANING, FailedPart
 from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_look, metric_name
 from lake.spec.vocabulary import DISLIKES
@@ -20,6 +20,14 @@ from monitor.notify.plain_text import duration, one_line, time
 
 LOOK_FIRST = "Look first at: "
 """How the line of what to look at begins."""
+HOW_SURE = "How sure: "
+"""How the line of how sure it is begins, also that of a limit."""
+IF_MEANT = "If the change was intended: "
+"""How the line on a new level begins."""
+WORST_SINCE = "Worst answers since then"
+"""How the line of the worst answers begins."""
+_OFTEN = 0.2
+"""Share of the answers from which on a part that failed is a place to look at."""
 WORST = 5
 """The number of the worst answers in a message."""
 _FAILED: Mapping[FailedPart, str] = {
@@ -33,13 +41,13 @@ _FAILED: Mapping[FailedPart, str] = {
     FailedPart.REFERENCE: "The case is out of date",
 }
 _AFTER_RELEASE = (
-    "After a release: it is compared with the reference of before the mark, until the level after it is learned. Then "
-    "this ends. To accept the level of now, accept it again: `dialwatch release mark`. It never becomes a page."
+    "After a release: it is compared with the reference from before the mark, until the level after it is learned. "
+    "Then this ends. To accept the present level, accept it again: `dialwatch release mark`. It never becomes urgent."
 )
 _WHILE_LEARNING = (
-    "How sure: of 50 streams of steady quality about one is told this, once.",
+    "How sure: about one of 50 metrics with steady quality gets such an alert, once.",
     "Why now: the mean fell while its reference was learned, so the reference has conversations of before and after. "
-    "This warning never becomes a page and ends after seven days. What falls further is found as usual.",
+    "This warning never becomes urgent and ends after seven days. What falls further is found as usual.",
 )
 _JUDGES: Mapping[AlertVerdict | None, str] = {
     AlertVerdict.SYSTEM: ": its judge is unchanged",
@@ -134,11 +142,22 @@ def description(change: AlertChange, external_url: str) -> str:
         lines = limit_lines(change)
     else:
         lines = _resolved(change) if change.change == AlertEvent.RESOLVED else _firing(change)
-    if external_url and change.change == AlertEvent.FIRING and change.details.worst:
-        lines.append(f"The worst of them: {worst_links(change, external_url)[0]}")
+    if change.change == AlertEvent.FIRING and change.details.worst:
+        lines.append(_worst_line(change, external_url))
     of_incident = link_to_incident(change.incident_id, external_url) if change.incident_id else ""
     link = of_incident or link_to(change.key.deployment, external_url)
     return "\n".join(map(one_line, [*lines, f"Look at: {link or 'the overview page of dialwatch'}"]))
+
+
+def _worst_line(change: AlertChange, external_url: str) -> str:
+    """Name the worst answers: by the page of the worst one, or by their ids where nobody said where our pages are."""
+    worst = change.details.worst[:WORST]
+    if external_url:
+        return (
+            f"{WORST_SINCE}: the worst has the score {_number(worst[0].value)}: {worst_links(change, external_url)[0]}"
+        )
+    ids = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in worst)
+    return f"{WORST_SINCE}, by response_id in parsed_logs: {ids}"
 
 
 def worst_links(change: AlertChange, external_url: str) -> tuple[str, ...]:
@@ -169,35 +188,44 @@ def _firing(change: AlertChange) -> list[str]:
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
-            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy. "
-            "The times are those of the ratings: what is rated was answered before, often a day or more."
+            "Who: only people who rate. They choose to rate, so this is not the share of all unhappy people. "
+            "The times are those of the ratings; the answers are older, often by a day or more."
         )
     if details.while_learning:
         lines += _WHILE_LEARNING
     elif details.false_alarm_every_seconds is not None:
         every = duration(timedelta(seconds=details.false_alarm_every_seconds))
         whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
-        lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
+        lines.append(f"{HOW_SURE}steady quality raises an alert like this at most once in {every} on average{whole}.")
     lines.append(f"Cause: {_cause(change)}.")
     if details.page_due is not None:
         lines.append(
-            "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more "
-            f"changed than the judge, or at {time(details.page_due)}, unless they show by then that the judge did."
+            "A warning for now, though the evidence is that of an urgent alert: it becomes urgent once the judge's "
+            f"anchors show that not only the judge changed, or at {time(details.page_due)} if they have shown neither."
         )
     if details.marked_release is not None:
         lines.append(_AFTER_RELEASE)
     elif change.verdict != AlertVerdict.JUDGE:
-        lines.append("If the change was meant: `dialwatch release mark` accepts the new level from then on.")
+        lines.append(f"{IF_MEANT}`dialwatch release mark` makes the new level the usual one.")
     lines += failed_part_lines(details.failed_parts)
-    look = metric_look(key.metric)
-    if look and change.verdict != AlertVerdict.JUDGE:
-        lines.append(f"{LOOK_FIRST}{look}")
+    if look := look_first(change):
+        lines.append(f"{LOOK_FIRST}{' '.join(look)}")
     if details.around_onset is not None:
         lines.append(told(details.around_onset, change.since))
-    if details.worst:
-        worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
-        lines.append(f"Worst answers since then, by response_id in parsed_logs: {worst}")
     return lines
+
+
+def look_first(change: AlertChange) -> tuple[str, ...]:
+    """Return what to look at first of a regression, the most likely first; nothing where only the judge changed.
+
+    That is what the part that failed says, and of unknown parts what the metric says.
+    """
+    failed = change.details.failed_parts
+    if change.verdict == AlertVerdict.JUDGE:
+        return ()
+    total = sum(failed.values())
+    often = [part for part, count in sorted(failed.items(), key=lambda one: -one[1]) if count >= _OFTEN * total > 0]
+    return tuple(FAILED_PART_LOOK[part] for part in often) or tuple(filter(None, [metric_look(change.key.metric)]))
 
 
 def _metric(key: StreamKey) -> str:
@@ -212,7 +240,7 @@ def _new_traffic(change: AlertChange, new: NewClass) -> list[str]:
         f"Since: {time(change.since)}; found with the answers until {time(change.changed_at)}.",
         f"Where: deployment {change.key.deployment}; {_metric(change.key)}.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
-        "class from now on against its own level. This warning never becomes a page.",
+        "class from now on against its own level. This warning never becomes urgent.",
     ]
 
 
@@ -260,9 +288,9 @@ def _cause(change: AlertChange) -> str:
     if not details.can_drift:
         return f"{_NOT_THE_JUDGE}; this metric has no judge"
     if details.judge_shift is None:
-        return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
+        return "undecided; the judge has scored too few of its anchors since then, so the judge itself may have changed"
     scored = (
-        f"it scores the same answers by {details.judge_shift:+.2f} otherwise than before (95 % interval "
+        f"on the same answers its scores differ by {details.judge_shift:+.2f} from before (95 % interval "
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
     causes: Mapping[AlertVerdict | None, str] = {

@@ -61,6 +61,11 @@ def severity_of(tier: Tier) -> str:
     return tier if tier == Tier.PAGE else "warning"
 
 
+def urgency_of(severity: str) -> str:
+    """Return the word for a severity in sentences."""
+    return "urgent" if severity == Tier.PAGE else severity
+
+
 def tier_of(change: AlertChange) -> str:
     """Return the word for the tier of one alert."""
     return severity_of(Tier.PAGE if change.pages else Tier.WARN)

@@ -32,18 +32,19 @@ WHAT_TO_DO = "What to do: "
 """How the line of what to do begins."""
 _KEYS = "the API key of those that are refused: whether it has expired, was replaced, or lost its rights in DIAL"
 _REFUSED: Mapping[str, str] = {
-    "429": "the rate limit, as what refuses for it is not broken: who sends more than usual, and the limit in DIAL and "
-    "at the provider of the model",
+    "429": "the rate limit: a deployment that refuses because of it is not broken; see who sends more than usual, and "
+    "the limits in DIAL and at the provider of the model",
     "401": _KEYS,
     "403": _KEYS,
 }
 """What to look at where requests were refused, by the status that most of them got."""
-_COUNTED = f"(of a turn at most {MOST_OF_TOOL} calls of a tool count)"
+_COUNTED = f"(at most {MOST_OF_TOOL} calls of a tool in one turn count)"
 _SHARES: Mapping[str, _Words] = {
     LimitKind.ERRORS: _Words(
         "requests",
         "failed",
-        "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
+        "the logs of the deployment and of the models that it calls; status 429 means a rate limit, 401 and 403 mean "
+        "a problem with a key",
         "failed",
     ),
     LimitKind.EMPTY_ANSWERS: _Words(
@@ -55,7 +56,8 @@ _SHARES: Mapping[str, _Words] = {
     LimitKind.TOOL_ERRORS: _Words(
         "calls of tools",
         f"failed {_COUNTED}",
-        "the tool that fails and its own log; the page of the incident shows its last error to who may read texts",
+        "the tool that fails and its own log; the page of the incident shows its last error to people with the "
+        "right to read texts",
         "failed",
     ),
     LimitKind.REFUSALS: _Words(
@@ -167,7 +169,7 @@ def limit_lines(change: AlertChange) -> list[str]:
             "How sure: a judge that does not change raises this at most once in 365 days on average.",
             "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be compared. "
             "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
-            "metric, which learns what is usual anew. This warning never becomes a page.",
+            "metric, which learns what is usual anew. This warning never becomes urgent.",
         ]
     if kind == LimitKind.AT_LEAST:
         return [
@@ -184,10 +186,12 @@ def limit_lines(change: AlertChange) -> list[str]:
         shown = details.failing_callers[:_CALLERS]
         more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
         rest = f" and {more} more" if more else ""
-        lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
+        lines.append(f"These fail too, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
     if details.page_after_seconds and change.tier == Tier.WARN:
         length = duration(timedelta(seconds=details.page_after_seconds))
-        lines.append(f"This is a warning: an outage of less than {length} is no page. It becomes one if it lasts.")
+        lines.append(
+            f"This is a warning: an outage of less than {length} is not urgent. It becomes urgent if it lasts."
+        )
     return [
         *lines,
         _how_sure(details),
@@ -209,8 +213,8 @@ def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
 def _how_sure(details: LimitDetails) -> str:
     if details.usual is not None:
         return (
-            "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
-            "other. It is over after eight minutes with traffic and without a bad one."
+            "How sure: chance alone gives this at most once in a year of such traffic, if bad ones are independent of "
+            "each other. It is over after eight minutes with traffic and without a bad one."
         )
     return (
         f"How sure: this is counted, not estimated. The alert ends when the share falls to {_percent(details.ends_at)}."
@@ -233,11 +237,11 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"judge of {name}: alert is over, {change.reason}"
     moved = "; ".join(
-        f"that of {metric_name(one.metric)} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than "
-        f"at first (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
+        f"that of {metric_name(one.metric)} now differs by {one.shift:+.2f} on the same {one.answers} "
+        f"answers (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
         for one in details.judges
     )
-    return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
+    return f"the judge of {name} changed: {moved or 'it gives the same answers other scores than at first'}"
 
 
 def _means(change: AlertChange, details: LimitDetails | None) -> str:
@@ -269,10 +273,10 @@ def _silence(change: AlertChange, details: LimitDetails | None) -> str:
 def _of_silence(details: LimitDetails | None) -> list[str]:
     if details is not None and details.all_silent:
         return [
-            "What to do: no other deployment was heard later either. Look first whether the collector runs, and "
-            "whether DIAL Core still writes and ships its log."
+            "What to do: no other deployment has had a later request either. First check whether the collector runs, "
+            "and whether DIAL Core still writes and ships its log."
         ]
-    return ["What to do: other deployments are heard. Look whether people and programs still reach this one."]
+    return ["What to do: other deployments get requests. Check whether people and programs can still reach this one."]
 
 
 def _percent(share: float | None) -> str:

@@ -8,7 +8,7 @@ from monitor.access.reader import Reader
 from monitor.service.health.health import Health
 from monitor.service.snapshot import Snapshot
 
-_PROBLEM = "Some of dialwatch does not work; who may see all deployments sees what it is."
+_PROBLEM = "A part of dialwatch does not work. People who may see all deployments see which one."
 
 
 def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:

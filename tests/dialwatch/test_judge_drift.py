@@ -34,7 +34,7 @@ CHANGE, FOUND, NEXT = (START + timedelta(hours=hours) for hours in (30, 42, 42.5
 ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
 PAGE = {
     "judge": "The judge changed, not the application",
-    "system": "The application, its documents or the questions changed, not the judge (the judge",
+    "system": "The application, its documents or the questions changed, not the judge (on the same answers",
     "both": "The judge changed, and the application, its documents or the questions",
 }
 REGRESSION = RegressionSettings(reference_observations=100)
@@ -188,8 +188,8 @@ def test_a_judge_that_became_milder_is_a_warning_of_its_own(story: Story) -> Non
         assert [change.change for change in changes] == expected
         assert {(change.tier, change.pages, change.verdict) for change in changes} == {("warn", False, "judge")}
     first = description(changes[0], "")
-    assert "that of judged scores the same 120 answers by +0.1" in first
-    assert "never becomes a page" in first
+    assert "that of judged now differs by +0.1" in first
+    assert "never becomes urgent" in first
     assert story.rows("judged") == []
 
 
@@ -216,7 +216,7 @@ def test_a_stricter_version_is_no_alert_and_its_offset_is_known(story: Story) ->
     assert (judge.version_before, judge.offset.answers, judge.active) == ("1", 240, False)
     assert judge.offset.lower < -0.3 < judge.offset.upper < -0.25
     assert (
-        "otherwise than version 1 (240 answers)"
+        "from those of version 1 (240 answers)"
         in TestClient(create_app(story.monitor)).get("/deployment?name=rag").text
     )
     assert 'dialwatch_judge_offset{deployment="rag",metric="judged"} -0.' in story.metrics()

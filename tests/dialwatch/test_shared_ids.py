@@ -94,7 +94,7 @@ def test_one_like_is_of_one_answer_and_one_dislike_of_another(tmp_path: Path, re
         == 1
     )
     with TestClient(create_app(monitor)) as client:
-        assert "Of 3 signals of the last 7 days 1 count for no answer" in client.get("/deployment?name=rag-app").text
+        assert "Of 3 signals of the last 7 days 1 belong to no answer" in client.get("/deployment?name=rag-app").text
         chosen = client.get("/ground-truth.json?deployment=rag-app").json()["chosen"]
     assert [one["signal"] for one in chosen["signals"]] == ["like"]
     assert "of 3 signals of the last 7 days 1 are joined with no answer" in check_signals(lake, lambda: NOW)[0].text

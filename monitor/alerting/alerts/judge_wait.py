@@ -48,7 +48,7 @@ def overdue(alert: AlertChange, judgement: Judgement | None, now: datetime) -> A
         alert,
         change_id=digest(alert.alert_id, AlertEvent.FIRING, Tier.PAGE),
         changed_at=alert.changed_at + _MOMENT,
-        reason="the evidence is that of a page, and until now the judge's anchors have not decided what changed",
+        reason="the evidence is that of an urgent alert, and the judge's anchors have not decided so far what changed",
         details=msgspec.structs.replace(alert.details, tier=Tier.PAGE, page_due=None, recorded_at=now),
     )
 

@@ -135,4 +135,4 @@ def told(around: AroundOnset, since: datetime | None) -> str:
     """Say in one line what the log shows around an onset."""
     if around.changes:
         return f"Also changed, by the log: {words_of(around.changes, since)}."
-    return f"Also changed: nothing that the log shows, by {around.answers} answers before and since."
+    return f"Also changed: nothing that the log shows. Compared were {around.answers} answers, before and since."

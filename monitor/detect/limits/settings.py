@@ -53,7 +53,7 @@ class LimitSettings(DeploymentLimits):
     page_after: Annotated[
         timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(0)), Le(timedelta(hours=12))
     ] = timedelta(hours=1)
-    """How long `errors`, `empty_answers` or `tool_errors` must last to be a page, from 0s to 12h; a shorter outage is a
+    """How long `errors`, `empty_answers` or `tool_errors` must last to be urgent, from 0s to 12h; a shorter outage is a
     warning."""
     minimum_requests: Annotated[int, Ge(1)] = 50
     """Least number of requests that a share is computed from. With fewer in a day a limit fires where bad ones follow

@@ -26,7 +26,7 @@ class RegressionSettings(Section):
     false_alarm_every: Duration = timedelta(days=30)
     """The mean time to a false warning of one stream is at least this ([exactly](detector.md#what-is-promised))."""
     page_every: Duration = timedelta(days=365)
-    """The mean time to a false page, over all streams together, is at least this."""
+    """The mean time to a false urgent alert, over all streams together, is at least this."""
     tolerance: Annotated[float, Ge(0), Lt(1)] = 0.02
     """Drop of the mean that is too small for an alert, as a share of the metric's range."""
     reference_observations: Annotated[int, Ge(2)] = 200
@@ -49,7 +49,7 @@ class RegressionSettings(Section):
         if self.page_every < self.false_alarm_every:
             raise ValueError(
                 f"page_every is {self.page_every} and must not be shorter than false_alarm_every, "
-                f"{self.false_alarm_every}: a page is a warning with more evidence"
+                f"{self.false_alarm_every}: an urgent alert is a warning with more evidence"
             )
         return self
 

@@ -12,7 +12,7 @@ from monitor.notify.digest.words import headline, row_line, total_line
 from monitor.notify.formats.slack import slack_text_body
 from monitor.notify.formats.standard import summary_body
 from monitor.notify.formats.teams import teams_text_body
-from monitor.notify.incident_text import IncidentNote
+from monitor.notify.incident_text import IncidentNote, urgency_of
 from monitor.notify.plain_text import one_line, time
 
 MOST = 20
@@ -47,7 +47,7 @@ def lines(incidents: Incidents) -> list[str]:
     """Say in a line of each incident what it is and since when."""
     shown = [
         one_line(
-            f"{note.severity} since {time(change.fired_at)}: {summary(change)}"
+            f"{urgency_of(note.severity)} since {time(change.fired_at)}: {summary(change)}"
             + (f"; {note.link}" if note.link else "")
         )
         for change, note in incidents[:MOST]

@@ -93,7 +93,8 @@ class Visible:
             raise BadQueryError("There is no such deployment")
         if query.is_of_people and not self.may_read_texts(query.deployment):
             raise BadQueryError(
-                "Words, comments, clients and users can be searched by who may read the texts of the deployment"
+                "Only people with the right to read the texts of the deployment can search words, comments, clients "
+                "and users"
             )
         return query
 

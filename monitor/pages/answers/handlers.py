@@ -162,7 +162,9 @@ class AnswerPages(Page):
         seen = self._seen(request)
         place = AnswerPlace.read(fields, seen)
         if not seen.reader.may_act(place.name):
-            raise HTTPException(_FORBIDDEN, "Answers of this deployment are labelled by who may act")
+            raise HTTPException(
+                _FORBIDDEN, "Only people with the right to act on this deployment can label its answers"
+            )
         label, now = label_of(fields, seen.reader.who), self._monitor.now()
         if self._reads.run(seen.reader, lambda: label_answer(self._monitor.lake, place, label, now)):
             self._monitor.audit.note(seen.reader.who, AuditAction.LABEL, place.name, place.event_id)

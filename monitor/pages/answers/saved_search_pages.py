@@ -91,7 +91,9 @@ class SavedSearchPages(Page):
         if not query.deployment:
             raise HTTPException(_UNPROCESSABLE, "A search is saved of one deployment: choose it first")
         if not seen.reader.may_act(query.deployment):
-            raise HTTPException(_FORBIDDEN, "Searches of this deployment are saved and removed by who may act")
+            raise HTTPException(
+                _FORBIDDEN, "Only people with the right to act on this deployment can save and remove its searches"
+            )
         name = visible(" ".join(fields.get("name", "").split()))
         if not 0 < len(name) <= MOST_CHARACTERS:
             raise HTTPException(_UNPROCESSABLE, f"A search has a name of 1 to {MOST_CHARACTERS} characters")

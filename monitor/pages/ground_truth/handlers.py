@@ -207,7 +207,10 @@ class GroundTruthPage(Page):
 
     def _check_rights(self, seen: Visible, name: str) -> None:
         if not seen.reader.may_act(name) or not seen.may_read_texts(name):
-            raise HTTPException(_FORBIDDEN, "Cases are changed by who may act on this deployment and read its texts")
+            raise HTTPException(
+                _FORBIDDEN,
+                "Only people with the right to act on this deployment and to read its texts can change cases",
+            )
 
     def _read(self, request: Request) -> tuple[Visible, CaseQuery, Queue]:
         seen, given = Visible.to(request, self._monitor.snapshot), request.query_params

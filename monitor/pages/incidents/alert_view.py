@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
-from monitor.notify.alert_text import LOOK_FIRST, description, summary
+from monitor.notify.alert_text import HOW_SURE, IF_MEANT, LOOK_FIRST, WORST_SINCE, description, look_first, summary
 from monitor.notify.limit_text import WHAT_TO_DO
 from monitor.notify.onset_text import likely_onset
-from monitor.pages.filters import duration
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.news import reading_of, said_now
 
 _MOST_SEGMENTS = 8
-_YEAR = timedelta(days=365)
-_LONGEST = 1000 * _YEAR
 _LARGEST = 690.0
 """Of a natural logarithm, so that its power is a number."""
 
@@ -31,8 +28,6 @@ class AlertView:
     ended: AlertChange | None
     reading: Reading | None
     """Of the same metric and version now; None where it is not watched."""
-    batch: timedelta
-    """Of the detectors: evidence counts in so long stretches."""
 
     @property
     def metric(self) -> str:
@@ -50,33 +45,44 @@ class AlertView:
         return said_now(self.ended or self.fired, self.reading)
 
     @property
-    def look_first(self) -> str:
-        """What to look at first, as the message says it; empty where it says nothing, or it is over."""
-        lines = () if self.ended else description(self.fired, "").splitlines()
-        return next((line for line in lines if line.startswith((LOOK_FIRST, WHAT_TO_DO))), "")
+    def look_first(self) -> tuple[str, ...]:
+        """What to look at first, the most likely first, as the message says it; nothing where it is over."""
+        if self.ended:
+            return ()
+        if not self.fired.is_limit:
+            return look_first(self.fired)
+        said = (line.removeprefix(WHAT_TO_DO) for line in self._told if line.startswith(WHAT_TO_DO))
+        return tuple(one[0].upper() + one[1:] for one in (line.removeprefix("look at ") for line in said))
 
     @property
     def lines(self) -> list[str]:
-        """The text of the message without its links."""
-        told = [line for line in description(self.fired, "").splitlines() if not line.startswith(_LINKS)]
+        """The text of the message without its links, and without what the page says elsewhere."""
+        elsewhere = (*_LINKS, *(() if self.ended and self.fired.is_limit else (HOW_SURE,)))
+        told = [line for line in self._told if not line.startswith((*elsewhere, *((IF_MEANT,) if self.ended else ())))]
         return [summary(self.fired, with_affected=False), *told] if self.ended else told
 
     @property
+    def _told(self) -> list[str]:
+        return description(self.fired, "").splitlines()
+
+    @property
     def sureness(self) -> str:
-        """How sure it is, from the evidence and its threshold; empty for a limit, which is counted."""
+        """How sure it is: what the message promises, and how far the evidence is above what that needs."""
+        if self.ended and self.fired.is_limit:
+            return ""
+        promised = next((line.removeprefix(HOW_SURE) for line in self._told if line.startswith(HOW_SURE)), "")
+        return f"{promised[:1].upper()}{promised[1:]} {self._evidence}".strip()
+
+    @property
+    def _evidence(self) -> str:
         change, reading = self.fired, self.reading
         evidence, threshold = change.log_evidence, change.log_threshold
         if not self.ended and reading is not None and reading.status is Status.REGRESSED:
             evidence, threshold = reading.log_evidence, reading.log_threshold
         if change.is_limit or evidence is None or threshold is None or not 0 <= evidence - threshold < math.inf:
             return ""
-        # Evidence of A comes up by chance once in A batches at the most.
-        every = self.batch.total_seconds() * math.exp(min(_LARGEST, evidence))
         factor = math.exp(min(_LARGEST, evidence - threshold))
-        return (
-            f"The evidence is {_times(factor)} what raises an alert: a false alarm "
-            f"as strong as this comes at most once in {_long(every)} on average, of this metric alone."
-        )
+        return f"The evidence {'was' if self.ended else 'is'} {_times(factor)} what such an alert needs."
 
     @property
     def drop(self) -> str:
@@ -109,10 +115,10 @@ class AlertView:
         return len(self.fired.details.segments) - len(self.segments)
 
 
-_LINKS = ("Look at: ", "Worst answers since then", "The worst of them: ")
+_LINKS = ("Look at: ", WORST_SINCE, LOOK_FIRST, WHAT_TO_DO)
 
 
-def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
+def alerts_of(found: FoundIncident) -> tuple[AlertView, ...]:
     """Return the alerts of an incident: first those that fire, pages before warnings, regressions before limits."""
     views = []
     for newest in found.incident.alerts:
@@ -122,7 +128,7 @@ def alerts_of(found: FoundIncident, batch: timedelta) -> tuple[AlertView, ...]:
             (one for one in found.state.changes if one.alert_id == newest.alert_id and one.change == AlertEvent.FIRING),
             newest,
         )
-        views.append(AlertView(fired, newest if is_over else None, reading_of(newest, found.state), batch))
+        views.append(AlertView(fired, newest if is_over else None, reading_of(newest, found.state)))
     return tuple(sorted(views, key=lambda one: (one.ended is not None, not one.fired.pages, one.fired.is_limit)))
 
 
@@ -130,10 +136,3 @@ def _times(factor: float) -> str:
     if factor < 1.5:
         return "just"
     return f"{factor:,.0f} times" if factor < 1e6 else "more than a million times"
-
-
-def _long(seconds: float) -> str:
-    if seconds >= _LONGEST.total_seconds():
-        return "more than a thousand years"
-    years = seconds / _YEAR.total_seconds()
-    return f"{years:,.0f} years" if years >= 2 else duration(timedelta(seconds=seconds))

@@ -25,9 +25,16 @@ def commands_of(incident_id: str, deployment: str, metric: str | None, onset: da
     of_deployment = ("--deployment", deployment, *of_metric)
     return Commands(
         _command("incidents", "acknowledge", incident_id, "--comment", "..."),
-        _command("silence", "add", *of_deployment, "--for", "4h", "--comment", "..."),
+        silence_command(deployment, metric, "4"),
         _command("release", "mark", *of_deployment, *at, "--comment", "..."),
     )
+
+
+def silence_command(deployment: str, metric: str | None, hours: str) -> str | None:
+    """Return the command for a silence of so many hours; `metric` is None for all metrics of the deployment."""
+    of_metric = ("--metric", metric) if metric else ()
+    of_deployment = ("--deployment", deployment, *of_metric)
+    return _command("silence", "add", *of_deployment, "--for", f"{hours}h", "--comment", "...")
 
 
 def _command(*words: str) -> str | None:

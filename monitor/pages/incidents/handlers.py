@@ -20,6 +20,7 @@ from monitor.pages.forms import checked_form
 from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
 from monitor.pages.incidents.alert_view import alerts_of
 from monitor.pages.incidents.as_json import incident_data, list_data
+from monitor.pages.incidents.commands import silence_command
 from monitor.pages.incidents.finding import (
     FoundIncident,
     earlier_incidents,
@@ -103,7 +104,13 @@ class IncidentPages(Page):
             address_of=address_of,
             was_withdrawn=given.get("withdrawn", "").isdecimal(),
             silences=[
-                (hours, words, self._monitor.now() + timedelta(hours=int(hours))) for hours, words in HOURS.items()
+                (
+                    hours,
+                    words,
+                    self._monitor.now() + timedelta(hours=int(hours)),
+                    silence_command(found.name, None, hours),
+                )
+                for hours, words in HOURS.items()
             ],
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,
@@ -175,7 +182,7 @@ class IncidentPages(Page):
         if found is None:
             raise _no_incident()
         if not seen.reader.may_act(found.name):
-            raise HTTPException(_FORBIDDEN, "Only who has the right to act on this deployment may do this")
+            raise HTTPException(_FORBIDDEN, "Only people with the right to act on this deployment can do this")
         # It writes to the lake: other requests are answered meanwhile.
         done = await run_in_threadpool(act, seen.reader, found, fields)
         query = urlencode({"id": found.incident.incident_id}, errors="replace")
@@ -189,8 +196,8 @@ class IncidentPages(Page):
         found = incident_of(seen.snapshot, request.query_params["id"])
         if found is None:
             raise _no_incident()
-        metric, batch = request.query_params.get("metric", ""), self._monitor.settings.regression.batch
-        chosen = chosen_of(alerts_of(found, batch), metric)
+        metric = request.query_params.get("metric", "")
+        chosen = chosen_of(alerts_of(found), metric)
         with_texts = seen.may_read_texts(found.name)
         older = older_version_of(chosen)
         if older is not None and (older not in seen.states or (with_texts and not seen.may_read_texts(older))):
@@ -206,7 +213,7 @@ class IncidentPages(Page):
             problem = str(error.detail)
         if with_texts and read:
             self._note_texts(seen, found, read)
-        return seen, view_of(found, metric, batch, read), problem
+        return seen, view_of(found, metric, read), problem
 
     def _note_texts(self, seen: Visible, found: FoundIncident, read: Read) -> None:
         """Note in the audit log that texts were shown, if there were any."""

@@ -45,7 +45,7 @@ _WORDS = {
     ReasonKind.UNSUPPORTED: "Words that stand in no context",
     ReasonKind.DENIED_CLAIM: "Claim that the contexts contradict",
     ReasonKind.CLAIM: "Claim that the contexts do not support",
-    ReasonKind.UNMET: "Wanted, and not got",
+    ReasonKind.UNMET: "Wanted, but not received",
     ReasonKind.TOPIC: "Topic that is not its own, or that it refused",
     ReasonKind.TURNS: "Turns of the conversation that forgot or repeated",
     ReasonKind.NO_CONTEXT: "No document was found for the question",

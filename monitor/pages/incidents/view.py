@@ -102,9 +102,21 @@ class IncidentView:
         return sentence_of(self.found.incident, self.found.state)
 
     @property
+    def look_first(self) -> tuple[str, ...]:
+        """What to look at first, each once: what was counted (failed parts, limits) before what a metric suggests."""
+        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or one.fired.details.failed_parts))
+        return tuple(dict.fromkeys(look for one in ordered for look in one.look_first))
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """Names to choose from in the forms, in place of the whole incident: that of the chosen alert first."""
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
+
+    def rings_beside(self, metric: str) -> tuple[str, ...]:
+        """Return the metrics and limits that fire and would not be held back if `metric` were silenced as well."""
+        if self.read is None:
+            return ()
+        return tuple(one for one in self.read.still_rings(self.found) if one != metric)
 
     @property
     def also(self) -> tuple[Related, ...]:
@@ -151,8 +163,8 @@ class IncidentView:
 
     @property
     def can_learn(self) -> bool:
-        """Whether one of its metrics has a reference, which a release would make it learn anew."""
-        return any(not one.fired.is_limit for one in self.alerts)
+        """Whether a regression of it still fires: a new level is accepted where quality is not back."""
+        return any(not one.fired.is_limit and one.ended is None for one in self.alerts)
 
 
 def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
@@ -200,7 +212,7 @@ def _asked_through(lake: Lake, found: FoundIncident, since: datetime, until: dat
 
 
 def _tool_error(monitor: Monitor, found: FoundIncident) -> ToolError | None:
-    alert = next((one for one in alerts_of(found, timedelta()) if tool_of(one) is not None), None)
+    alert = next((one for one in alerts_of(found) if tool_of(one) is not None), None)
     if alert is None:
         return None
     since, until = _period(alert, found)
@@ -244,9 +256,9 @@ def _differences(lake: Lake, found: FoundIncident) -> Sequence[TextDifference]:
     return differences(lake, found.name, changes[0].changes) if changes else ()
 
 
-def view_of(found: FoundIncident, metric: str, batch: timedelta, read: Read | None) -> IncidentView:
+def view_of(found: FoundIncident, metric: str, read: Read | None) -> IncidentView:
     """Return the contents; `metric` is the one whose chart is large, the first where there is no such alert."""
-    alerts = alerts_of(found, batch)
+    alerts = alerts_of(found)
     chosen = chosen_of(alerts, metric)
     newest: dict[str, AlertView] = {}
     for one in (chosen, *alerts):
@@ -312,7 +324,7 @@ def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]
 def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
     if chosen.shown_onset is not None:
-        began = "it began, by" if fired.is_limit else "quality most likely began to fall, by"
+        began = "it began, as seen in" if fired.is_limit else "quality most likely began to fall, as seen in"
         yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
     opened = found.incident.opened_at
     yield IncidentMoment(opened, "found: first alert fired")
@@ -323,7 +335,7 @@ def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) 
         yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
     back_since = chosen.ended.details.back_since if chosen.ended else None
     if back_since is not None:
-        yield IncidentMoment(back_since, "quality was most likely back, by", chosen.metric)
+        yield IncidentMoment(back_since, "quality was most likely back, as seen in", chosen.metric)
     if found.incident.recovering_since is not None:
         yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)
@@ -334,4 +346,4 @@ def _message(one: Told) -> IncidentMoment:
         return IncidentMoment(one.at, f"latest message sent to {one.receiver}")
     if one.outcome == AlertEvent.SILENCED:
         return IncidentMoment(one.at, f"latest message to {one.receiver} was held back by a silence")
-    return IncidentMoment(one.at, f"{one.receiver} could not be told", is_bad=True)
+    return IncidentMoment(one.at, f"no message reached {one.receiver}", is_bad=True)

@@ -65,6 +65,9 @@ class WorstMetric:
     lower_is_better: bool = False
     since_mean: float | None = None
     """Mean since a regression began; None without one."""
+    latest_mean: float | None = None
+    """Mean of the latest conversations, which the state is of; None where a regression is told."""
+    is_page: bool = False
 
     @property
     def change(self) -> float | None:
@@ -179,14 +182,15 @@ def row_of(
         for number in sums.total(first, last)
         if number
     }
-    state, why = _state_of(deployment, period, times, has_requests=every > 0)
+    worst = _worst_of(deployment, period)
+    state, why = _state_of(deployment, period, times, worst.metric if worst else "", has_requests=every > 0)
     if state in (State.NO_DATA, State.NOT_WATCHED) and every and decided is not None and not decided.metrics:
         state, why = State.NOT_WATCHED, "only its limits: no metric is scored of it"
     return DeploymentRow(
         name=name,
         state=state,
         why=why,
-        worst=_worst_of(deployment, period),
+        worst=worst,
         requests=every,
         answers=answers,
         failures=dict(sorted(failures.items(), key=lambda one: (-one[1], one[0]))),
@@ -221,11 +225,12 @@ def _coverage(deployment: DeploymentState, period: PagePeriod, answers: int) -> 
 
 
 def _state_of(
-    deployment: DeploymentState, period: PagePeriod, times: Times, *, has_requests: bool
+    deployment: DeploymentState, period: PagePeriod, times: Times, worst: str, *, has_requests: bool
 ) -> tuple[State, str]:
-    """Return the state and its reason, in words for the page."""
+    """Return the state and its reason, in words for the page; of regressions that of the `worst` metric comes first."""
     pages, warnings, stopped = (
-        list(some) for some in (_pages(deployment, times), _warnings(deployment, times), _stopped(deployment))
+        list(some)
+        for some in (_pages(deployment, times, worst), _warnings(deployment, times, worst), _stopped(deployment))
     )
     if pages or warnings or stopped:
         worse = _first([*pages, *warnings])
@@ -235,7 +240,7 @@ def _state_of(
     learning = [one for one in readings if one.status is Status.LEARNING]
     better = [metric for metric, one in deployment.readings.items() if one in watching and one.improved]
     if better:
-        return State.IMPROVED, ", ".join(better)
+        return State.IMPROVED, ", ".join(map(metric_name, better))
     if watching:
         more = f", {len(learning)} learning" if learning else ""
         return State.FINE, f"{len(watching)} watched{more}"
@@ -256,8 +261,8 @@ def _learned(reading: Reading) -> float:
     return reading.reference_observations / max(1, reading.reference_needed)
 
 
-def _regressed(deployment: DeploymentState, times: Times, *, paging: bool) -> Iterator[str]:
-    for metric, reading in deployment.readings.items():
+def _regressed(deployment: DeploymentState, times: Times, worst: str, *, paging: bool) -> Iterator[str]:
+    for metric, reading in sorted(deployment.readings.items(), key=lambda one: one[0] != worst):
         verdict = deployment.judgements.get(metric, UNDECIDED).verdict
         if reading.status is Status.REGRESSED and is_page(reading.tier, verdict) is paging:
             yield _moved(metric, reading, times)
@@ -273,15 +278,17 @@ def _moved(metric: str, reading: Reading, times: Times) -> str:
     return f"{verb} {reading.reference_mean:.2f} to {now:.2f}{since}: {metric_name(metric)}"
 
 
-def _pages(deployment: DeploymentState, times: Times) -> Iterator[str]:
-    yield from _regressed(deployment, times, paging=True)
+def _pages(deployment: DeploymentState, times: Times, worst: str) -> Iterator[str]:
+    yield from _regressed(deployment, times, worst, paging=True)
     yield from (_limit(change.key.metric) for change in deployment.exceeded if change.pages)
 
 
-def _warnings(deployment: DeploymentState, times: Times) -> Iterator[str]:
-    yield from _regressed(deployment, times, paging=False)
+def _warnings(deployment: DeploymentState, times: Times, worst: str) -> Iterator[str]:
+    yield from _regressed(deployment, times, worst, paging=False)
     yield from (_limit(change.key.metric) for change in deployment.exceeded if not change.pages)
-    yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
+    yield from (
+        f"the judge of {metric_name(metric)} drifted" for metric, judge in deployment.judges.items() if judge.active
+    )
 
 
 def _stopped(deployment: DeploymentState) -> Iterator[str]:
@@ -291,22 +298,25 @@ def _stopped(deployment: DeploymentState) -> Iterator[str]:
 
 
 def _limit(kind: str) -> str:
-    return f"limit exceeded: {kind.replace('_', ' ')}"
+    return f"limit exceeded: {metric_name(kind)}"
 
 
 def _worst_of(deployment: DeploymentState, period: PagePeriod) -> WorstMetric | None:
-    """Return the regressed metric that fell most, or of those without a regression the one that stands worst."""
+    """Return the regressed metric that fell most, of urgent ones if there are any; else the one that stands worst."""
     watched = deployment.watched
     found = [
         one
         for metric, reading in deployment.readings.items()
-        if (one := _standing(metric, reading, watched[metric], period)) is not None
+        if (one := _standing(metric, reading, deployment, period)) is not None
     ]
-    worst = max(found, key=lambda one: (one.is_regressed, one.mean is not None, one.worse_by), default=None)
+    worst = max(
+        found, key=lambda one: (one.is_regressed, one.is_page, one.mean is not None, one.worse_by), default=None
+    )
     return worst and _with_trend(worst, watched[worst.metric], period)
 
 
-def _standing(metric: str, reading: Reading, scores: MetricStats, period: PagePeriod) -> WorstMetric | None:
+def _standing(metric: str, reading: Reading, deployment: DeploymentState, period: PagePeriod) -> WorstMetric | None:
+    scores = deployment.watched[metric]
     reference, scale = reading.reference_mean, scores.scale
     if reference is None or scale is None:
         return None
@@ -315,9 +325,11 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: PagePe
     worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
     is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
     since_mean = reading.since_mean if is_regressed and reading.new_class is None else None
+    verdict = deployment.judgements.get(metric, UNDECIDED).verdict
     return WorstMetric(
-        metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean
-    )
+        metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean,
+        latest_mean=None if is_regressed else reading.mean, is_page=is_regressed and is_page(reading.tier, verdict),
+    )  # fmt: skip
 
 
 def _with_trend(worst: WorstMetric, scores: MetricStats, period: PagePeriod) -> WorstMetric:

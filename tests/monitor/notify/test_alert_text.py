@@ -30,11 +30,11 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Where: deployment apps/rag, all of its scored answers; metric words that stand in the documents "
         "(faithfulness_kprecision), version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
-        "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
-        "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
+        "Cause: undecided; the judge has scored too few of its anchors since then, so the judge itself may have "
+        "changed.",
+        "If the change was intended: `dialwatch release mark` makes the new level the usual one.",
         "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
-        "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
-        "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
+        "Worst answers since then: the worst has the score 0.00: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
     ]
 
@@ -96,15 +96,19 @@ def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -
 
 
 def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(firing: AlertChange) -> None:
-    """Not of a metric that the guide does not have, and not where the judge alone changed."""
+    """Or of the parts that failed often; not of a metric that it does not have, or where the judge alone changed."""
 
-    def look(metric: str, verdict: str | None = None) -> list[str]:
-        change = replace(firing, key=replace(firing.key, metric=metric), verdict=verdict)
+    def look(metric: str, verdict: str | None = None, **failed: int) -> list[str]:
+        details = structs.replace(firing.details, failed_parts=failed)
+        change = replace(firing, key=replace(firing.key, metric=metric), verdict=verdict, details=details)
         return [line for line in description(change, "").splitlines() if line.startswith("Look first at: ")]
 
     assert look("facts_recall") == ["Look first at: The index and its last update; the search of the application."]
     assert look("hit_rate@5") == ["Look first at: The index and the search."]
-    assert look("facts_recall", "judge") == look("my_own") == look("my_own@5") == []
+    by_part = look("case_passed", generation=3, retrieval=6, tool=1)
+    assert by_part == [f"{look('facts_recall')[0]} The prompt and the model."]
+    assert look("case_passed", "judge", retrieval=6) == look("facts_recall", "judge") == []
+    assert look("my_own") == look("my_own@5") == []
 
 
 def test_a_version_that_answers_worse_than_the_one_before_is_told_as_that(firing: AlertChange) -> None:
@@ -152,7 +156,7 @@ def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
     details = structs.replace(
         firing.details, judge_shift=-0.3, judge_shift_lower=-0.36, judge_shift_upper=-0.24
     )  # fmt: skip
-    shifted = "it scores the same answers by -0.30 otherwise than before (95 % interval -0.36 to -0.24)"
+    shifted = "on the same answers its scores differ by -0.30 from before (95 % interval -0.36 to -0.24)"
     judge = replace(firing, verdict="judge", details=details)
     assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
     assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")

@@ -64,8 +64,8 @@ def test_a_share_says_of_what_and_over_which_time(kind: str, mostly: str | None,
 @pytest.mark.parametrize(
     ("status", "what_to_do"),
     [
-        ("429", "What to do: look at the rate limit, as what refuses for it is not broken: who sends more than usual, "
-         "and the limit in DIAL and at the provider of the model."),
+        ("429", "What to do: look at the rate limit: a deployment that refuses because of it is not broken; see who "
+         "sends more than usual, and the limits in DIAL and at the provider of the model."),
         ("401", "What to do: look at the API key of those that are refused: whether it has expired, was replaced, or "
          "lost its rights in DIAL."),
     ],
@@ -82,8 +82,8 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
         "What: 71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %.",
         "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
         "How sure: this is counted, not estimated. The alert ends when the share falls to 15 %.",
-        "What to do: look at the logs of the deployment and of the models that it calls; status 429 is a limit, 401 "
-        "and 403 are keys.",
+        "What to do: look at the logs of the deployment and of the models that it calls; status 429 means a "
+        "rate limit, 401 and 403 mean a problem with a key.",
         "Look at: https://watch.example/deployment?name=rag-chat",
     ]
     over = replace(fired, change="resolved", reason="the share fell to half its limit", changed_at=AT)
@@ -99,7 +99,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("all_silent", "hint"), [(True, "whether the collector runs"), (False, "other deployments are heard")]
+    ("all_silent", "hint"), [(True, "whether the collector runs"), (False, "other deployments get requests")]
 )
 def test_silence_says_what_is_usual_and_whether_others_are_heard(all_silent: bool, hint: str) -> None:
     """Where nobody is heard the collector comes first."""
@@ -123,7 +123,7 @@ def test_dislikes_say_who_rates(firing: AlertChange) -> None:
     """Raters choose themselves, and the text says so."""
     text = description(replace(firing, key=replace(firing.key, metric=DISLIKES)), "")
     assert "all of its rated answers" in text
-    assert "Who: only those who rate. They choose themselves" in text
+    assert "Who: only people who rate. They choose to rate" in text
     assert "Who:" not in description(firing, "")
 
 

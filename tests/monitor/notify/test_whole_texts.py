@@ -87,17 +87,17 @@ def share(**more: Any) -> dict[str, Any]:
         (
             kind("tool_errors", **share(mostly="search", in_a_row=240, tool=FailedTool("search", 170, 200))),
             "search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % failed "
-            "(of a turn at most 3 calls of a tool count); limit 30 %",
+            "(at most 3 calls of a tool in one turn count); limit 30 %",
         ),
         (
             kind("tool_errors", **share(mostly="search", usual=0.1, tool=FailedTool("search", 170, 240))),
             "search failed in 170 of 240 calls by rag in the last 15 minutes "
-            "(of a turn at most 3 calls of a tool count); usual are 10 % or less",
+            "(at most 3 calls of a tool in one turn count); usual are 10 % or less",
         ),
         (
             kind("tool_errors", "resolved", **share(lasted_seconds=50 * 60, tool=FailedTool("search", 7, 240))),
             "rag is back: calls of tools failed for 50 minutes; 71 % of 240 calls of tools of rag in the last 15 "
-            "minutes failed (of a turn at most 3 calls of a tool count)",
+            "minutes failed (at most 3 calls of a tool in one turn count)",
         ),
         (
             kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
@@ -120,11 +120,11 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
-            "the judge of rag changed: that of m scores the same 9 answers by -0.30 otherwise than at first (95 % "
-            "interval -0.40 to -0.20); that of n scores the same 8 answers by +0.10 otherwise than at first (95 % "
+            "the judge of rag changed: that of m now differs by -0.30 on the same 9 answers (95 % "
+            "interval -0.40 to -0.20); that of n now differs by +0.10 on the same 8 answers (95 % "
             "interval +0.00 to +0.20)",
         ),
-        (kind("judge_drift"), "the judge of rag changed: it scores the same answers otherwise than at first"),
+        (kind("judge_drift"), "the judge of rag changed: it gives the same answers other scores than at first"),
         (kind("judge_drift", "resolved"), "judge of rag: alert is over, the share fell"),
         (kind("no_data", "resolved"), "rag: the share fell"),
     ],
@@ -143,7 +143,7 @@ def test_a_limit_of_an_earlier_version_has_no_numbers() -> None:
     assert summary(without_details("errors")) == "failed requests of rag: alert is over, the share fell"
     assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
     assert summary(without_details("judge_drift")) == "judge of rag: alert is over, the share fell"
-    assert "What to do: other deployments are heard." in description(without_details("no_data"), "")
+    assert "What to do: other deployments get requests." in description(without_details("no_data"), "")
 
 
 def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
@@ -152,11 +152,11 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
     told = share(callers=20, failing_callers=names, unnamed_failing_callers=3, usual=0.1, in_a_row=8)
     assert description(kind("errors", **told), URL).splitlines()[1:] == [
         "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
-        "Also fail, with no message of their own while this lasts: " + ", ".join(names[:10]) + " and 5 more.",
-        "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
+        "These fail too, with no message of their own while this lasts: " + ", ".join(names[:10]) + " and 5 more.",
+        "How sure: chance alone gives this at most once in a year of such traffic, if bad ones are independent of each "
         "other. It is over after eight minutes with traffic and without a bad one.",
-        "What to do: look at the logs of the deployment and of the models that it calls; status 429 is a limit, 401 "
-        "and 403 are keys.",
+        "What to do: look at the logs of the deployment and of the models that it calls; status 429 means a "
+        "rate limit, 401 and 403 mean a problem with a key.",
         "Look at: https://watch.example/deployment?name=rag",
     ]
     few = description(kind("errors", **share(failing_callers=names[:2])), URL)
@@ -181,12 +181,12 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
                 "How sure: a judge that does not change raises this at most once in 365 days on average.",
                 "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be "
                 "compared. Name the model's exact version, or give the judge another model or prompt: that is a new "
-                "version of the metric, which learns what is usual anew. This warning never becomes a page.",
+                "version of the metric, which learns what is usual anew. This warning never becomes urgent.",
             ],
         ),
         (
             "no_data",
-            ["What to do: other deployments are heard. Look whether people and programs still reach this one."],
+            ["What to do: other deployments get requests. Check whether people and programs can still reach this one."],
         ),
     ],
 )
@@ -203,11 +203,11 @@ def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:
     )  # fmt: skip
     change = replace(firing, details=details, verdict=AlertVerdict.UNDECIDED)
     assert description(change, "").splitlines()[4:] == [
-        "Cause: undecided between the application and the judge: it scores the same answers by -0.30 otherwise than "
-        "before (95 % interval -0.36 to unknown).",
-        "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more changed "
-        "than the judge, or at 2026-11-20 12:05 UTC, unless they show by then that the judge did.",
-        "If the change was meant: `dialwatch release mark` accepts the new level from then on.",
+        "Cause: undecided between the application and the judge: on the same answers its scores differ by -0.30 "
+        "from before (95 % interval -0.36 to unknown).",
+        "A warning for now, though the evidence is that of an urgent alert: it becomes urgent once the judge's anchors "
+        "show that not only the judge changed, or at 2026-11-20 12:05 UTC if they have shown neither.",
+        "If the change was intended: `dialwatch release mark` makes the new level the usual one.",
         "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
         "Worst answers since then, by response_id in parsed_logs: 0 (0.00), 1 (0.10), 2 (0.20), 3 (0.30), 4 (0.40)",
         "Look at: the overview page of dialwatch",
@@ -265,7 +265,7 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
         "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
         "Where: deployment apps/rag; metric words that stand in the documents (faithfulness_kprecision), version 1.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
-        "class from now on against its own level. This warning never becomes a page.",
+        "class from now on against its own level. This warning never becomes urgent.",
     ]
 
 
@@ -275,8 +275,8 @@ def test_a_fall_while_the_reference_was_learned_is_told_as_that(firing: AlertCha
     assert " while its reference was learned" in summary(change)
     text = description(change, URL)
     assert " in its first conversations to " in text.splitlines()[0]
-    assert "How sure: of 50 streams of steady quality about one is told this, once." in text
-    assert "This warning never becomes a page and ends after seven days." in text
+    assert "How sure: about one of 50 metrics with steady quality gets such an alert, once." in text
+    assert "This warning never becomes urgent and ends after seven days." in text
     assert "steady quality raises an alert like this" not in text
 
 
@@ -288,8 +288,8 @@ def test_a_fall_after_an_accepted_level_asks_whether_it_is_meant(firing: AlertCh
     counted = structs.replace(change.details, affected=AffectedCounts(212, 108, 40))
     assert f"{asked} 212 requests of 40 people so far" in summary(replace(change, details=counted))
     text = description(change, URL)
-    assert "To accept the level of now, accept it again" in text
-    assert "If the change was meant" not in text
+    assert "To accept the present level, accept it again" in text
+    assert "If the change was intended" not in text
 
 
 @pytest.mark.parametrize(
@@ -429,6 +429,8 @@ def test_a_summary_has_twenty_incidents_and_a_number(firing: AlertChange) -> Non
     assert title([(firing, note)]) == "1 incident goes on, and nobody has acknowledged it"
     assert lines([(firing, note)] * 20) == [line] * 20
     assert lines([(firing, note)] * 22) == [*[line] * 20, "2 more are on the page of incidents."]
+    urgent = replace(firing, details=structs.replace(firing.details, tier=Tier.PAGE))
+    assert lines([(urgent, note_of("id", state_of([urgent]), ""))])[0].startswith("urgent since 2026-11-20 12:00 UTC: ")
     linked = note_of("id", state_of([firing]), URL)
     assert lines([(firing, linked)]) == [f"{line}; https://watch.example/incident?id=id"]
     slack = json.loads(SUMMARY_FORMATS["slack"]([(firing, note)], "team", ""))

@@ -288,7 +288,7 @@ def test_errors_name_deployments_only_to_who_may_see_all(client: Client, monitor
     monitor._failures.problems = {"read_scores": "read_scores failed for gpt-4o"}
     asked = client(BY_PROXY)
     assert "gpt-4o" not in asked.get("/", headers=user("ann", "search")).text
-    assert "Some of dialwatch does not work" in asked.get("/", headers=user("ann", "search")).text
+    assert "A part of dialwatch does not work" in asked.get("/", headers=user("ann", "search")).text
     assert "gpt-4o" in asked.get("/", headers=user("bob", "platform")).text
 
 

@@ -193,8 +193,10 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
     rows.scores("rag", {"metric": "refusal", "value": 0.0})
     monitor.refresh()
     page = open_page("/deployment?name=rag").text
-    assert re.search(r"refusals</th>\s.*\s.*\s.*too few for a share", page)
-    assert re.search(r"unscored</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">no score of a judge", page)
+    assert re.search(r"Refusals</th>\s.*\s.*\s.*too few for a share", page)
+    assert re.search(
+        r"Answers without a score</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">no score of a judge", page
+    )
     metrics = without_installation(open_page("/metrics").text)
     assert 'dialwatch_floor_judged{deployment="rag",floor="errors"} 0.0' in metrics
     assert "dialwatch_floor_share{" not in metrics
@@ -230,7 +232,7 @@ def test_the_pages_say_until_when_alerts_are_silenced(
     assert "<bdi>other</bdi>" not in own
     for page in (overview, own):
         assert "until 20 Nov 2026, 15:00 UTC: <bdi>&lt;b&gt;known&lt;/b&gt;</bdi>" in page
-        assert '<span class="metric">no_data</span> of every deployment are silenced' in page
+        assert "Alerts on no requests of every deployment are silenced" in page
     clock.advance(hours=4)
     monitor.refresh()
     assert "silenced" not in open_page("/deployment?name=rag").text

@@ -77,9 +77,9 @@ def test_the_cost_of_an_application_is_that_of_its_answers_with_all_their_calls(
     monitor.refresh()
     page, model = page_of(monitor, get, "rag"), page_of(monitor, get, "gpt-4o")
     assert "<dt>Own cost</dt><dd>0.00</dd>" in page
-    assert "<dt>Cost of answers with all calls that they took</dt><dd>0.43</dd>" in page
+    assert "<dt>Cost of answers with all calls behind them</dt><dd>0.43</dd>" in page
     assert "<dt>Own cost</dt><dd>0.75</dd>" in model
-    assert "<dt>Cost of answers with all calls that they took</dt><dd>0.50</dd>" in model
+    assert "<dt>Cost of answers with all calls behind them</dt><dd>0.50</dd>" in model
     metrics = metrics_of(monitor)
     assert 'dialwatch_cost_total{deployment="rag",origin="production"} 0.0' in metrics
     assert 'dialwatch_entry_cost_total{deployment="rag",origin="production"} 0.43' in metrics

@@ -211,7 +211,7 @@ def test_a_stream_that_has_stopped_says_so_on_the_pages(
     page, overview = text_of(get, monitor), text_of(get, monitor, "/")
     assert "stopped</span>" in page
     assert "ValueError(&#39;a number that &lt;cannot&gt; be&#39;)" in page
-    assert "It learns anew from its scores; an open alert stays open." in page
+    assert "It learns again from its scores; an open alert stays open." in page
     assert "no score to watch" not in page
     assert "faithfulness_kprecision stopped by an error" in overview.replace("<wbr>", "")
     assert "1 stopped by an error" in overview

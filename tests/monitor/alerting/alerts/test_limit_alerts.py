@@ -96,9 +96,9 @@ def test_an_outage_that_lasts_is_raised_to_a_page_once(
     assert [(one.change, one.tier) for one in found] == [("firing", "warn"), ("firing", "page"), ("resolved", "page")]
     assert len({one.alert_id for one in found}) == 1
     warning, page, over = found
-    assert "It becomes one if it lasts." in description(warning, "")
+    assert "It becomes urgent if it lasts." in description(warning, "")
     assert summary(page).endswith(" in a row failed, mostly 503, for 61 minutes by now; limit 30 %")
-    assert "It becomes one if it lasts." not in description(page, "")
+    assert "It becomes urgent if it lasts." not in description(page, "")
     assert summary(over).startswith("apps/rag is back: requests failed for 2 hours; ")
 
 

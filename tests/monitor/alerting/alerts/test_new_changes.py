@@ -123,7 +123,7 @@ def test_a_class_of_traffic_and_proposed_cases_are_named_in_the_reason() -> None
     proposed = replace(fired(), reading=replace(READING, by_proposed=True, tier=None))
     assert change_of(proposed, None, NOW).reason == (
         "the evidence of a regression reached the threshold of a warning, by cases of ground truth that nobody has "
-        "accepted, which never page"
+        "accepted, which never become urgent"
     )
     new = replace(READING, new_class=NewClass("language de", 0.2, 0.4, 0.8))
     begins = change_of(replace(fired(), reading=new), None, NOW)
@@ -222,8 +222,8 @@ def test_a_page_waits_only_while_nothing_is_decided() -> None:
     waits = held(page, NOW)
     assert (waits.tier, waits.details.page_due, waits.change_id) == ("warn", NOW, digest(page.change_id, "warn"))
     assert waits.reason == (
-        "the evidence of a regression reached the threshold of a page; until 2026-12-01T00:00:00+00:00 it waits "
-        "for the judge's anchors"
+        "the evidence of a regression reached the threshold of an urgent alert; until 2026-12-01T00:00:00+00:00 it "
+        "waits for the judge's anchors"
     )
     warning = replace(page, details=msgspec.structs.replace(page.details, tier=Tier.WARN))
     for same in (replace(page, verdict=AlertVerdict.SYSTEM), replace(page, change=AlertEvent.RESOLVED), warning):
@@ -233,7 +233,7 @@ def test_a_page_waits_only_while_nothing_is_decided() -> None:
     assert raised is not None
     assert (raised.change_id, raised.changed_at) == (digest(page.alert_id, "firing", "page"), page.changed_at + MOMENT)
     assert raised.reason == (
-        "the evidence is that of a page, and until now the judge's anchors have not decided what changed"
+        "the evidence is that of an urgent alert, and the judge's anchors have not decided so far what changed"
     )
     assert overdue(raised, None, NOW + HOUR) is None
     of_none = with_waiting_pages({KEY: replace(READING, tier=None)}, [waits])

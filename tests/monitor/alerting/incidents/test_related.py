@@ -117,7 +117,7 @@ def test_a_message_names_what_its_receiver_is_for_and_what_that_calls() -> None:
     every = msgspec.structs.replace(note, also=also_of(found, lambda _: True))
     (line,) = also_lines(every)
     assert line.startswith("Also: failed requests of tools, which it calls; front case_passed of front, which calls it")
-    assert line.endswith("failed tools of a2, by the same tool; 2 more")
+    assert line.endswith("failing tools of a2, by the same tool; 2 more")
 
 
 def _agents(number: int) -> Sequence[Incident]:

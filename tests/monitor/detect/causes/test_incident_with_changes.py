@@ -124,7 +124,7 @@ def test_where_nothing_changed_it_says_so(rows: ScoreColumns, lake: Lake, monito
     assert change.details.around_onset.changes == ()
     assert "Also changed: nothing that the log shows" in description(change, "")
     with TestClient(create_app(monitor)) as client:
-        assert "Nothing that the log shows changed" in client.get(f"/incident?id={change.incident_id}").text
+        assert "The log shows no change." in client.get(f"/incident?id={change.incident_id}").text
 
 
 def test_a_monitor_that_starts_anew_says_the_same(rows: ScoreColumns, lake: Lake, monitor: Monitor, clock: Any) -> None:

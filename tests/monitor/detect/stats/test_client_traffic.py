@@ -117,7 +117,7 @@ def test_it_is_told_on_the_page_with_its_name_to_who_may_read_texts(
     with TestClient(create_app(monitor)) as client:
         page = client.get("/deployment?name=rag").text
         (burst,) = client.get("/deployment.json?name=rag").json()["bursts"]
-    assert "the client <bdi>mallory</bdi> sent 300 of 320 requests; usual are 2.0 a day" in page
+    assert "the client <bdi>mallory</bdi> sent 300 of 320 requests; usually it sends 2.0 a day" in page
     assert (burst["client"], burst["requests"], burst["of_all"]) == ("mallory", 300, 320)
 
 

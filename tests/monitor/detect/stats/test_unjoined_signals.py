@@ -53,7 +53,7 @@ def test_unjoined_signals_are_counted_by_reason(monitor: Monitor, rows: ScoreCol
         page = client.get("/deployment", params={"name": "rag"}).text
         data = client.get("/deployment.json", params={"name": "rag"}).json()
     assert data["unjoined_signals"] == {"by_reason": {"unknown_id": 1, "shared_id": 1, "no_id": 1}, "of_all": 4}
-    assert "Of 4 signals of the last 7 days 3 count for no answer" in page
+    assert "Of 4 signals of the last 7 days 3 belong to no answer" in page
     assert "1 as several answers have the id, and none of them is of the conversation or person" in page
 
 
@@ -68,7 +68,7 @@ def test_a_signal_is_counted_no_more_once_its_answer_has_come(
     clock.advance(hours=1)
     assert counted(monitor) == {"unknown_id": 0, "shared_id": 0, "no_id": 0}
     with TestClient(create_app(monitor)) as client:
-        assert "count for no answer" not in client.get("/deployment", params={"name": "rag"}).text
+        assert "belong to no answer" not in client.get("/deployment", params={"name": "rag"}).text
 
 
 def test_no_log_is_read_for_deployments_without_signals(

@@ -189,7 +189,7 @@ def test_an_answer_without_anything_says_what_to_do(rows: ScoreColumns, monitor:
     page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={TODAY}&event_id=bare")
     assert page.status_code == 200
     words = text_of(page.text)
-    for expected in ("None was logged.", "The log names none.", "--backfill", "Nobody rated it.", "no trace", "failed"):
+    for expected in ("None was logged.", "The log has none.", "--backfill", "Nobody rated it.", "no trace", "failed"):
         assert expected in words
 
 

@@ -51,7 +51,7 @@ def test_without_the_right_one_sees_scores_and_ids(client: TestClient, one_answe
     assert "Texts are not shown" in page
     for kept in ("words that stand in the documents", "0.70", "disliked", "gpt-4o", "r1", "depth-1"):
         assert kept in page
-    assert "shown to who may read the texts" in client.get(LISTS[0], headers=of("watchers")).text
+    assert "Only people with the right to read the texts" in client.get(LISTS[0], headers=of("watchers")).text
 
 
 def test_without_the_right_nobody_is_named(client: TestClient, rows: ScoreColumns) -> None:

@@ -184,15 +184,52 @@ def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: L
     assert monitor.snapshot.deployments["rag-search"].incidents[0].ended_at is not None
 
 
-def test_the_whole_incident_comes_first_and_the_form_says_until_when(proxied: TestClient, monitor: Monitor) -> None:
+def choices(page: str, name: str) -> dict[str, str]:
+    """What the form of a silence says of each choice of a field."""
+    found = re.findall(f'<li><label><input type="radio" name="{name}" value="([^"]*)".*?</li>', page, re.DOTALL)
+    texts = re.findall(f'<li>(<label><input type="radio" name="{name}".*?)</li>', page, re.DOTALL)
+    return dict(zip(found, (html.unescape(" ".join(re.sub("<[^>]*>", "", one).split())) for one in texts), strict=True))
+
+
+def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
+    proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
+) -> None:
+    """The whole deployment comes first, and four hours; each length has its own command."""
+    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
+    rows.logs("rag-search", *bad)
+    monitor.refresh()
+    address = f"/incident?id={incident_id(monitor)}"
+    page = proxied.get(address, headers=of("on-call")).text
+    assert re.findall(r'value="([^"]*)" checked', page) == ["", "4"]
+    (looks,) = re.findall('<div class="look">.*?</div>', page, re.DOTALL)
+    assert looks.index("The logs of the deployment") < looks.index("Whether retrieval still finds documents")
+    assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1
+    what, how_long = choices(page, "metric"), choices(page, "hours")
+    assert list(what) == ["", METRIC, "errors"]
+    assert (
+        "Held back: messages about words that stand in the documents, failed requests, and whatever else begins"
+        in what[""]
+    )
+    assert what[""].endswith("Still sent: messages about other deployments.")
+    assert (
+        "Held back: messages about failed requests of this deployment. Still sent: words that stand in the documents;"
+        in what["errors"]
+    )
+    for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
+        assert f"The silence ends by itself at 20 Nov, {until} UTC. Alerts that still fire then are sent then." in text
+        assert f"dialwatch silence add --deployment rag-search --for {hours}h --comment" in text
+    assert "Alerts that still fire then" in how_long["168"]
+    sent(proxied, monitor, "silence", metric=METRIC)
+    clock.advance(seconds=3)
+    assert "Still sent: whatever else" in choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
+
+
+def test_an_acknowledgement_says_which_messages_it_stops(proxied: TestClient, monitor: Monitor) -> None:
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
-    first = re.findall('<select name="metric"><option value="([^"]*)">([^<]*)<', page)
-    assert first == [
-        ("", "the whole incident: all alerts of this deployment, 1 fires now"),
-        ("", "the whole incident: all metrics of this deployment"),
-    ]
-    assert '<option value="4" selected>4 hours, until 20 Nov, 16:00 UTC<' in page
-    assert "--metric" not in html.unescape(page)
+    assert "The daily reminder of this incident stops. <strong>No other message stops:</strong>" in page
+    sent(proxied, monitor, "acknowledge")
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
+    assert "The daily reminder goes on." in page
 
 
 def test_after_a_silence_the_page_says_what_still_rings(
@@ -346,13 +383,17 @@ def test_without_access_everybody_on_loopback_acts(client: TestClient, monitor: 
     assert len(read_silences(lake)) == 1
 
 
-def test_an_incident_that_is_over_has_nothing_to_acknowledge(proxied: TestClient, monitor: Monitor) -> None:
+def test_an_incident_that_is_over_has_nothing_to_acknowledge_or_to_accept(
+    proxied: TestClient, monitor: Monitor
+) -> None:
     sent(proxied, monitor, "release")
     monitor.refresh()
     assert sent(proxied, monitor, "acknowledge").status_code == 409
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
     assert "Over since" in page
     assert "/incident/acknowledge" not in page
+    assert "Accept the new level" not in page
+    assert "release mark" not in page
 
 
 @pytest.mark.parametrize("name", ["a b; rm -rf ~", "--all", "it's $(id)", "app/`id`", STRANGE_NAME, *PAYLOADS])

@@ -27,8 +27,8 @@ def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     parts = (
         "rag-search: words that stand in the documents fell", "Open since", "Nobody has acknowledged it",
-        "What happened, and how sure that is", "The evidence is",
-        "How sure: steady quality", "before and since", "The change began", "Scores before and since",
+        "What happened, and how sure that is", "Steady quality raises an alert",
+        "The evidence is", "before and since", "The change began", "Scores before and since",
         "Worst answers since", 'action="/incident/acknowledge"', 'action="/incident/silence"',
         'action="/incident/release"', 'id="log"', "opened", "Earlier incidents", "Open now in other deployments",
     )  # fmt: skip
@@ -196,7 +196,7 @@ def test_no_earlier_answer_to_a_like_question_is_said(rows: ScoreColumns, client
     rows.scores("rag-search", place | {"value": 0.0, "score_id": "other"})
     (first, *_) = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
     assert (first["worst"]["question"], first["earlier"]) == ("Wer zahlt die Miete?", None)
-    assert "No good earlier answer to a like question" in client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "No good earlier answer to a similar question" in client.get(f"/incident?id={incident_id(monitor)}").text
 
 
 def test_the_distribution_is_of_both_sides_of_the_onset(client: TestClient, monitor: Monitor) -> None:
@@ -242,7 +242,7 @@ def test_what_was_sent_to_whom_is_in_the_log(lake: Lake, client: TestClient, mon
     events = [row["event"] for row in client.get(f"/incident.json?{path}").json()["log"]]
     assert sorted(events) == ["could not be sent to pager", "opened", "sent to team"]
     page = client.get(f"/incident?{path}").text
-    assert page.index("pager could not be told") < page.index("What happened")
+    assert page.index("no message reached pager") < page.index("What happened")
 
 
 def test_without_the_lake_the_page_says_what_the_snapshot_knows(
@@ -305,8 +305,8 @@ def test_the_times_stand_in_their_order(client: TestClient, monitor: Monitor) ->
     assert len(times) >= 2
     assert times == sorted(times)
     assert listed.index("quality most likely began to fall") < listed.index("first alert fired")
-    assert "Means in it are as of" in page
-    assert "Each score counts once here" in page
+    assert "Its means are those of" in page
+    assert "Here each score counts once" in page
 
 
 def test_an_answer_leads_back_to_its_incident_and_to_no_other_place(client: TestClient, monitor: Monitor) -> None:
@@ -323,7 +323,7 @@ def test_an_answer_leads_back_to_its_incident_and_to_no_other_place(client: Test
 
 def test_alertmanager_is_named_only_where_it_is_configured(client: TestClient, monitor: Monitor) -> None:
     forms = client.get(f"/incident?id={incident_id(monitor)}").text.partition('id="act"')[2]
-    assert "Others see that you look after it." in forms
+    assert "Others see here that you look after it." in forms
     assert "Alertmanager" not in forms
 
 

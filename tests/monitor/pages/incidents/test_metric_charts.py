@@ -38,7 +38,7 @@ def test_a_limit_has_bars_that_are_those_of_something_bad_until_it_is_over(
     ended = replace(fired, change_id="d", change=AlertEvent.RESOLVED, changed_at=NOW) if is_over else None
     incident = Incident("i", "rag", NOW - HOUR, ended and NOW, Tier.WARN, None, (ended or fired,), ())
     found = FoundIncident(incident, Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0))
-    drawing = chart_of(AlertView(fired, ended, None, HOUR), found, "chart").drawing
+    drawing = chart_of(AlertView(fired, ended, None), found, "chart").drawing
     assert drawing is not None
     assert drawing.chart.points[0].value == value
     assert (drawing.chart.is_bars, drawing.chart.is_whole) == (True, is_whole)

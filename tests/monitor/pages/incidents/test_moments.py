@@ -33,12 +33,12 @@ BEGAN = (NOW, "found: first alert fired", None)
 
 def test_the_fall_comes_before_the_alert_and_recovery_after_it() -> None:
     """Of a limit it is when it began to be exceeded."""
-    fell = (NOW - HOUR, "quality most likely began to fall, by", "m")
+    fell = (NOW - HOUR, "quality most likely began to fall, as seen in", "m")
     recovers = (NOW + HOUR, "most of the fall is gone: it recovers", None)
     assert words(onset=NOW - HOUR, recovering_since=NOW + HOUR) == [fell, BEGAN, recovers]
     ended = SimpleNamespace(details=SimpleNamespace(back_since=NOW + HOUR))
-    assert words(ended=ended) == [BEGAN, (NOW + HOUR, "quality was most likely back, by", "m")]
-    assert words(onset=NOW - HOUR, is_limit=True) == [(NOW - HOUR, "it began, by", "m"), BEGAN]
+    assert words(ended=ended) == [BEGAN, (NOW + HOUR, "quality was most likely back, as seen in", "m")]
+    assert words(onset=NOW - HOUR, is_limit=True) == [(NOW - HOUR, "it began, as seen in", "m"), BEGAN]
 
 
 def test_an_alert_that_fired_later_and_one_that_became_a_page_have_times_of_their_own() -> None:

@@ -21,6 +21,7 @@ def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before
     """The two periods are filled in: the day before the fall, and since."""
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>Look first at: Whether retrieval still finds documents; then the prompt" in page
+    assert page.count("Whether retrieval still finds documents") == 1
     (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
     fell = NOW - timedelta(hours=10)
     days = fell.date() - timedelta(days=1), NOW.date()

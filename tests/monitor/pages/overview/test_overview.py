@@ -139,8 +139,25 @@ def test_a_limit_that_is_exceeded_is_a_problem(monitor: Monitor, ask: Ask, rows:
     rows.logs("bad", *[before] * 60, *[{"status": 500}] * 60)
     monitor.refresh()
     states = {row["deployment"]: (row["state"], row["why"]) for row in ask("/overview.json")["rows"]}
-    assert states["bad"] == ("warning", "limit exceeded: errors")
+    assert states["bad"] == ("warning", "limit exceeded: failed requests")
     assert states["ok"][0] == "no data"
+
+
+def test_a_row_is_about_one_metric_and_says_the_value_of_now(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
+    """Of several that fell it is the one that fell most, in both cells; one that is well says how it is now."""
+    rows.hours("rag", 48, lambda left: 0.9 if left > 10 else 0.5, "answer_relevancy")
+    rows.hours("rag", 48, lambda left: 0.9 if left > 10 else 0.2, "faithfulness_kprecision", seed=2)
+    rows.hours("well", 48, lambda left: 0.8, "faithfulness_kprecision", seed=3)
+    monitor.refresh()
+    page = ask("/")
+    _, state, worst, *_ = cells(page, "rag")
+    (fell,) = re.findall(
+        r"^▼ urgent fell 0\.\d\d to (0\.2\d) since .*: words that stand in the documents; 1 more$", state
+    )
+    assert worst.startswith(f"Words that stand in the documents faithfulness_kprecision {fell} since it fell; ")
+    _, state, worst, *_ = cells(page, "well")
+    assert state.startswith("✓ fine")
+    assert re.match(r"Words that stand in the documents faithfulness_kprecision 0\.\d\d now; 7 days: 0\.\d\d ", worst)
 
 
 @pytest.mark.usefixtures("three_deployments")
@@ -251,7 +268,7 @@ def test_empty_states_say_what_to_do(monitor: Monitor, ask: Ask, rows: ScoreColu
     monitor.refresh()
     for path in ("/?q=zzz&days=30", "/?state=page&days=30"):
         page = ask(path)
-        assert "No deployment fits the search" in page
+        assert "No deployment matches the search" in page
         assert '<a href="/?days=30">all deployments</a>' in page
 
 

@@ -88,7 +88,7 @@ def test_a_limit_in_which_an_error_arises_stops_alone_and_learns_anew(
     page, overview, metrics = (
         without_installation(get(create_app(monitor), path).text) for path in ("/deployment?name=rag", "/", "/metrics")
     )
-    assert "by an error: ValueError(&#39;a number that cannot be&#39;). It learns anew from its rows" in page
+    assert "by an error: ValueError(&#39;a number that cannot be&#39;). It learns again from its rows" in page
     assert f"limit {kind.replace('_', ' ')} stopped by an error" in overview.replace("<wbr>", "")
     assert f'dialwatch_stream_stopped{{deployment="rag",kind="floor",metric="{kind}"}} 1.0' in metrics
     clock.advance(minutes=1)
