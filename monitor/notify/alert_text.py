@@ -13,7 +13,7 @@ from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
-from monitor.notify.limit_text import limit_lines, limit_summary
+from monitor.notify.limit_text import bad_time, limit_lines, limit_summary, over_line
 from monitor.notify.link import link_to, link_to_incident, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
@@ -164,7 +164,7 @@ def _firing(change: AlertChange) -> list[str]:
     if details.older_version is not None:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
     if change.changed_at > change.fired_at:
-        lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
+        lines.insert(0, f"Update on an alert that was found at {time(change.fired_at)}: {change.reason}.")
     lines += _affected_line(details.affected)
     lines += _segments(details)
     if key.metric == DISLIKES:
@@ -275,30 +275,24 @@ def _cause(change: AlertChange) -> str:
 
 
 def _resolved(change: AlertChange) -> list[str]:
-    key = change.key
-    lines = [
-        f"Over: the alert on {metric_name(key.metric)} of deployment {key.deployment} that began "
-        f"{time(change.fired_at)}."
-    ]
+    lines = [over_line(change)]
     if change.ended_without_recovery:
         return [*lines, f"Why: {change.reason}."]
     return [
         *lines,
         f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
         f"in the reference it was {_number(change.reference_mean)}.",
-        f"Found with the answers until {time(change.changed_at)}.",
         *_in_all(change),
     ]
 
 
 def _in_all(change: AlertChange) -> list[str]:
     """Say from when to when it was worse, and who asked meanwhile; nothing where neither is known."""
-    affected, until = change.details.affected, change.details.back_since
+    affected, until, since = change.details.affected, change.back_at, change.since
     asked = f": {_who(affected)}{_within(affected)}" if affected is not None and affected.requests else ""
-    if change.since is None or (until is None and not asked):
+    if since is None or (until is None and not asked):
         return []
-    lasted = f"from {time(change.since)} to about {time(until)}" if until else f"since {time(change.since)}"
-    return [f"In all, {lasted}{asked}."]
+    return [f"In all, {bad_time(since, until) if until else f'since {time(since)}'}{asked}."]
 
 
 def _part_that_fell(change: AlertChange) -> SegmentChange | None:

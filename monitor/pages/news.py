@@ -16,6 +16,7 @@ from monitor.alerting.incidents.state import state_of
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.alert_text import summary
+from monitor.notify.onset_text import likely_onset
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -70,6 +71,19 @@ class WorseDeployment:
 
 
 @dataclass(frozen=True)
+class EndedIncident:
+    """An incident that is over: from when to when it was bad, and when its last alert was closed.
+
+    `back_at` is None where nobody can tell whether quality is back.
+    """
+
+    incident_id: str
+    since: datetime
+    back_at: datetime | None
+    closed_at: datetime
+
+
+@dataclass(frozen=True)
 class MetricNews:
     """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
@@ -101,12 +115,26 @@ def open_incident(state: DeploymentState) -> Incident | None:
     return next((one for one in state.incidents if one.ended_at is None), None)
 
 
-def just_ended(state: DeploymentState, now: datetime) -> Incident | None:
+def just_ended(state: DeploymentState, now: datetime) -> EndedIncident | None:
     """Return the incident of a deployment that ended last, if that was within a day and none is open."""
     if open_incident(state) is not None:
         return None
-    ended = [one for one in state.incidents if one.ended_at is not None and now - one.ended_at < _LATELY]
-    return max(ended, key=lambda one: one.ended_at or now, default=None)
+    ended = [
+        EndedIncident(one.incident_id, began(one), one.back_at, one.ended_at)
+        for one in state.incidents
+        if one.ended_at is not None and now - one.ended_at < _LATELY
+    ]
+    return max(ended, key=lambda one: one.closed_at, default=None)
+
+
+def began(incident: Incident) -> datetime:
+    """Return when an incident began, as exact as that is known.
+
+    Of an open one it is when what its sentence says began, of one that is over the earliest beginning of its alerts.
+    """
+    if incident.ended_at is None:
+        return likely_onset(foremost_of(incident)) or incident.opened_at
+    return min(likely_onset(one) or one.fired_at for one in incident.alerts)
 
 
 def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related, ...]:

@@ -53,7 +53,7 @@ class Incident:
     opened_at: datetime
     """When its first alert began firing, by the times of the answers."""
     ended_at: datetime | None
-    """When its last alert was resolved; None while it is open."""
+    """When its last alert was resolved, which is later than quality was back; None while it is open."""
     tier: Tier
     """`page` if one of its alerts is a page."""
     verdict: AlertVerdict | None
@@ -68,6 +68,16 @@ class Incident:
     """The newest change of each alert that says that it fires."""
     recovering_since: datetime | None = None
     """Since when all that still fires recovers, by the times of the answers; None while it does not."""
+
+    @property
+    def back_at(self) -> datetime | None:
+        """Since when all was most likely good again, by its alerts; None while it is open, and where one cannot tell.
+
+        What has no time of its own, as the end of a silence of a deployment, is good again when its alert ends.
+        """
+        if self.ended_at is None or any(one.ended_without_recovery for one in self.alerts):
+            return None
+        return max(one.back_at or one.changed_at for one in self.alerts)
 
     @property
     def is_quiet(self) -> bool:

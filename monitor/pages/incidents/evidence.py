@@ -106,7 +106,8 @@ def read_evidence(
     if alert.fired.is_limit or onset is None or alert.metric == DISLIKES:
         return None
     earliest = alert.fired.details.since_earliest or onset
-    ended = alert.ended.changed_at if alert.ended else None
+    # What came between the return of quality and the end of its alert is good.
+    ended = (alert.ended.back_at or alert.ended.changed_at) if alert.ended else None
     end = min(ended or found.now + _UNTIL_NOW, found.now + _UNTIL_NOW)
     key, name_before = alert.fired.key, older_version or found.name
 
