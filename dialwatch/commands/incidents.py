@@ -71,14 +71,13 @@ def show(
 def show_one(written_id: _IdArgument, lake: LakeOption = None, config: ConfigOption = None) -> None:
     """Print what is known of an incident: what fell since when, how sure that is, and the worst answers since."""
     opened = open_filled(settings_of(config, lake))
-    from monitor.alerting.incidents.incident import VERDICTS
     from monitor.alerting.incidents.log import read_incidents
     from monitor.notify.alert_text import description, summary
 
     incident = _chosen(read_incidents(opened), written_id)
     ended, took = incident.ended_at, incident.acknowledged
     typer.echo(f"incident {incident.incident_id}")
-    typer.echo(f"deployment {in_one_line(incident.deployment)}: {VERDICTS[incident.verdict]} ({incident.tier})")
+    typer.echo(f"deployment {in_one_line(incident.deployment)}: {in_one_line(incident.what_changed)} ({incident.tier})")
     closed, back = f"closed at {format_time(ended)}" if ended else "still open", incident.back_at
     typer.echo(f"bad from {_began(incident)}{f' to about {format_time(back)}' if back else ''}")
     typer.echo(f"found at {format_time(incident.opened_at)}, {closed}")
@@ -130,15 +129,13 @@ def _chosen(incidents: Sequence[Incident], written_id: str) -> Incident:
 
 
 def _row(incident: Incident, *, everything: bool) -> tuple[str, ...]:
-    from monitor.alerting.incidents.incident import VERDICTS
-
     row = (
         incident.incident_id[:_SHOWN],
         incident.deployment,
         _began(incident),
         "\n".join(map(_change, incident.alerts)),
         incident.tier,
-        VERDICTS[incident.verdict],
+        in_one_line(incident.what_changed),
         (incident.acknowledged.who or UNKNOWN) if incident.acknowledged else "",
     )
     ended = format_time(incident.ended_at) if incident.ended_at else ""

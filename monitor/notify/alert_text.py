@@ -10,6 +10,7 @@ from lake.spec.case_vocabulary import FAILED_PART_MEANING, FailedPart
 from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_look, metric_name
 from lake.spec.vocabulary import DISLIKES
+from monitor.alerting.alerts.broken_tool import broken_tool
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
@@ -47,7 +48,7 @@ _JUDGES: Mapping[AlertVerdict | None, str] = {
     AlertVerdict.BOTH: ": the judge changed, and the application too",
 }
 """What is known of the judge of a metric that has one; nothing as long as that is undecided."""
-_NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
+_APPLICATION = "the application, its documents or the questions"
 
 
 def summary(change: AlertChange, *, with_affected: bool = True) -> str:
@@ -256,9 +257,10 @@ def _segments(details: AlertDetails) -> list[str]:
 
 def _cause(change: AlertChange) -> str:
     """Say what has changed, and what that is known by."""
-    details = change.details
+    details, broken = change.details, broken_tool([change])
+    not_the_judge = f"not the judge: {broken or f'{_APPLICATION} changed'}"
     if not details.can_drift:
-        return f"{_NOT_THE_JUDGE}; this metric has no judge"
+        return f"{not_the_judge}; this metric has no judge"
     if details.judge_shift is None:
         return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
     scored = (
@@ -266,10 +268,9 @@ def _cause(change: AlertChange) -> str:
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
     causes: Mapping[AlertVerdict | None, str] = {
-        AlertVerdict.SYSTEM: f"{_NOT_THE_JUDGE}; {scored}",
+        AlertVerdict.SYSTEM: f"{not_the_judge}; {scored}",
         AlertVerdict.JUDGE: f"the judge, not the application: {scored}, which explains the change",
-        AlertVerdict.BOTH: f"the judge, and the application, its documents or the questions: {scored}, which explains "
-        "a part of the change",
+        AlertVerdict.BOTH: f"the judge, and {broken or _APPLICATION}: {scored}, which explains a part of the change",
     }
     return causes.get(change.verdict, f"undecided between the application and the judge: {scored}")
 

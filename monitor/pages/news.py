@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent
+from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.related import Related
@@ -30,6 +31,13 @@ class ActiveRegression:
     metric: str
     reading: Reading
     judgement: Judgement
+    fired: tuple[AlertChange, ...] = ()
+    """The alerts of the deployment's open incident, as they fired."""
+
+    @property
+    def what_changed(self) -> str:
+        """The judgement in words; where a tool alone is broken it says which."""
+        return what_changed(self.judgement.verdict, self.fired)
 
     @property
     def mean(self) -> float | None:
@@ -189,13 +197,15 @@ def _value_now(change: AlertChange, reading: Reading | None) -> float | None:
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
     """Yield the deployment with its regressions that have not ended; nothing where there are none."""
+    incident = open_incident(state)
     regressed = tuple(
-        ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
+        ActiveRegression(
+            name, metric, reading, state.judgements.get(metric, UNDECIDED), incident.fired if incident else ()
+        )
         for metric, reading in state.readings.items()
         if reading.status is Status.REGRESSED
     )
     if regressed:
-        incident = open_incident(state)
         yield WorseDeployment(
             name,
             incident.incident_id if incident else None,

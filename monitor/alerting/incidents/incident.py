@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from lake.spec.alert_vocabulary import AlertVerdict, IncidentEvent, Tier
+from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at
@@ -23,16 +24,6 @@ NEWS = frozenset(
     ),
 )
 """What receivers are told; an acknowledgement holds until one of them."""
-
-
-VERDICTS: Mapping[AlertVerdict | None, str] = {
-    AlertVerdict.SYSTEM: "the application, its documents or the questions changed, not the judge",
-    AlertVerdict.JUDGE: "the judge changed, not the application",
-    AlertVerdict.BOTH: "the judge changed, and the application, its documents or the questions",
-    AlertVerdict.UNDECIDED: "whether the judge or anything else changed is undecided",
-    None: "a limit was exceeded",
-}
-"""A verdict in words; None is that of limits, which are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +59,11 @@ class Incident:
     """The newest change of each alert that says that it fires."""
     recovering_since: datetime | None = None
     """Since when all that still fires recovers, by the times of the answers; None while it does not."""
+
+    @property
+    def what_changed(self) -> str:
+        """The verdict in words; where a tool alone is broken it says which."""
+        return what_changed(self.verdict, self.fired)
 
     @property
     def back_at(self) -> datetime | None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
+from monitor.notify.plain_text import duration
 from monitor.pages.news import began
 from monitor.service.snapshot import DeploymentState, Snapshot
 
@@ -63,6 +64,11 @@ class FoundIncident:
     def went_on(self) -> timedelta:
         """From `since` to `until`."""
         return max(self.until - self.since, timedelta(0))
+
+    @property
+    def bad_for(self) -> str:
+        """How long it was bad, in the words of messages."""
+        return duration(self.went_on)
 
     @property
     def lasted(self) -> timedelta:
