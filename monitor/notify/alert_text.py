@@ -101,7 +101,13 @@ def _summary(change: AlertChange) -> str:
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
     failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
-    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
+    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}{_refusals(change)}"
+
+
+def _refusals(change: AlertChange) -> str:
+    """Say where most answers are refusals since."""
+    affected = change.details.affected
+    return f". {affected.refusals}" if affected is not None and affected.refusals is not None else ""
 
 
 def _young(change: AlertChange) -> str:

@@ -39,7 +39,7 @@ def broken_tool(fired: Collection[AlertChange]) -> str | None:
     failed: Counter[FailedPart] = Counter()
     for one in fired:
         failed.update(one.details.failed_parts)
-    (part, _), *_others = failed.most_common(1) or [(None, 0)]
+    part = max(failed, key=lambda one: failed[one], default=None)
     if part is not None and part not in _TOOL_PARTS:
         return None
     named = next(_failing_tools(fired), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,22 @@ from rapidfuzz import fuzz, process, utils
 
 from lake.queries.affected import StandsOut, standing_out, without_names
 from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.queries.refusals import CHARACTERS as REFUSAL_CHARACTERS
 from lake.queries.worst_answers.answer_words import AnswerWords, words_of
 from lake.queries.worst_answers.compared_answers import as_good_as, compared, first_rows
 from lake.spec.schemas import deployment_of
+from lake.spec.texts.refusals import refusal_in
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.incidents.reasons import Reason, read_reasons
+from monitor.pages.incidents.reasons import Reason, ReasonKind, read_reasons
 from monitor.pages.texts import MOST_CHARACTERS
 
 WORST, LOOKED_AT, CANDIDATES = 10, 300, 2_000
-"""Answers that are shown, those of which each question is taken once, and earlier ones among which a like question is
+"""Answers that are shown, those among which they are looked for, and earlier ones among which a like question is
 looked for: those with the best scores."""
 DAYS, ENOUGH = timedelta(days=7), 20_000
 """Scores are read of so many days before the onset, and since; the latest days until there are enough."""
@@ -52,6 +55,8 @@ class Excerpt:
     answer: str | None = None
     reasons: tuple[Reason, ...] = ()
     """Why it is bad, of one of the worst; empty where no metric says it."""
+    refuses: bool = False
+    """Whether one of the worst is a refusal, or says that the information is missing."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +123,8 @@ def read_evidence(
     after = scores(found.name, max(onset, end - DAYS), end)
     scale = stats.scale if stats and stats.version == key.metric_version else None
     is_reversed = bool(alert.fired.details.lower_is_better)
-    worst = _once_each(lake, found.name, first_rows(after, LOOKED_AT, lowest=not is_reversed))
-    reference = alert.fired.reference_mean
+    reference, lowest = alert.fired.reference_mean, not is_reversed
+    worst = _worst_of_each_kind(lake, found.name, after, reference, lowest=lowest)
     good = as_good_as(before, reference, CANDIDATES, lower_is_better=is_reversed)
     both = None
     if reference is not None:
@@ -132,7 +137,9 @@ def read_evidence(
         histogram=_histogram(alert.metric, before, after, scale),
         pairs=_pairs(lake, (found.name, worst), (name_before, good))
         if with_texts
-        else tuple(map(Pair, _excerpts(found.name, worst))),
+        else tuple(
+            Pair(replace(one, refuses=one.event_id in worst.refusing)) for one in _excerpts(found.name, worst.rows)
+        ),
         with_texts=with_texts,
         candidates=good.num_rows,
         older_version=older_version,
@@ -141,26 +148,73 @@ def read_evidence(
     )
 
 
-def _once_each(lake: Lake, name: str, rows: pa.Table) -> pa.Table:
-    """Return the first rows that have different questions; one without a question is like no other."""
-    texts = texts_of_answers(lake, deployment_of(name), rows, ("question",), CHARACTERS)
+@dataclass(frozen=True)
+class _Worst:
+    """Rows of the worst answers that are shown, and the ids of those that refuse."""
+
+    rows: pa.Table
+    refusing: frozenset[str]
+
+
+def _worst_of_each_kind(lake: Lake, name: str, rows: pa.Table, reference: float | None, *, lowest: bool) -> _Worst:
+    """Return the worst rows that have different questions: refusals and others in turn, as long as there are both.
+
+    One without a question is like no other. Others that stand in turn are worse than the `reference`.
+    """
+    rows = _candidates(rows, reference, lowest=lowest)
+    texts = texts_of_answers(lake, deployment_of(name), rows, ("question", "answer"), REFUSAL_CHARACTERS)
     asked = _prepared([texts.get(one, {}).get("question") for one in rows["event_id"].to_pylist()])
     seen: dict[str, int] = {}
     for place, question in enumerate(asked):
         seen.setdefault(question or f"\0{place}", place)
-    return rows.take(pa.array(list(seen.values())[:WORST], pa.int64()))
+    rows = rows.take(pa.array(list(seen.values()), pa.int64()))
+    ids = rows["event_id"].to_pylist()
+    refusing = frozenset(one for one in ids if refusal_in(texts.get(one, {}).get("answer") or "") is not None)
+    refusals = [place for place, one in enumerate(ids) if one in refusing]
+    others = [place for place, one in enumerate(ids) if one not in refusing]
+    is_worse = [True] * len(ids)
+    if reference is not None:
+        is_worse = _is_worse(rows["value"], reference, lowest=lowest).to_pylist()
+    bad = [place for place in others if is_worse[place]]
+    first = list(chain.from_iterable(zip(bad, refusals, strict=False)))
+    rest = sorted({*refusals, *others}.difference(first))
+    return _Worst(rows.take(pa.array([*first, *rest][:WORST], pa.int64())), refusing)
 
 
-def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
+def _candidates(rows: pa.Table, reference: float | None, *, lowest: bool) -> pa.Table:
+    """Return the worst rows, and of more that are worse than a reference some of each rank, the worst first.
+
+    Else many refusals, which all have the worst score, would leave no place for anything else.
+    """
+    ranked = first_rows(rows, rows.num_rows, lowest=lowest)
+    if ranked.num_rows <= LOOKED_AT or reference is None:
+        return ranked[:LOOKED_AT]
+    bad = int(pc.sum(_is_worse(ranked["value"], reference, lowest=lowest)).as_py() or 0)
+    half = LOOKED_AT // 2
+    more = np.linspace(half, max(bad - 1, LOOKED_AT - 1), LOOKED_AT - half).astype(int)
+    return ranked.take(pa.array(np.concatenate([np.arange(half), more]), pa.int64()))
+
+
+def _is_worse(values: Any, reference: float, *, lowest: bool) -> Any:
+    return pc.less(values, reference) if lowest else pc.greater(values, reference)
+
+
+def _pairs(lake: Lake, named_worst: tuple[str, _Worst], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
     """Pair rows; the tables come with the names of their deployments."""
-    (name, worst), (name_before, good) = named_worst, named_good
+    (name, found_worst), (name_before, good) = named_worst, named_good
+    worst = found_worst.rows
     # What was wrong may stand behind the excerpt.
     whole = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), MOST_CHARACTERS)
     reasons = read_reasons(lake, name, worst, whole)
     texts_of_worst = {
         one: {column: text and text[:EXCERPT] for column, text in of_answer.items()} for one, of_answer in whole.items()
     }
-    asked = [replace(one, reasons=reasons[one.event_id]) for one in _excerpts(name, worst, texts_of_worst)]
+    asked = []
+    for one in _excerpts(name, worst, texts_of_worst):
+        refuses = one.event_id in found_worst.refusing
+        # A refusal stands in no document.
+        why = tuple(w for w in reasons[one.event_id] if not (refuses and w.kind is ReasonKind.UNSUPPORTED))
+        asked.append(replace(one, reasons=why, refuses=refuses))
     deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)
     known = [questions.get(one, {}).get("question") for one in good["event_id"].to_pylist()]
