@@ -31,7 +31,7 @@ def what_changed(verdict: AlertVerdict | None, fired: Collection[AlertChange] = 
         case AlertVerdict.UNDECIDED:
             return "whether the judge or anything else changed is undecided"
         case None:
-            return f"{broken}: a limit was exceeded" if broken else "a limit was exceeded"
+            return f"a limit was exceeded, as {broken}" if broken else "a limit was exceeded"
 
 
 def broken_tool(fired: Collection[AlertChange]) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake.spec.alert_vocabulary import AlertVerdict, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import SHARE_LIMITS, AlertVerdict, IncidentEvent, Tier
 from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.incident_ids import in_order
@@ -69,9 +69,10 @@ class Incident:
     def back_at(self) -> datetime | None:
         """Since when all was most likely good again, by its alerts; None while it is open, and where one cannot tell.
 
-        What has no time of its own, as the end of a silence of a deployment, is good again when its alert ends.
+        What has no time of its own, as the end of a silence of a deployment, is good again when its alert ends. Where
+        a tool's alert ended because the calls of all tools fail, or no request came any more, nobody can tell.
         """
-        if self.ended_at is None or any(one.ended_without_recovery for one in self.alerts):
+        if self.ended_at is None or any(_is_unknown(one) for one in self.alerts):
             return None
         return max(one.back_at or one.changed_at for one in self.alerts)
 
@@ -115,6 +116,11 @@ def _incident(changes: Sequence[AlertChange], noted: Iterable[IncidentChange]) -
         acknowledged=_acknowledgement(log),
         fired=tuple(state.fired.values()),
     )
+
+
+def _is_unknown(end: AlertChange) -> bool:
+    has_no_share = end.key.metric in SHARE_LIMITS and end.details.exceeded is None
+    return end.ended_without_recovery or (end.is_limit and has_no_share)
 
 
 def _change(cause: AlertChange, event: IncidentEvent, state: IncidentState) -> IncidentChange:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ from rapidfuzz import fuzz, process, utils
 
 from lake.queries.affected import StandsOut, standing_out, without_names
 from lake.queries.metric_scores import metric_scores, texts_of_answers
-from lake.queries.refusals import CHARACTERS as REFUSAL_CHARACTERS
 from lake.queries.worst_answers.answer_words import AnswerWords, words_of
-from lake.queries.worst_answers.compared_answers import as_good_as, compared, first_rows
+from lake.queries.worst_answers.compared_answers import as_good_as, compared
+from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.schemas import deployment_of
-from lake.spec.texts.refusals import refusal_in
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
@@ -28,11 +26,11 @@ from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing,
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.reasons import Reason, ReasonKind, read_reasons
+from monitor.pages.incidents.worst_answers import CHARACTERS, WorstAnswers, read_wrong, worst_of_each_kind
 from monitor.pages.texts import MOST_CHARACTERS
 
-WORST, LOOKED_AT, CANDIDATES = 10, 300, 2_000
-"""Answers that are shown, those among which they are looked for, and earlier ones among which a like question is
-looked for: those with the best scores."""
+CANDIDATES = 2_000
+"""Earlier answers among which a like question is looked for: those with the best scores."""
 DAYS, ENOUGH = timedelta(days=7), 20_000
 """Scores are read of so many days before the onset, and since; the latest days until there are enough."""
 EXCERPT = 600
@@ -57,6 +55,9 @@ class Excerpt:
     """Why it is bad, of one of the worst; empty where no metric says it."""
     refuses: bool = False
     """Whether one of the worst is a refusal, or says that the information is missing."""
+    is_disliked: bool = False
+    fails_case: bool = False
+    """Whether people disliked one of the worst, and whether it does not agree with its case."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ def read_evidence(
     scale = stats.scale if stats and stats.version == key.metric_version else None
     is_reversed = bool(alert.fired.details.lower_is_better)
     reference, lowest = alert.fired.reference_mean, not is_reversed
-    worst = _worst_of_each_kind(lake, found.name, after, reference, lowest=lowest)
+    cases = found.state.watched.get(CASE_PASSED)
+    wrong = read_wrong(lake, found.name, max(onset, end - DAYS), end, cases.version if cases else None)
+    worst = worst_of_each_kind(lake, found.name, after, reference, wrong, lowest=lowest)
     good = as_good_as(before, reference, CANDIDATES, lower_is_better=is_reversed)
     both = None
     if reference is not None:
@@ -137,9 +140,7 @@ def read_evidence(
         histogram=_histogram(alert.metric, before, after, scale),
         pairs=_pairs(lake, (found.name, worst), (name_before, good))
         if with_texts
-        else tuple(
-            Pair(replace(one, refuses=one.event_id in worst.refusing)) for one in _excerpts(found.name, worst.rows)
-        ),
+        else tuple(Pair(_with_kind(one, worst)) for one in _excerpts(found.name, worst.rows)),
         with_texts=with_texts,
         candidates=good.num_rows,
         older_version=older_version,
@@ -148,58 +149,7 @@ def read_evidence(
     )
 
 
-@dataclass(frozen=True)
-class _Worst:
-    """Rows of the worst answers that are shown, and the ids of those that refuse."""
-
-    rows: pa.Table
-    refusing: frozenset[str]
-
-
-def _worst_of_each_kind(lake: Lake, name: str, rows: pa.Table, reference: float | None, *, lowest: bool) -> _Worst:
-    """Return the worst rows that have different questions: refusals and others in turn, as long as there are both.
-
-    One without a question is like no other. Others that stand in turn are worse than the `reference`.
-    """
-    rows = _candidates(rows, reference, lowest=lowest)
-    texts = texts_of_answers(lake, deployment_of(name), rows, ("question", "answer"), REFUSAL_CHARACTERS)
-    asked = _prepared([texts.get(one, {}).get("question") for one in rows["event_id"].to_pylist()])
-    seen: dict[str, int] = {}
-    for place, question in enumerate(asked):
-        seen.setdefault(question or f"\0{place}", place)
-    rows = rows.take(pa.array(list(seen.values()), pa.int64()))
-    ids = rows["event_id"].to_pylist()
-    refusing = frozenset(one for one in ids if refusal_in(texts.get(one, {}).get("answer") or "") is not None)
-    refusals = [place for place, one in enumerate(ids) if one in refusing]
-    others = [place for place, one in enumerate(ids) if one not in refusing]
-    is_worse = [True] * len(ids)
-    if reference is not None:
-        is_worse = _is_worse(rows["value"], reference, lowest=lowest).to_pylist()
-    bad = [place for place in others if is_worse[place]]
-    first = list(chain.from_iterable(zip(bad, refusals, strict=False)))
-    rest = sorted({*refusals, *others}.difference(first))
-    return _Worst(rows.take(pa.array([*first, *rest][:WORST], pa.int64())), refusing)
-
-
-def _candidates(rows: pa.Table, reference: float | None, *, lowest: bool) -> pa.Table:
-    """Return the worst rows, and of more that are worse than a reference some of each rank, the worst first.
-
-    Else many refusals, which all have the worst score, would leave no place for anything else.
-    """
-    ranked = first_rows(rows, rows.num_rows, lowest=lowest)
-    if ranked.num_rows <= LOOKED_AT or reference is None:
-        return ranked[:LOOKED_AT]
-    bad = int(pc.sum(_is_worse(ranked["value"], reference, lowest=lowest)).as_py() or 0)
-    half = LOOKED_AT // 2
-    more = np.linspace(half, max(bad - 1, LOOKED_AT - 1), LOOKED_AT - half).astype(int)
-    return ranked.take(pa.array(np.concatenate([np.arange(half), more]), pa.int64()))
-
-
-def _is_worse(values: Any, reference: float, *, lowest: bool) -> Any:
-    return pc.less(values, reference) if lowest else pc.greater(values, reference)
-
-
-def _pairs(lake: Lake, named_worst: tuple[str, _Worst], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
+def _pairs(lake: Lake, named_worst: tuple[str, WorstAnswers], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
     """Pair rows; the tables come with the names of their deployments."""
     (name, found_worst), (name_before, good) = named_worst, named_good
     worst = found_worst.rows
@@ -211,10 +161,10 @@ def _pairs(lake: Lake, named_worst: tuple[str, _Worst], named_good: tuple[str, p
     }
     asked = []
     for one in _excerpts(name, worst, texts_of_worst):
-        refuses = one.event_id in found_worst.refusing
+        shown = _with_kind(one, found_worst)
         # A refusal stands in no document.
-        why = tuple(w for w in reasons[one.event_id] if not (refuses and w.kind is ReasonKind.UNSUPPORTED))
-        asked.append(replace(one, reasons=why, refuses=refuses))
+        why = (w for w in reasons[one.event_id] if not (shown.refuses and w.kind is ReasonKind.UNSUPPORTED))
+        asked.append(replace(shown, reasons=tuple(why)))
     deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)
     known = [questions.get(one, {}).get("question") for one in good["event_id"].to_pylist()]
@@ -224,6 +174,16 @@ def _pairs(lake: Lake, named_worst: tuple[str, _Worst], named_good: tuple[str, p
     earlier = iter(_excerpts(name_before, chosen, texts))
     return tuple(
         Pair(one, next(earlier), like.percent) if like else Pair(one) for one, like in zip(asked, found, strict=True)
+    )
+
+
+def _with_kind(one: Excerpt, worst: WorstAnswers) -> Excerpt:
+    wrong = worst.wrong
+    return replace(
+        one,
+        refuses=one.event_id in worst.refusing,
+        is_disliked=one.event_id in wrong.disliked,
+        fails_case=one.event_id in wrong.failing,
     )
 
 
@@ -262,8 +222,6 @@ def _distribution(name: str, values: NDArray[np.float64], low: float, high: floa
 
 LEAST = 60.0
 """Per cent of likeness below which two questions are not alike."""
-CHARACTERS = 300
-"""Characters of a question that are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,29 +224,6 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
     assert "again" not in [pair["worst"]["event_id"] for pair in pairs]
 
 
-@pytest.mark.parametrize("refusals", [0, 400])
-def test_refusals_leave_place_for_made_up_answers(
-    refusals: int, rows: ScoreColumns, client: TestClient, monitor: Monitor
-) -> None:
-    """In turn, although refusals have the worst scores, however many these are; each says that it is one."""
-    at = NOW - timedelta(hours=1)
-    made_up = [{"event_id": f"made-{n}", "requested_at": at, "date": at.date()} for n in range(30)]
-    rows.logs(
-        "rag-search", *(one | {"question": f"Who is number {n}?", "answer": "Bob."} for n, one in enumerate(made_up))
-    )
-    rows.scores("rag-search", *(one | {"value": 0.5} for one in made_up))
-    more = [{"event_id": f"none-{n}", "requested_at": at, "date": at.date()} for n in range(refusals)]
-    if more:
-        rows.logs("rag-search", *(one | {"question": f"Why {n}?", "answer": BAD} for n, one in enumerate(more)))
-        unsupported = json.dumps({"unsupported": [[0, 13]]})
-        rows.scores("rag-search", *(one | {"value": 0.0, "details": unsupported} for one in more))
-    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
-    assert [pair["worst"]["refuses"] for pair in found] == [False, True] * 5
-    assert all(pair["worst"]["reasons"] == [] for pair in found)
-    page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert page.count("<strong>a refusal</strong>, score") == 5
-
-
 def test_no_earlier_answer_to_a_like_question_is_said(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
     at = NOW - timedelta(hours=1)
     place = {"event_id": "other", "response_id": "other", "requested_at": at, "date": at.date()}
