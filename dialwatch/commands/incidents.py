@@ -63,7 +63,7 @@ def show(
         typer.echo("there is no incident" if everything else "no incident is open")
         return
     head = ("id", "deployment", "began", "change", "tier", "what changed", "acknowledged by")
-    print_list((*head, "ended") if everything else head, [_row(one, everything=everything) for one in found])
+    print_list((*head, "back", "closed") if everything else head, [_row(one, everything=everything) for one in found])
     typer.echo("More of one, with the answers behind it: dialwatch incidents show ID")
 
 
@@ -71,7 +71,6 @@ def show(
 def show_one(written_id: _IdArgument, lake: LakeOption = None, config: ConfigOption = None) -> None:
     """Print what is known of an incident: what fell since when, how sure that is, and the worst answers since."""
     opened = open_filled(settings_of(config, lake))
-    from monitor.alerting.incidents.incident import VERDICTS
     from monitor.alerting.incidents.log import read_incidents
     from monitor.notify.alert_text import description, summary
     from monitor.notify.incident_text import severity_of, urgency_of
@@ -80,8 +79,10 @@ def show_one(written_id: _IdArgument, lake: LakeOption = None, config: ConfigOpt
     ended, took = incident.ended_at, incident.acknowledged
     typer.echo(f"incident {incident.incident_id}")
     urgency = urgency_of(severity_of(incident.tier))
-    typer.echo(f"deployment {in_one_line(incident.deployment)}: {VERDICTS[incident.verdict]} ({urgency})")
-    typer.echo(f"opened {format_time(incident.opened_at)}, {f'ended {format_time(ended)}' if ended else 'still open'}")
+    typer.echo(f"deployment {in_one_line(incident.deployment)}: {in_one_line(incident.what_changed)} ({urgency})")
+    closed, back = f"closed at {format_time(ended)}" if ended else "still open", incident.back_at
+    typer.echo(f"bad from {_began(incident)}{f' to about {format_time(back)}' if back else ''}")
+    typer.echo(f"found at {format_time(incident.opened_at)}, {closed}")
     if took:
         comment = f": {in_one_line(took.comment, MOST_CHARACTERS)}" if took.comment else ""
         typer.echo(f"acknowledged by {in_one_line(took.who or UNKNOWN)} {format_time(took.at)}{comment}")
@@ -130,19 +131,22 @@ def _chosen(incidents: Sequence[Incident], written_id: str) -> Incident:
 
 
 def _row(incident: Incident, *, everything: bool) -> tuple[str, ...]:
-    from monitor.alerting.incidents.incident import VERDICTS
-
     row = (
         incident.incident_id[:_SHOWN],
         incident.deployment,
-        format_time(min((one.since for one in incident.alerts if one.since), default=incident.opened_at)),
+        _began(incident),
         "\n".join(map(_change, incident.alerts)),
         incident.tier,
-        VERDICTS[incident.verdict],
+        in_one_line(incident.what_changed),
         (incident.acknowledged.who or UNKNOWN) if incident.acknowledged else "",
     )
     ended = format_time(incident.ended_at) if incident.ended_at else ""
-    return (*row, ended) if everything else row
+    back = format_time(incident.back_at) if incident.back_at else ""
+    return (*row, back, ended) if everything else row
+
+
+def _began(incident: Incident) -> str:
+    return format_time(min((one.since for one in incident.alerts if one.since), default=incident.opened_at))
 
 
 def _change(alert: AlertChange) -> str:

@@ -121,7 +121,7 @@ def _score(score: AnswerScore) -> Iterator[str]:
         f"reason {score.reason}" if score.reason else None,
         f"judge {score.judge}" if score.judge else None,
         f"version {score.metric_version}",
-        f"by a case that is {score.reference_status}, match {score.reference_match}"
+        f"by a case that was {score.reference_status} then, match {score.reference_match}"
         if score.reference_status
         else None,
         f"what failed: {score.failed_part}" if score.failed_part else None,

@@ -27,13 +27,13 @@ from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.metrics import ABSENT, fact_ranks
-from evaluator.metrics.form.refusal import only_refuses
 from lake.queries.answer_rows import IS_ANSWER, IS_RATABLE
 from lake.queries.ground_truth.case_sources import case_id_of
 from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions, next_version
 from lake.queries.signals_by_answer import read_signaled
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
+from lake.spec.texts.refusals import only_refuses
 from lake.spec.tool_calls import expected_calls
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.positions import read_new

@@ -85,8 +85,8 @@ class SeenAnswers:
 
 
 def class_words(classes: Iterable[ApplicationClass], seen: SeenAnswers) -> str:
-    """Say the class and why: "calls tools: 83 of 120 answers of 7 days called a tool"."""
-    whole = f"{seen.answers:,} answers of 7 days"
+    """Say the class and why: "calls tools: 83 of 120 answers that were looked at called a tool"."""
+    whole = f"{seen.answers:,} answers that were looked at"
     contexts, calls = f"{seen.with_contexts:,} show what was retrieved", f"{seen.with_tool_calls:,} called a tool"
     match tuple(classes):
         case (ApplicationClass.RETRIEVES,):

@@ -10,10 +10,11 @@ from lake.spec.case_vocabulary import FAILED_PART_LOOK, FAILED_PART_MEANING, Fai
 from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_look, metric_name
 from lake.spec.vocabulary import DISLIKES
+from monitor.alerting.alerts.broken_tool import broken_tool
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
-from monitor.notify.limit_text import limit_lines, limit_summary
+from monitor.notify.limit_text import bad_time, limit_lines, limit_summary, over_line
 from monitor.notify.link import link_to, link_to_incident, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
@@ -55,7 +56,7 @@ _JUDGES: Mapping[AlertVerdict | None, str] = {
     AlertVerdict.BOTH: ": the judge changed, and the application too",
 }
 """What is known of the judge of a metric that has one; nothing as long as that is undecided."""
-_NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
+_APPLICATION = "the application, its documents or the questions"
 
 
 def summary(change: AlertChange, *, with_affected: bool = True) -> str:
@@ -108,7 +109,13 @@ def _summary(change: AlertChange) -> str:
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
     failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
-    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
+    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}{_refusals(change)}"
+
+
+def _refusals(change: AlertChange) -> str:
+    """Say where most answers are refusals since."""
+    affected = change.details.affected
+    return f". {affected.refusals}" if affected is not None and affected.refusals is not None else ""
 
 
 def _young(change: AlertChange) -> str:
@@ -183,7 +190,7 @@ def _firing(change: AlertChange) -> list[str]:
     if details.older_version is not None:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
     if change.changed_at > change.fired_at:
-        lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
+        lines.insert(0, f"Update on an alert that was found at {time(change.fired_at)}: {change.reason}.")
     lines += _affected_line(details.affected)
     lines += _segments(details)
     if key.metric == DISLIKES:
@@ -284,9 +291,10 @@ def _segments(details: AlertDetails) -> list[str]:
 
 def _cause(change: AlertChange) -> str:
     """Say what has changed, and what that is known by."""
-    details = change.details
+    details, broken = change.details, broken_tool([change])
+    not_the_judge = f"not the judge: {broken or f'{_APPLICATION} changed'}"
     if not details.can_drift:
-        return f"{_NOT_THE_JUDGE}; this metric has no judge"
+        return f"{not_the_judge}; this metric has no judge"
     if details.judge_shift is None:
         return "undecided; the judge has scored too few of its anchors since then, so the judge itself may have changed"
     scored = (
@@ -294,39 +302,32 @@ def _cause(change: AlertChange) -> str:
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
     causes: Mapping[AlertVerdict | None, str] = {
-        AlertVerdict.SYSTEM: f"{_NOT_THE_JUDGE}; {scored}",
+        AlertVerdict.SYSTEM: f"{not_the_judge}; {scored}",
         AlertVerdict.JUDGE: f"the judge, not the application: {scored}, which explains the change",
-        AlertVerdict.BOTH: f"the judge, and the application, its documents or the questions: {scored}, which explains "
-        "a part of the change",
+        AlertVerdict.BOTH: f"the judge, and {broken or _APPLICATION}: {scored}, which explains a part of the change",
     }
     return causes.get(change.verdict, f"undecided between the application and the judge: {scored}")
 
 
 def _resolved(change: AlertChange) -> list[str]:
-    key = change.key
-    lines = [
-        f"Over: the alert on {metric_name(key.metric)} of deployment {key.deployment} that began "
-        f"{time(change.fired_at)}."
-    ]
+    lines = [over_line(change)]
     if change.ended_without_recovery:
         return [*lines, f"Why: {change.reason}."]
     return [
         *lines,
         f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
         f"in the reference it was {_number(change.reference_mean)}.",
-        f"Found with the answers until {time(change.changed_at)}.",
         *_in_all(change),
     ]
 
 
 def _in_all(change: AlertChange) -> list[str]:
     """Say from when to when it was worse, and who asked meanwhile; nothing where neither is known."""
-    affected, until = change.details.affected, change.details.back_since
+    affected, until, since = change.details.affected, change.back_at, change.since
     asked = f": {_who(affected)}{_within(affected)}" if affected is not None and affected.requests else ""
-    if change.since is None or (until is None and not asked):
+    if since is None or (until is None and not asked):
         return []
-    lasted = f"from {time(change.since)} to about {time(until)}" if until else f"since {time(change.since)}"
-    return [f"In all, {lasted}{asked}."]
+    return [f"In all, {bad_time(since, until) if until else f'since {time(since)}'}{asked}."]
 
 
 def _part_that_fell(change: AlertChange) -> SegmentChange | None:

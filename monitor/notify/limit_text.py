@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_name
@@ -24,8 +24,12 @@ class _Words:
     """What the share is of, such as requests."""
     happened: str
     what_next: str
-    was: str = ""
-    """What happened to them in a time that is over; empty where this is no failure of the deployment."""
+    was: str
+    """What happened to them in a time that is over."""
+    is_failure: bool = True
+    """Whether the deployment fails while this lasts, so that it is back after it."""
+    note: str = ""
+    """What to know of the numbers."""
 
 
 WHAT_TO_DO = "What to do: "
@@ -59,16 +63,21 @@ _SHARES: Mapping[str, _Words] = {
         "the tool that fails and its own log; the page of the incident shows its last error to people with the "
         "right to read texts",
         "failed",
+        note=f" {_COUNTED}",
     ),
     LimitKind.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
         "whether retrieval still finds documents, and what changed in the prompt",
+        "refused or said that the information was missing",
+        is_failure=False,
     ),
     LimitKind.UNSCORED: _Words(
         "evaluations",
         "got no score of the judge",
         "the judge's address, key and limits, and the evaluator's log",
+        "got no score of the judge",
+        is_failure=False,
     ),
 }
 
@@ -102,12 +111,38 @@ def limit_summary(change: AlertChange) -> str:
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == AlertEvent.RESOLVED:
-        if words.was and details.lasted_seconds:
-            lasted = duration(timedelta(seconds=details.lasted_seconds))
-            return f"{name} is back: {of} {words.was} for {lasted}; {share}"
-        return f"{metric_name(kind)} of {name}: alert is over, only {share}"
+        meanwhile = _meanwhile(words, of, details)
+        what = f"{name} is back" if words.is_failure else f"{metric_name(kind)} of {name}: alert is over"
+        return f"{what}: {meanwhile}" if meanwhile else f"{metric_name(kind)} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
+
+
+def _meanwhile(words: _Words, of: str, details: LimitDetails) -> str:
+    """Say how bad it was in all while it lasted, and how long that was; empty where that is not known."""
+    if not details.lasted_seconds:
+        return ""
+    lasted = duration(timedelta(seconds=details.lasted_seconds))
+    bad, total, tool = details.bad_meanwhile, details.requests_meanwhile, details.tool
+    if not bad or not total:
+        return f"{of} {words.was} for {lasted}"
+    line = f"{of} {words.was} for {lasted}, {_percent(bad / total)} of {total:,}{_mostly(details)}"
+    if tool is not None and tool.failed:
+        line = f"{tool.name} failed for {lasted}, in {tool.failed:,} of {tool.calls:,} calls"
+        if tool.calls != total and not details.of_tool_alone:
+            line = f"{line}; of all {total:,} {of} {_percent(bad / total)} {words.was}"
+    return f"{line}{words.note}"
+
+
+def bad_time(since: datetime, until: datetime) -> str:
+    """Say from when to when something was bad, and how long that is."""
+    return f"from {time(since)} to about {time(until)}, {duration(max(until - since, timedelta(0)))}"
+
+
+def over_line(change: AlertChange) -> str:
+    """Say that an alert is over, with the times that are its own: quality was bad before it, and back sooner."""
+    what = f"{metric_name(change.key.metric)} of deployment {change.key.deployment}"
+    return f"Over: the alert on {what}, found at {time(change.fired_at)}, closed at {time(change.changed_at)}."
 
 
 def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
@@ -147,8 +182,8 @@ def limit_lines(change: AlertChange) -> list[str]:
     name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
     if change.change == AlertEvent.RESOLVED:
         return [
-            f"Over: the alert on {metric_name(kind)} of deployment {name} that began {time(change.fired_at)}.",
-            f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
+            over_line(change),
+            f"Why: {change.reason}.",
             *_in_all(change, details),
         ]
     lines = [
@@ -200,14 +235,14 @@ def limit_lines(change: AlertChange) -> list[str]:
 
 
 def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
-    """Say how many were bad, from the first to the last one; nothing where that is not known."""
-    words = _SHARES.get(change.key.metric)
-    if words is None or details is None or not (change.since and details.lasted_seconds and details.bad_meanwhile):
+    """Say from when to when it was bad, and how many were; nothing where that is not known."""
+    words, until = _SHARES.get(change.key.metric), change.back_at
+    if words is None or details is None or change.since is None or until is None:
         return []
-    last = change.since + timedelta(seconds=details.lasted_seconds)
     of = f"calls of {details.tool.name}" if details.of_tool_alone and details.tool else words.of
-    number = f"{details.bad_meanwhile:,} {of} {words.was or words.happened}"
-    return [f"In all, {number}, the first at {time(change.since)}, the last by {time(last)}."]
+    of_all = f" of {details.requests_meanwhile:,}" if details.requests_meanwhile else ""
+    number = f": {details.bad_meanwhile:,}{of_all} {of} {words.was}" if details.bad_meanwhile else ""
+    return [f"In all, {bad_time(change.since, until)}{number}."]
 
 
 def _how_sure(details: LimitDetails) -> str:

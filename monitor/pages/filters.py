@@ -50,6 +50,11 @@ def duration(time: timedelta) -> str:
     return "less than a minute"
 
 
+def first_capital(text: str) -> str:
+    """A text with a capital at its beginning, and otherwise as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def shift(found: Shift) -> str:
     """A difference with its sign and interval: -0.12 (95 %: -0.15 to -0.09)."""
     return f"{found.mean:+.2f} (95 %: {found.lower:+.2f} to {found.upper:+.2f})"
@@ -94,6 +99,7 @@ FILTERS: dict[str, Callable[..., str]] = {
         percent,
         breakable,
         duration,
+        first_capital,
         progress,
         shift,
         plain_name,

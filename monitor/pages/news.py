@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent
+from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.related import Related
@@ -16,6 +17,7 @@ from monitor.alerting.incidents.state import state_of
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.alert_text import summary
+from monitor.notify.onset_text import likely_onset
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -29,6 +31,13 @@ class ActiveRegression:
     metric: str
     reading: Reading
     judgement: Judgement
+    fired: tuple[AlertChange, ...] = ()
+    """The alerts of the deployment's open incident, as they fired."""
+
+    @property
+    def what_changed(self) -> str:
+        """The judgement in words; where a tool alone is broken it says which."""
+        return what_changed(self.judgement.verdict, self.fired)
 
     @property
     def mean(self) -> float | None:
@@ -70,6 +79,19 @@ class WorseDeployment:
 
 
 @dataclass(frozen=True)
+class EndedIncident:
+    """An incident that is over: from when to when it was bad, and when its last alert was closed.
+
+    `back_at` is None where nobody can tell whether quality is back.
+    """
+
+    incident_id: str
+    since: datetime
+    back_at: datetime | None
+    closed_at: datetime
+
+
+@dataclass(frozen=True)
 class MetricNews:
     """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
@@ -101,12 +123,26 @@ def open_incident(state: DeploymentState) -> Incident | None:
     return next((one for one in state.incidents if one.ended_at is None), None)
 
 
-def just_ended(state: DeploymentState, now: datetime) -> Incident | None:
+def just_ended(state: DeploymentState, now: datetime) -> EndedIncident | None:
     """Return the incident of a deployment that ended last, if that was within a day and none is open."""
     if open_incident(state) is not None:
         return None
-    ended = [one for one in state.incidents if one.ended_at is not None and now - one.ended_at < _LATELY]
-    return max(ended, key=lambda one: one.ended_at or now, default=None)
+    ended = [
+        EndedIncident(one.incident_id, began(one), one.back_at, one.ended_at)
+        for one in state.incidents
+        if one.ended_at is not None and now - one.ended_at < _LATELY
+    ]
+    return max(ended, key=lambda one: one.closed_at, default=None)
+
+
+def began(incident: Incident) -> datetime:
+    """Return when an incident began, as exact as that is known.
+
+    Of an open one it is when what its sentence says began, of one that is over the earliest beginning of its alerts.
+    """
+    if incident.ended_at is None:
+        return likely_onset(foremost_of(incident)) or incident.opened_at
+    return min(likely_onset(one) or one.fired_at for one in incident.alerts)
 
 
 def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related, ...]:
@@ -161,13 +197,15 @@ def _value_now(change: AlertChange, reading: Reading | None) -> float | None:
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
     """Yield the deployment with its regressions that have not ended; nothing where there are none."""
+    incident = open_incident(state)
     regressed = tuple(
-        ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
+        ActiveRegression(
+            name, metric, reading, state.judgements.get(metric, UNDECIDED), incident.fired if incident else ()
+        )
         for metric, reading in state.readings.items()
         if reading.status is Status.REGRESSED
     )
     if regressed:
-        incident = open_incident(state)
         yield WorseDeployment(
             name,
             incident.incident_id if incident else None,

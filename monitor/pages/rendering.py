@@ -20,7 +20,6 @@ from lake.spec.schemas import UNASSIGNED
 from lake.spec.vocabulary import FailureKind, Signal
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
-from monitor.alerting.incidents.incident import VERDICTS
 from monitor.notify.digest.words import amount
 from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
 from monitor.notify.onset_text import OnsetWords
@@ -140,5 +139,5 @@ def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
         Tier,
     )
     made.globals.update({one.__name__: one for one in words})
-    made.globals.update(FAILED_PART_MEANING=FAILED_PART_MEANING, UNASSIGNED=UNASSIGNED, VERDICTS=VERDICTS, times=times)
+    made.globals.update(FAILED_PART_MEANING=FAILED_PART_MEANING, UNASSIGNED=UNASSIGNED, times=times)
     return made

@@ -326,7 +326,10 @@ class AlertRecorder:
             return counts
         compare = partial(self._explainer.standing_out, transition, now)
         found = self._failures.attempt(CHANGES, compare, f"worst answers of {name!r}")
-        return msgspec.structs.replace(counts, stands_out=found or ())
+        refusals = self._failures.attempt(
+            CHANGES, partial(self._explainer.refusals, transition, now), f"answers of {name!r}"
+        )
+        return msgspec.structs.replace(counts, stands_out=found or (), refusals=refusals)
 
     def _page_due(self, transition: Transition, now: datetime) -> datetime | None:
         """Return until when a page may wait; None where no anchors can decide what changed."""

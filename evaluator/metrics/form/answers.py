@@ -9,10 +9,10 @@ from typing import Literal
 
 from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.detection import language_of
 from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
+from lake.spec.texts.refusals import refusal_in
 from lake.spec.vocabulary import UnscoredReason
 from runtime.words import words
 

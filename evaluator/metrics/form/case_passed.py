@@ -17,18 +17,18 @@ from rapidfuzz.distance import Prefix
 from evaluator.metrics.cells import UnreadableCellError, context_texts, ids, text, texts, tool_calls
 from evaluator.metrics.decorator import FunctionMetric, made_metric
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.detection import language_of
 from evaluator.metrics.language.marks import without_citation_marks
 from evaluator.metrics.language.number_words import may_have_number_words, number_words_in
 from evaluator.metrics.language.numbers import Number, missing_numbers, numbers_in
 from evaluator.metrics.language.tokens import shared_tokens, token_counter
-from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.options import checked_cut, option
 from evaluator.metrics.scores import Score, Scores, score_rows
 from lake.spec.case_vocabulary import FailedPart
+from lake.spec.texts.refusals import refusal_in
+from lake.spec.texts.unicode_forms import in_one_form
 from lake.spec.tool_calls import canonical
 from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import UnscoredReason

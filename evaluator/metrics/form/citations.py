@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from evaluator.metrics.decorator import metric
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.prose import without_code
-from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.scores import Score
+from lake.spec.texts.unicode_forms import in_one_form
 from lake.spec.vocabulary import UnscoredReason
 
 # A citation has three digits at most: [2023] is a year. A link says itself where it leads, a set of characters in a

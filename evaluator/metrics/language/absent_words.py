@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluator.metrics.language.numbers import missing_numbers, numbers_in, numbers_like
 from evaluator.metrics.language.tokens import Tokenisation, tokeniser
-from evaluator.metrics.language.unicode_forms import Span
+from lake.spec.texts.unicode_forms import Span
 from runtime.words import words_of
 
 _BETWEEN_WORDS = re.compile(r"\s*")

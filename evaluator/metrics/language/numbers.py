@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import yaml
 
-from evaluator.metrics.language.unicode_forms import UnicodeForm
+from lake.spec.texts.unicode_forms import UnicodeForm
 
 _HAS_NUMBER = re.compile(r"\d|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2089\u2150-\u215e\u2460-\u249b]")
 _DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile(r"[0-9]")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evaluator.metrics.cells import text
-from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.llm.claim_metric import ClaimMetric, claim_metric, unanswered_reason
 from evaluator.metrics.llm.claims import CUT, RowClaims, RowTexts, ask_claim_by_claim, prompts_claim_by_claim
 from evaluator.metrics.llm.verdicts import (
@@ -26,6 +25,7 @@ from evaluator.metrics.options import option
 from evaluator.metrics.scores import Score
 from evaluator.metrics.text.models import cosine
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
+from lake.spec.texts.refusals import refusal_in
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from evaluator.metrics.cells import context_texts, images, text, texts
 from evaluator.metrics.decorator import Decorator, made_metric
 from evaluator.metrics.description import NOT_READ, Description, OddCases
-from evaluator.metrics.form.refusal import only_refuses
 from evaluator.metrics.llm.claims import (
     CUT,
     Claim,
@@ -23,6 +22,7 @@ from evaluator.metrics.llm.claims import (
 from evaluator.metrics.llm.llm_metric import JudgedMetric, judged_score
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.scores import Score
+from lake.spec.texts.refusals import only_refuses
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from evaluator.metrics.language.numbers import Number, numbers_in
-from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.canonical_lines import CanonicalLines
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.scores import ScoredBy
+from lake.spec.texts.unicode_forms import UnicodeForm, in_one_form
 
 _FIRST = itemgetter(0)
 

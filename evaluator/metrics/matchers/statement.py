@@ -8,10 +8,10 @@ from functools import cache
 
 from rapidfuzz import fuzz
 
-from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.matchers.canonical import canonical, canonical_origins, is_usable
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.scores import ScoredBy
+from lake.spec.texts.unicode_forms import UnicodeForm, in_one_form
 
 DEFAULT_THRESHOLD = 85.0
 _LONGEST = 500

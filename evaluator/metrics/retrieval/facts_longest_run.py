@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from evaluator.metrics.cells import checked_size, context_texts, texts
 from evaluator.metrics.decorator import FunctionMetric, made_metric
 from evaluator.metrics.description import Description
-from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.options import cut_option, option
 from evaluator.metrics.retrieval.facts_metric import odd_cases
 from evaluator.metrics.scores import Score, Scores, score_rows
+from lake.spec.texts.unicode_forms import in_one_form
 from lake.spec.vocabulary import UnscoredReason
 from runtime.words import with_spaces
 

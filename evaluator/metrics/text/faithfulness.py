@@ -16,12 +16,12 @@ from evaluator.metrics.language.absent_words import absent_numbers, absent_words
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.language.token_overlap import Compared, Overlap
 from evaluator.metrics.language.tokens import Tokenisation
-from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.model_metric import model_metric
 from evaluator.metrics.options import option, tokenisation_option
 from evaluator.metrics.overlap_metric import overlap_metric
 from evaluator.metrics.scores import LateDetails, Score
 from evaluator.models import Models, ModelUnavailableError, TextClassifier, text_classifier
+from lake.spec.texts.unicode_forms import UnicodeForm, in_one_form
 from lake.spec.vocabulary import UnscoredReason
 
 _MOST_PLACES = 200

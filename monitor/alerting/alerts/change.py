@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -142,6 +142,17 @@ class AlertChange:
     def ended_without_recovery(self) -> bool:
         """Whether it ended for another reason than that quality is back; `reason` says which."""
         return self.change == AlertEvent.RESOLVED and not self.is_limit and self.current_mean is None
+
+    @property
+    def back_at(self) -> datetime | None:
+        """Of an end: since when it was most likely good again; None of what fires, and where that is not known."""
+        if self.change != AlertEvent.RESOLVED:
+            return None
+        exceeded = self.details.exceeded
+        lasted = exceeded.lasted_seconds if exceeded is not None else self.details.outage_seconds
+        if lasted is not None and self.since is not None:
+            return self.since + timedelta(seconds=lasted)
+        return self.details.back_since
 
     @property
     def tier(self) -> Tier:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lake.queries.affected import StandsOut, affected, standing_out, without_names
+from lake.queries.refusals import refused_answers
 from lake.queries.worst_answers.compared_answers import ScoredFall, read_compared
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.schemas import deployment_of
@@ -14,7 +15,7 @@ from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.rating_onset import with_onset_of, with_onset_of_answers
-from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, around_onset
+from monitor.detect.causes import AffectedCounts, AroundOnset, CallersOfDays, OnsetInterval, RefusalCounts, around_onset
 from monitor.detect.regression import StreamKey, Transition
 
 MOST_AT_ONCE = 5
@@ -37,6 +38,7 @@ class Explainer:
         self._looked: set[str] = set()
         self._counted: dict[tuple[str, datetime, datetime], AffectedCounts | None] = {}
         self._compared: dict[tuple[StreamKey, datetime], tuple[StandsOut, ...]] = {}
+        self._refusals: dict[str, RefusalCounts | None] = {}
         self._joined = 0
 
     def begin(self) -> None:
@@ -45,6 +47,7 @@ class Explainer:
         self._looked = set()
         self._counted = {}
         self._compared = {}
+        self._refusals = {}
         self._joined = 0
         self._callers.forget()
 
@@ -120,6 +123,24 @@ class Explainer:
             self._compared[fall] = ()  # a read that fails is one of the five too
             self._compared[fall] = self._read_standing_out(transition, now)
         return self._compared.get(fall, ())
+
+    def refusals(self, transition: Transition, now: datetime) -> RefusalCounts | None:
+        """Count the answers that refuse since the onset and before it, once for a deployment in a refresh.
+
+        None where most do not, or did before, and where those of too many deployments were counted.
+        """
+        name, since = transition.key.deployment, transition.reading.since
+        if since is None:
+            return None
+        if name not in self._refusals and len(self._refusals) < MOST_AT_ONCE:
+            self._refusals[name] = None  # a read that fails is one of the five too
+            earliest = transition.reading.since_earliest or since
+            after = refused_answers(self._lake, deployment_of(name), since, min(transition.at, now))
+            older = deployment_of(transition.reading.older_version or name)
+            before = refused_answers(self._lake, older, earliest - _LONGEST, earliest)
+            counts = RefusalCounts(*after, *before)
+            self._refusals[name] = counts if counts.are_most else None
+        return self._refusals.get(name)
 
     def _read_standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
         key, reading = transition.key, transition.reading

@@ -16,7 +16,7 @@ from monitor.detect.causes import AffectedCounts
 from monitor.detect.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
-_PROPOSED = ", by cases of ground truth that nobody has accepted, which never become urgent"
+_PROPOSED = ", by cases of ground truth that were only proposed then, which never become urgent"
 _FELL_WHILE_LEARNING = "it fell while its reference was learned: what came later is worse than what came first"
 _TOLD_LONG_ENOUGH = "its fall while the reference was learned was told for seven days, and is a part of the reference"
 _WAS_OUTAGE = "nearly all answers were bad for a short time, and are as good as before: no change of quality"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake.spec.alert_vocabulary import AlertVerdict, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import SHARE_LIMITS, AlertVerdict, IncidentEvent, Tier
+from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at
@@ -23,16 +24,6 @@ NEWS = frozenset(
     ),
 )
 """What receivers are told; an acknowledgement holds until one of them."""
-
-
-VERDICTS: Mapping[AlertVerdict | None, str] = {
-    AlertVerdict.SYSTEM: "the application, its documents or the questions changed, not the judge",
-    AlertVerdict.JUDGE: "the judge changed, not the application",
-    AlertVerdict.BOTH: "the judge changed, and the application, its documents or the questions",
-    AlertVerdict.UNDECIDED: "whether the judge or anything else changed is undecided",
-    None: "a limit was exceeded",
-}
-"""A verdict in words; None is that of limits, which are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +44,7 @@ class Incident:
     opened_at: datetime
     """When its first alert began firing, by the times of the answers."""
     ended_at: datetime | None
-    """When its last alert was resolved; None while it is open."""
+    """When its last alert was resolved, which is later than quality was back; None while it is open."""
     tier: Tier
     """`page` if one of its alerts is a page."""
     verdict: AlertVerdict | None
@@ -68,6 +59,22 @@ class Incident:
     """The newest change of each alert that says that it fires."""
     recovering_since: datetime | None = None
     """Since when all that still fires recovers, by the times of the answers; None while it does not."""
+
+    @property
+    def what_changed(self) -> str:
+        """The verdict in words; where a tool alone is broken it says which."""
+        return what_changed(self.verdict, self.fired)
+
+    @property
+    def back_at(self) -> datetime | None:
+        """Since when all was most likely good again, by its alerts; None while it is open, and where one cannot tell.
+
+        What has no time of its own, as the end of a silence of a deployment, is good again when its alert ends. Where
+        a tool's alert ended because the calls of all tools fail, or no request came any more, nobody can tell.
+        """
+        if self.ended_at is None or any(_is_unknown(one) for one in self.alerts):
+            return None
+        return max(one.back_at or one.changed_at for one in self.alerts)
 
     @property
     def is_quiet(self) -> bool:
@@ -109,6 +116,11 @@ def _incident(changes: Sequence[AlertChange], noted: Iterable[IncidentChange]) -
         acknowledged=_acknowledgement(log),
         fired=tuple(state.fired.values()),
     )
+
+
+def _is_unknown(end: AlertChange) -> bool:
+    has_no_share = end.key.metric in SHARE_LIMITS and end.details.exceeded is None
+    return end.ended_without_recovery or (end.is_limit and has_no_share)
 
 
 def _change(cause: AlertChange, event: IncidentEvent, state: IncidentState) -> IncidentChange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.detect.causes.attribution import OnsetInterval, changes_around
 from monitor.detect.causes.daily import DailyChanges, SettingChanges
-from monitor.detect.causes.found_change import AffectedCounts, AroundOnset, FoundChange, told, words_of
+from monitor.detect.causes.found_change import AffectedCounts, AroundOnset, FoundChange, RefusalCounts, told, words_of
 from monitor.detect.causes.logged_answer import AnswerFeatures
 from monitor.detect.causes.reading import CallersOfDays, TextDifference, around_onset, differences, read_answers
 
@@ -16,6 +16,7 @@ __all__ = [
     "DailyChanges",
     "FoundChange",
     "OnsetInterval",
+    "RefusalCounts",
     "SettingChanges",
     "TextDifference",
     "around_onset",

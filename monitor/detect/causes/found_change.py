@@ -14,6 +14,31 @@ MOST_TOLD = 3
 """The most changes that are kept and told of an alert."""
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 _WHOLE = 0.95
+LEAST_ANSWERS = 8
+"""Answers without which nothing is said of refusals."""
+_MOST_REFUSE, _MORE_REFUSE = 0.5, 0.25
+"""Share of the answers that refuse, and by how much it is above the share of before."""
+
+
+class RefusalCounts(msgspec.Struct, frozen=True):
+    """How many of the latest answers since an onset refuse, by their texts, and how many of those of before did."""
+
+    refusals: int
+    answers: int
+    refusals_before: int
+    answers_before: int
+
+    @property
+    def are_most(self) -> bool:
+        """Whether at least half of the answers refuse now, clearly more than before; not by a few answers."""
+        if self.answers < LEAST_ANSWERS:
+            return False
+        before = self.refusals_before / self.answers_before if self.answers_before else 0.0
+        return self.refusals / self.answers >= max(_MOST_REFUSE, before + _MORE_REFUSE)
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"{self.refusals:,} of {self.answers:,} answers are now refusals"
 
 
 class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,6 +51,8 @@ class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     conversations: int
     people: int
     stands_out: tuple[StandsOut, ...] = ()
+    refusals: RefusalCounts | None = None
+    """Where most of the answers since then refuse, and fewer did before: how many; else None."""
 
 
 class LoggedAddress(msgspec.Struct, frozen=True):

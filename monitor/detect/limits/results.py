@@ -66,6 +66,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of an end, or a page that was a warning: from the first bad one that the alert was found with to the last one."""
     bad_meanwhile: int | None = None
     """Of the same change: how many bad ones there were in that time; None where it is longer than is kept."""
+    requests_meanwhile: int | None = None
+    """Of the same change: all that there were in that time, good ones too; None where `bad_meanwhile` is."""
     limit_seconds: float | None = None
     """Silence that fires."""
     usual_seconds: float | None = None

@@ -149,7 +149,6 @@ class ShareLimit:
     ) -> LimitChange:
         first, last = int(windows.firsts[place]), int(windows.ends[place])
         total, bad = int(windows.totals[place]), int(windows.bad[place])
-        mostly = max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]
         details = LimitDetails(
             share=bad / total,
             limit=self.limit,
@@ -159,7 +158,7 @@ class ShareLimit:
             in_a_row=int(windows.in_a_row[place]) if begins else None,
             usual=None if has_share or not begins else usual_share(minutes.usual),
             window_seconds=max(self._settings.window, (last - first + 1) * _MINUTE).total_seconds(),
-            mostly=mostly,
+            mostly=_mostly(minutes, first, last),
         )
         return LimitChange(
             self._deployment,
@@ -194,6 +193,14 @@ def _with_length(
         return change
     lasted = (last_bad - first + 1) * _MINUTE
     # What is not kept any more is not counted either.
-    bad = minutes.between(first, last_bad)[1] if first >= windows.firsts[0] else None
-    details = msgspec.structs.replace(change.details, lasted_seconds=lasted.total_seconds(), bad_meanwhile=bad)
-    return replace(change, details=details)
+    total, bad = minutes.between(first, last_bad) if first >= windows.firsts[0] else (None, None)
+    details = msgspec.structs.replace(
+        change.details, lasted_seconds=lasted.total_seconds(), bad_meanwhile=bad, requests_meanwhile=total
+    )
+    if change.change == AlertEvent.RESOLVED:
+        details = msgspec.structs.replace(details, mostly=_mostly(minutes, first, last_bad))
+    return replace(change, since=time_of(first), details=details)
+
+
+def _mostly(minutes: MinuteCounts, first: int, last: int) -> str | None:
+    return max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]

@@ -162,12 +162,15 @@ def _ended_by_all(mine: Sequence[LimitChange], of_all: Sequence[LimitChange]) ->
 
 
 def _with_tool(change: LimitChange, tools: ToolMinutes) -> LimitChange:
-    """Return the change with how often the tool failed that its window has most of."""
+    """Return the change with how often the tool failed that its window has most of; of an end, while it was bad."""
     details = change.details
     if details is None or details.window_seconds is None:
         return change
-    last = minute_of(change.at)
-    tool = tools.failed(details.mostly, last - int(details.window_seconds // 60) + 1, last)
+    last, seconds = minute_of(change.at), details.window_seconds
+    if change.change == AlertEvent.RESOLVED and change.since is not None and details.lasted_seconds:
+        seconds = details.lasted_seconds
+        last = minute_of(change.since) + int(seconds // 60) - 1
+    tool = tools.failed(details.mostly, last - int(seconds // 60) + 1, last)
     return replace(change, details=msgspec.structs.replace(details, tool=tool))
 
 
@@ -176,6 +179,9 @@ def _of_tool(change: LimitChange, name: str) -> LimitChange:
     details = change.details
     if details is None:
         return change
-    tool = FailedTool(name, details.bad or 0, details.requests or 0)
+    bad, calls = details.bad, details.requests
+    if change.change == AlertEvent.RESOLVED and details.requests_meanwhile:
+        bad, calls = details.bad_meanwhile, details.requests_meanwhile
+    tool = FailedTool(name, bad or 0, calls or 0)
     details = msgspec.structs.replace(details, tool=tool, mostly=name, of_tool_alone=True)
     return replace(change, details=details)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -37,6 +37,8 @@ class AnswerView:
     facts: Facts | None
     claims: Sequence[Claims]
     outcomes: Sequence[Outcomes]
+    case_status: str | None = None
+    """How the case stands now that its scores compare it with; None where they name none, or several."""
 
     def chunk(self, rank: int) -> AnswerContext | None:
         """Return a context by its rank from 1."""
@@ -50,9 +52,20 @@ def read_view(
     details = read_answer(lake, deployment, day, event_id, callees)
     if details is None:
         return None
+    status = _status_now(lake, details)
     details = details if with_texts else answer_without_texts(details)
     (case,) = read_cases(lake, details.row["deployment"], [details])
-    return view_of(details, case, with_texts=with_texts)
+    return replace(view_of(details, case, with_texts=with_texts), case_status=status)
+
+
+def _status_now(lake: Lake, details: AnswerDetails) -> str | None:
+    named = {findings.text_of((one.details or {}).get("case_id")) for one in details.scores if one.reference_status}
+    if len(named) != 1 or None in named:
+        return None
+    columns, is_it = ["version", "status"], ds.field("case_id") == named.pop()
+    rows = lake.table(GROUND_TRUTH, details.row["deployment"]).read(columns, is_it).to_pylist()
+    newest = max(rows, key=lambda one: one["version"] or 1, default=None)
+    return newest["status"] if newest else None
 
 
 def view_of(

@@ -12,7 +12,6 @@ from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.vocabulary import REFUSAL, Signal, asks_llm
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.silences import Silence
-from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import StreamKey
 from monitor.detect.stats.client_traffic import Burst
 from monitor.detect.stats.sums import ROUGH_PER_UNIT
@@ -22,7 +21,7 @@ from monitor.pages.deployment.failures import FailuresView, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of
 from monitor.pages.deployment.metrics import MetricView, metrics_of
 from monitor.pages.deployment.tools import ToolCount, tools_of
-from monitor.pages.news import WorseDeployment, just_ended, worse_deployments
+from monitor.pages.news import EndedIncident, WorseDeployment, just_ended, worse_deployments
 from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
@@ -98,7 +97,7 @@ class DeploymentView:
         return tuple(worse_deployments(self.name, self.state))
 
     @property
-    def ended(self) -> Incident | None:
+    def ended(self) -> EndedIncident | None:
         """The incident that ended last, within the last day, where none is open."""
         return just_ended(self.state, self.period.end)
 

@@ -30,7 +30,12 @@ from monitor.pages.incidents.view import IncidentView
 
 @dataclass(frozen=True)
 class IncidentRow:
-    """An incident in the list; `seconds` are from its opening to its end, or to now."""
+    """An incident in the list.
+
+    `since` is when it began and `back_at` when quality was most likely back, null while it is open and where nobody can
+    tell. Its alerts have times of their own: `opened_at` is when it was found, `ended_at` when the last one was closed,
+    and `seconds` are between these, or until now.
+    """
 
     incident_id: str
     deployment: str
@@ -38,6 +43,8 @@ class IncidentRow:
     tier: Tier
     verdict: AlertVerdict | None
     metrics: Sequence[str]
+    since: datetime
+    back_at: datetime | None
     opened_at: datetime
     ended_at: datetime | None
     seconds: int
@@ -188,6 +195,8 @@ def _row(found: FoundIncident) -> IncidentRow:
         tier=incident.tier,
         verdict=incident.verdict,
         metrics=found.metrics,
+        since=found.since,
+        back_at=found.back_at,
         opened_at=incident.opened_at,
         ended_at=incident.ended_at,
         seconds=int(found.lasted.total_seconds()),

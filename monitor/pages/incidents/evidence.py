@@ -16,7 +16,8 @@ from rapidfuzz import fuzz, process, utils
 from lake.queries.affected import StandsOut, standing_out, without_names
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.worst_answers.answer_words import AnswerWords, words_of
-from lake.queries.worst_answers.compared_answers import as_good_as, compared, first_rows
+from lake.queries.worst_answers.compared_answers import as_good_as, compared
+from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
@@ -24,12 +25,12 @@ from monitor.detect.regression import Scale
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.incidents.reasons import Reason, read_reasons
+from monitor.pages.incidents.reasons import Reason, ReasonKind, read_reasons
+from monitor.pages.incidents.worst_answers import CHARACTERS, WorstAnswers, read_wrong, worst_of_each_kind
 from monitor.pages.texts import MOST_CHARACTERS
 
-WORST, LOOKED_AT, CANDIDATES = 10, 300, 2_000
-"""Answers that are shown, those of which each question is taken once, and earlier ones among which a like question is
-looked for: those with the best scores."""
+CANDIDATES = 2_000
+"""Earlier answers among which a like question is looked for: those with the best scores."""
 DAYS, ENOUGH = timedelta(days=7), 20_000
 """Scores are read of so many days before the onset, and since; the latest days until there are enough."""
 EXCERPT = 600
@@ -52,6 +53,11 @@ class Excerpt:
     answer: str | None = None
     reasons: tuple[Reason, ...] = ()
     """Why it is bad, of one of the worst; empty where no metric says it."""
+    refuses: bool = False
+    """Whether one of the worst is a refusal, or says that the information is missing."""
+    is_disliked: bool = False
+    fails_case: bool = False
+    """Whether people disliked one of the worst, and whether it does not agree with its case."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,8 @@ def read_evidence(
     if alert.fired.is_limit or onset is None or alert.metric == DISLIKES:
         return None
     earliest = alert.fired.details.since_earliest or onset
-    ended = alert.ended.changed_at if alert.ended else None
+    # What came between the return of quality and the end of its alert is good.
+    ended = (alert.ended.back_at or alert.ended.changed_at) if alert.ended else None
     end = min(ended or found.now + _UNTIL_NOW, found.now + _UNTIL_NOW)
     key, name_before = alert.fired.key, older_version or found.name
 
@@ -117,8 +124,10 @@ def read_evidence(
     after = scores(found.name, max(onset, end - DAYS), end)
     scale = stats.scale if stats and stats.version == key.metric_version else None
     is_reversed = bool(alert.fired.details.lower_is_better)
-    worst = _once_each(lake, found.name, first_rows(after, LOOKED_AT, lowest=not is_reversed))
-    reference = alert.fired.reference_mean
+    reference, lowest = alert.fired.reference_mean, not is_reversed
+    cases = found.state.watched.get(CASE_PASSED)
+    wrong = read_wrong(lake, found.name, max(onset, end - DAYS), end, cases.version if cases else None)
+    worst = worst_of_each_kind(lake, found.name, after, reference, wrong, lowest=lowest)
     good = as_good_as(before, reference, CANDIDATES, lower_is_better=is_reversed)
     both = None
     if reference is not None:
@@ -131,7 +140,7 @@ def read_evidence(
         histogram=_histogram(alert.metric, before, after, scale),
         pairs=_pairs(lake, (found.name, worst), (name_before, good))
         if with_texts
-        else tuple(map(Pair, _excerpts(found.name, worst))),
+        else tuple(Pair(_with_kind(one, worst)) for one in _excerpts(found.name, worst.rows)),
         with_texts=with_texts,
         candidates=good.num_rows,
         older_version=older_version,
@@ -140,26 +149,22 @@ def read_evidence(
     )
 
 
-def _once_each(lake: Lake, name: str, rows: pa.Table) -> pa.Table:
-    """Return the first rows that have different questions; one without a question is like no other."""
-    texts = texts_of_answers(lake, deployment_of(name), rows, ("question",), CHARACTERS)
-    asked = _prepared([texts.get(one, {}).get("question") for one in rows["event_id"].to_pylist()])
-    seen: dict[str, int] = {}
-    for place, question in enumerate(asked):
-        seen.setdefault(question or f"\0{place}", place)
-    return rows.take(pa.array(list(seen.values())[:WORST], pa.int64()))
-
-
-def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
+def _pairs(lake: Lake, named_worst: tuple[str, WorstAnswers], named_good: tuple[str, pa.Table]) -> tuple[Pair, ...]:
     """Pair rows; the tables come with the names of their deployments."""
-    (name, worst), (name_before, good) = named_worst, named_good
+    (name, found_worst), (name_before, good) = named_worst, named_good
+    worst = found_worst.rows
     # What was wrong may stand behind the excerpt.
     whole = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), MOST_CHARACTERS)
     reasons = read_reasons(lake, name, worst, whole)
     texts_of_worst = {
         one: {column: text and text[:EXCERPT] for column, text in of_answer.items()} for one, of_answer in whole.items()
     }
-    asked = [replace(one, reasons=reasons[one.event_id]) for one in _excerpts(name, worst, texts_of_worst)]
+    asked = []
+    for one in _excerpts(name, worst, texts_of_worst):
+        shown = _with_kind(one, found_worst)
+        # A refusal stands in no document.
+        why = (w for w in reasons[one.event_id] if not (shown.refuses and w.kind is ReasonKind.UNSUPPORTED))
+        asked.append(replace(shown, reasons=tuple(why)))
     deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)
     known = [questions.get(one, {}).get("question") for one in good["event_id"].to_pylist()]
@@ -169,6 +174,16 @@ def _pairs(lake: Lake, named_worst: tuple[str, pa.Table], named_good: tuple[str,
     earlier = iter(_excerpts(name_before, chosen, texts))
     return tuple(
         Pair(one, next(earlier), like.percent) if like else Pair(one) for one, like in zip(asked, found, strict=True)
+    )
+
+
+def _with_kind(one: Excerpt, worst: WorstAnswers) -> Excerpt:
+    wrong = worst.wrong
+    return replace(
+        one,
+        refuses=one.event_id in worst.refusing,
+        is_disliked=one.event_id in wrong.disliked,
+        fails_case=one.event_id in wrong.failing,
     )
 
 
@@ -207,8 +222,6 @@ def _distribution(name: str, values: NDArray[np.float64], low: float, high: floa
 
 LEAST = 60.0
 """Per cent of likeness below which two questions are not alike."""
-CHARACTERS = 300
-"""Characters of a question that are compared."""
 
 
 @dataclass(frozen=True, slots=True)

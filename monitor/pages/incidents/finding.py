@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
-from monitor.notify.onset_text import likely_onset
-from monitor.pages.news import foremost_of
+from monitor.notify.plain_text import duration
+from monitor.pages.news import began
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 LISTED = timedelta(days=30)
@@ -47,13 +47,28 @@ class FoundIncident:
 
     @property
     def since(self) -> datetime:
-        """When what its sentence says began, as exact as it is known; its first alert where that is not known."""
-        return likely_onset(foremost_of(self.incident)) or self.incident.opened_at
+        """When it began, as exact as it is known."""
+        return began(self.incident)
+
+    @property
+    def back_at(self) -> datetime | None:
+        """When quality was most likely back; None while it is open, and where nobody can tell."""
+        return self.incident.back_at
+
+    @property
+    def until(self) -> datetime:
+        """Until when it was bad, as far as that is known: else until its last alert was closed, or until now."""
+        return self.back_at or self.incident.ended_at or self.now
 
     @property
     def went_on(self) -> timedelta:
-        """From `since` until its end, or until now."""
-        return (self.incident.ended_at or self.now) - self.since
+        """From `since` to `until`."""
+        return max(self.until - self.since, timedelta(0))
+
+    @property
+    def bad_for(self) -> str:
+        """How long it was bad, in the words of messages."""
+        return duration(self.went_on)
 
     @property
     def lasted(self) -> timedelta:

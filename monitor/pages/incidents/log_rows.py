@@ -11,10 +11,11 @@ import pyarrow.dataset as ds
 from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent, SilenceEvent, Tier
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
+from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange, from_row
 from monitor.alerting.controls.silences import SilenceChange
 from monitor.alerting.incidents.change import IncidentChange
-from monitor.alerting.incidents.incident import VERDICTS, Incident
+from monitor.alerting.incidents.incident import Incident
 from monitor.notify.alert_text import summary
 from monitor.notify.plain_text import time as plain_time
 
@@ -77,7 +78,7 @@ def log_of(
     """Return the log, the latest first; `changes` are those of the deployment's alerts."""
     by_id = {one.change_id: one for one in changes}
     metrics = {one.alert_id: one.key.metric for one in incident.alerts}
-    rows = [_of_incident(one, metrics) for one in incident.changes]
+    rows = [_of_incident(one, metrics, incident.fired) for one in incident.changes]
     rows += [_of_delivery(one, by_id.get(one.delivery_of or "")) for one in deliveries]
     rows += silences
     # Of one time the last row is the latest.
@@ -109,13 +110,13 @@ def log_of_silences(
     return rows
 
 
-def _of_incident(change: IncidentChange, metrics: Mapping[str, str]) -> LogRow:
+def _of_incident(change: IncidentChange, metrics: Mapping[str, str], fired: Sequence[AlertChange]) -> LogRow:
     metric = metrics.get(change.alert_id or "")
     texts: Mapping[IncidentEvent, str] = {
         IncidentEvent.OPENED: f"as {'urgent' if change.tier == Tier.PAGE else 'a warning'}, with the alert on",
         IncidentEvent.JOINED: "one more alert, on",
         IncidentEvent.RAISED: "from a warning to urgent, by the alert on",
-        IncidentEvent.VERDICT_CHANGED: f"{VERDICTS.get(change.verdict, '')}; by the alert on",
+        IncidentEvent.VERDICT_CHANGED: f"{what_changed(change.verdict, fired)}; by the alert on",
         IncidentEvent.LIMIT_ADDED: "one more mean is worse than its limit, by the alert on",
         IncidentEvent.ENDED: "its last alert is over, that on",
     }

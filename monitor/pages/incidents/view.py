@@ -138,8 +138,8 @@ class IncidentView:
     @property
     def counted_since(self) -> datetime | None:
         """Since when those who asked are counted, as exact as an onset is known."""
-        if self.read is None or self.read.affected.since == self.chosen.onset:
-            return self.chosen.shown_onset
+        if self.read is None or self.read.affected.since == began_of(self.chosen, self.found):
+            return self.chosen.shown_onset if self.found.is_open else self.found.since
         return self.read.affected.since
 
     @property
@@ -148,7 +148,7 @@ class IncidentView:
         onset = self.chosen.onset
         if self.chosen.fired.is_limit or onset is None or self.chosen.metric == DISLIKES:
             return None
-        first, last = (one.astimezone(UTC).date() for one in (onset, self.found.incident.ended_at or self.found.now))
+        first, last = (one.astimezone(UTC).date() for one in (onset, self.found.until))
         before = first - timedelta(days=1)
         fields = {
             "deployment": self.found.name, "metric": self.chosen.metric, "before_since": before, "before_until": before,
@@ -243,12 +243,24 @@ def changes_of(found: FoundIncident) -> tuple[AroundOnset, AlertChange] | None:
 
 
 def _period(chosen: AlertView, found: FoundIncident) -> tuple[datetime, datetime]:
-    """Return since and until when people are counted and comments are read: of a long incident its last 7 days."""
-    until, opened = found.incident.ended_at or found.now, found.incident.opened_at
-    # A limit is exceeded by what came before its alert, also where it does not say since when.
-    before = opened - BEFORE_LIMIT if chosen.fired.is_limit else opened
-    began = min(chosen.onset or before, until)
-    return max(began, until - DAYS), until
+    """Return since and until when people are counted and comments are read: of a long incident its last 7 days.
+
+    Of one that is over it is the time in which it was bad, whichever alert is chosen: that is what messages of ends
+    count.
+    """
+    until = found.until
+    return max(min(began_of(chosen, found), until), until - DAYS), until
+
+
+def began_of(chosen: AlertView, found: FoundIncident) -> datetime:
+    """Return since when people are counted: since the chosen alert's onset, of one that is over since the earliest."""
+    opened = found.incident.opened_at
+
+    def since(change: AlertChange) -> datetime:
+        # A limit is exceeded by what came before its alert, also where it does not say since when.
+        return change.since or (opened - BEFORE_LIMIT if change.is_limit else opened)
+
+    return since(chosen.fired) if found.is_open else min(map(since, found.incident.alerts))
 
 
 def _differences(lake: Lake, found: FoundIncident) -> Sequence[TextDifference]:
@@ -323,9 +335,11 @@ def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]
 
 def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
     fired = chosen.fired
-    if chosen.shown_onset is not None:
+    if found.is_open and chosen.shown_onset is not None:
         began = "it began, as seen in" if fired.is_limit else "quality most likely began to fall, as seen in"
         yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
+    if not found.is_open:
+        yield IncidentMoment(found.since, "it most likely began")
     opened = found.incident.opened_at
     yield IncidentMoment(opened, "found: first alert fired")
     if fired.fired_at != opened:
@@ -333,9 +347,10 @@ def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) 
     pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
     if pages and min(pages) > fired.fired_at:
         yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
-    back_since = chosen.ended.details.back_since if chosen.ended else None
-    if back_since is not None:
-        yield IncidentMoment(back_since, "quality was most likely back, as seen in", chosen.metric)
+    if found.back_at is not None:
+        yield IncidentMoment(found.back_at, "quality was most likely back")
+    if found.incident.ended_at is not None:
+        yield IncidentMoment(found.incident.ended_at, "closed: last alert over")
     if found.incident.recovering_since is not None:
         yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)

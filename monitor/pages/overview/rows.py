@@ -12,14 +12,13 @@ from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_name
 from lake.spec.schemas import UNASSIGNED
 from monitor.alerting.alerts.change import is_page
-from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import UNDECIDED, Reading, Scale, Status
 from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.pages.charts.small import height_of, line
 from monitor.pages.filters import progress
-from monitor.pages.news import just_ended
+from monitor.pages.news import EndedIncident, just_ended
 from monitor.pages.period import PagePeriod
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.snapshot import DeploymentState
@@ -102,7 +101,7 @@ class DeploymentRow:
     last_scored: datetime | None
     failed_tools: int = 0
     """Calls of tools that failed: no request failed for these."""
-    ended: Incident | None = None
+    ended: EndedIncident | None = None
     """The incident that ended last, within the last day, where none is open."""
     other_versions: tuple[DeploymentRow, ...] = ()
     """Other versions of the application, the newest first, that have no row of their own."""

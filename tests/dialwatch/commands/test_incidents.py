@@ -54,7 +54,7 @@ def test_an_incident_is_shown_with_the_text_of_its_messages_and_its_worst_answer
     assert "Cause: " in done.stdout
     assert "Look at" not in done.stdout
     assert f"dialwatch show answer-1 --lake {lake.root}\n" in done.stdout
-    assert "ended" in dialwatch("incidents", "show", over.incident_id, "--lake", lake.root).stdout
+    assert "closed at" in dialwatch("incidents", "show", over.incident_id, "--lake", lake.root).stdout
     refused = dialwatch("incidents", "show", "nothing", "--lake", lake.root)
     assert (refused.returncode, "there is no incident" in refused.stderr) == (2, True)
 

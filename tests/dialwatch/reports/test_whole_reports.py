@@ -34,7 +34,7 @@ def test_an_answer_is_shown_with_its_scores(tmp_path: Path) -> None:
     assert shown.startswith("rag, 2026-11-20 12:00:00")
     for part in ("Question\n  Who?", "Answer\n  Ann.", "0.25", "judge lexical", "version 2", "what failed: retrieval"):
         assert part in shown
-    assert "by a case that is accepted, match exact" in shown
+    assert "by a case that was accepted then, match exact" in shown
     assert "no value" in shown
     assert "reason no_contexts" in shown
 

@@ -18,10 +18,10 @@ from evaluator.metrics import (
     metric_named,
     needs_ground_truth,
 )
-from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.matchers import matcher
 from evaluator.metrics.matchers.canonical_lines import CanonicalLines
 from evaluator.metrics.options import options_of
+from lake.spec.texts.unicode_forms import in_one_form
 from tests.evaluator.metrics.forms import FORMS, PLAIN
 
 GOOD: dict[str, Any] = {

@@ -200,8 +200,8 @@ def test_the_configuration_has_the_last_word(lake: Lake, traffic: Any, other_tra
     found = class_of(lake)
     assert found is not None
     assert found.why == (
-        "plain: of 50 answers of 7 days 0 show what was retrieved and 0 called a tool. The configuration names what is "
-        "scored: refusals"
+        "plain: of 50 answers that were looked at 0 show what was retrieved and 0 called a tool. The configuration "
+        "names what is scored: refusals"
     )
     run(lake, NOW + timedelta(days=1))
     renewed = class_of(lake)

@@ -75,7 +75,7 @@ def test_an_end_says_from_when_to_when_it_was_worse_and_for_whom(firing: AlertCh
 
     back, asked = datetime(2026, 11, 20, 15, 0, tzinfo=UTC), AffectedCounts(103, 5, 2)
     since, who = (
-        "from 2026-11-20 09:30 UTC to about 2026-11-20 15:00 UTC",
+        "from 2026-11-20 09:30 UTC to about 2026-11-20 15:00 UTC, 6 hours",
         "103 requests of 2 people in 5 conversations",
     )
     assert said(asked, back) == [f"In all, {since}: {who}."]
@@ -207,9 +207,9 @@ def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> N
     )  # fmt: skip
     assert summary(end) == "apps/rag: words that stand in the documents: back at 0.79"
     assert description(end, "").splitlines() == [
-        "Over: the alert on words that stand in the documents of deployment apps/rag that began 2026-11-20 12:00 UTC.",
+        "Over: the alert on words that stand in the documents of deployment apps/rag, found at 2026-11-20 12:00 UTC, "
+        "closed at 2026-11-21 08:00 UTC.",
         "What: the mean is 0.79 again (95 % interval 0.70 to 0.86); in the reference it was 0.80.",
-        "Found with the answers until 2026-11-21 08:00 UTC.",
         "Look at: the overview page of dialwatch",
     ]
 
@@ -256,8 +256,8 @@ def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -
     later = replace(firing, changed_at=firing.changed_at + timedelta(hours=3), reason=reason)
     later = replace(later, details=structs.replace(firing.details, fired_at=firing.changed_at))
     assert description(later, "").splitlines()[0] == (
-        "Update on an alert that began 2026-11-20 12:00 UTC: the judge's anchors say what changed: the judge, not "
-        "the application."
+        "Update on an alert that was found at 2026-11-20 12:00 UTC: the judge's anchors say what changed: the judge, "
+        "not the application."
     )
     assert not description(firing, "").startswith("News")
 

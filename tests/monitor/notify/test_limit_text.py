@@ -88,13 +88,15 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
     ]
     over = replace(fired, change="resolved", reason="the share fell to half its limit", changed_at=AT)
     assert description(over, "").splitlines() == [
-        "Over: the alert on failed requests of deployment rag-chat that began 2026-11-20 12:05 UTC.",
-        "Why: the share fell to half its limit; found with what came until 2026-11-20 12:05 UTC.",
+        "Over: the alert on failed requests of deployment rag-chat, found at 2026-11-20 12:05 UTC, closed at "
+        "2026-11-20 12:05 UTC.",
+        "Why: the share fell to half its limit.",
         "Look at: the overview page of dialwatch",
     ]
-    counted = msgspec.structs.replace(share(240), lasted_seconds=50 * 60, bad_meanwhile=1312)
+    counted = msgspec.structs.replace(share(240), lasted_seconds=50 * 60, bad_meanwhile=1312, requests_meanwhile=1400)
     ended = replace(over, details=msgspec.structs.replace(over.details, exceeded=counted))
-    said = "In all, 1,312 requests failed, the first at 2026-11-20 11:56 UTC, the last by 2026-11-20 12:46 UTC."
+    bad = "from 2026-11-20 11:56 UTC to about 2026-11-20 12:46 UTC, 50 minutes"
+    said = f"In all, {bad}: 1,312 of 1,400 requests failed."
     assert said in description(ended, "").splitlines()
 
 

@@ -32,6 +32,10 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 URL = "https://watch.example/"
 
 
+def meanwhile(bad: int, requests: int) -> dict[str, Any]:
+    return {"lasted_seconds": 50 * 60, "bad_meanwhile": bad, "requests_meanwhile": requests}
+
+
 def kind(name: str, change: Any = "firing", **details: Any) -> AlertChange:
     return AlertChange(
         f"{name} {change}", "alert", StreamKey("rag", name, LIMIT_VERSION), change, AT,
@@ -78,11 +82,15 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("errors", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
-            "rag is back: requests failed for 50 minutes; 10 % of 240 requests of rag in the last 15 minutes failed",
+            "rag is back: requests failed for 50 minutes",
+        ),
+        (
+            kind("errors", "resolved", **share(share=0.1, mostly="503") | meanwhile(1312, 1400)),
+            "rag is back: requests failed for 50 minutes, 94 % of 1,400, mostly 503",
         ),
         (
             kind("empty_answers", "resolved", **share(share=0.0, lasted_seconds=3 * 3600)),
-            "rag is back: answers were empty for 3 hours; 0 % of 240 answers of rag in the last 15 minutes are empty",
+            "rag is back: answers were empty for 3 hours",
         ),
         (
             kind("tool_errors", **share(mostly="search", in_a_row=240, tool=FailedTool("search", 170, 200))),
@@ -95,14 +103,16 @@ def share(**more: Any) -> dict[str, Any]:
             "(at most 3 calls of a tool in one turn count); usual are 10 % or less",
         ),
         (
-            kind("tool_errors", "resolved", **share(lasted_seconds=50 * 60, tool=FailedTool("search", 7, 240))),
-            "rag is back: calls of tools failed for 50 minutes; 71 % of 240 calls of tools of rag in the last 15 "
-            "minutes failed (at most 3 calls of a tool in one turn count)",
+            kind(
+                "tool_errors", "resolved", **share(share=0.15, tool=FailedTool("search", 70, 72)) | meanwhile(71, 140)
+            ),
+            "rag is back: search failed for 50 minutes, in 70 of 72 calls; of all 140 calls of tools 51 % failed (at "
+            "most 3 calls of a tool in one turn count)",
         ),
         (
-            kind("refusals", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
-            "refusals of rag: alert is over, only 10 % of 240 answers of rag in the last 15 minutes refuse or say that "
-            "the information is missing",
+            kind("refusals", "resolved", **share(share=0.1) | meanwhile(120, 200)),
+            "refusals of rag: alert is over: answers refused or said that the information was missing for 50 minutes, "
+            "60 % of 200",
         ),
         (
             kind("replay", requests=12, bad=5, mostly="retrieval"),

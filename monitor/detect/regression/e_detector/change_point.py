@@ -106,7 +106,9 @@ class BatchHistory:
             return None
         level_from = moment(int(starts[found.step]))
         every = (self._parts == ALL) & (self._starts >= starts[-1] - LONGEST_RECURRENCE)
-        recurring = recurrence_of(self._starts[every], self._sums[every], sign) if self._may_recur else None
+        # A rise ends what fell: a time of day at which it was good before too is not when it was back.
+        may_recur = self._may_recur and sign < 0
+        recurring = recurrence_of(self._starts[every], self._sums[every], sign) if may_recur else None
         if recurring is not None:
             return _told(recurring, self._starts[every], level_from)
         return _told(found, starts, level_from)

@@ -7,7 +7,7 @@ from dialwatch.demo.rag.application import shipped_passages
 from dialwatch.demo.rag.assistant import RagAnswer, RagAssistant
 from dialwatch.demo.rag.extraction import PASSAGES_READ, REFUSAL
 from dialwatch.demo.rag.faults import Faults
-from evaluator.metrics.form.refusal import refusal_in
+from lake.spec.texts.refusals import refusal_in
 
 QUESTIONS = load_questions()
 

@@ -1,5 +1,6 @@
 """Refusals: answers that are none, and answers that look like one."""
 
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -7,8 +8,7 @@ import pytest
 import yaml
 
 from evaluator.metrics import Refusal
-from evaluator.metrics.form import refusal
-from evaluator.metrics.form.refusal import only_refuses
+from lake.spec.texts.refusals import only_refuses
 
 REFUSALS = [
     "My apologies, but I cannot answer that.",
@@ -277,7 +277,7 @@ def test_silence_is_no_refusal() -> None:
 
 def test_no_phrase_of_the_lexicon_is_idle() -> None:
     """Each phrase that needs no other words is found where it is the whole answer, in its own language."""
-    content = yaml.safe_load(refusal.files("evaluator.metrics.form").joinpath("refusals.yaml").read_text("utf-8"))
+    content = yaml.safe_load(files("lake.spec.texts").joinpath("refusals.yaml").read_text("utf-8"))
     for language, known in content.items():
         for phrase in known["phrases"]:
             words = [word.split("|")[0] for word in phrase.split() if word != "..." and not word.endswith("?")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
+from lake.spec.texts.unicode_forms import UnicodeForm, in_one_form
 
 ODD = st.text(
     st.one_of(

@@ -20,7 +20,7 @@ from lake.tables.lake import Lake
 from monitor.alerting.alerts import explainer as module
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.alerting.alerts.explainer import MOST_AT_ONCE, MOST_COUNTED, Explainer
-from monitor.detect.causes import AffectedCounts, AroundOnset, OnsetInterval
+from monitor.detect.causes import AffectedCounts, AroundOnset, OnsetInterval, RefusalCounts
 from monitor.detect.regression import StreamKey, Transition
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
@@ -224,3 +224,32 @@ def test_reads_that_fail_are_bounded_too(lake: Lake, monkeypatch: pytest.MonkeyP
                     with suppress(OSError):
                         look()
         assert [reads.count(what) for what in ("counts", "answers")] == [refresh * MOST_COUNTED, refresh * MOST_AT_ONCE]
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "counted"),
+    [
+        (0, 6, (6, 10, 0, 10)),
+        (2, 6, (6, 10, 2, 10)),
+        (4, 6, None),
+        (0, 4, None),
+        (9, 10, None),
+    ],
+)
+def test_refusals_are_counted_where_most_answers_are_some_and_fewer_were(
+    before: int, since: int, counted: tuple[int, ...] | None, lake: Lake
+) -> None:
+    """At least half of those since the onset, and a quarter more than before."""
+    rows = []
+    for number in range(20):
+        hours, refuses = (-1, number < before) if number < 10 else (1, number - 10 < since)
+        at = START + hours * HOUR + timedelta(minutes=number)
+        answer = "I don't know." if refuses else "It is 30 days."
+        row = {"event_id": str(number), "requested_at": at, "date": at.date(), "kind": "chat_completion"}
+        rows.append(row | {"is_entry": True, "status": 200, "answer": answer})
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(rows))
+    explainer = Explainer(lake)
+    found = explainer.refusals(replace(began(), at=START + 5 * HOUR), START + 5 * HOUR)
+    assert found == (RefusalCounts(*counted) if counted else None)
+    assert explainer.refusals(began(since=None), START + 5 * HOUR) is None
+    assert explainer.refusals(began("silent"), START + 5 * HOUR) is None

@@ -99,7 +99,7 @@ def test_an_outage_that_lasts_is_raised_to_a_page_once(
     assert "It becomes urgent if it lasts." in description(warning, "")
     assert summary(page).endswith(" in a row failed, mostly 503, for 61 minutes by now; limit 30 %")
     assert "It becomes urgent if it lasts." not in description(page, "")
-    assert summary(over).startswith("apps/rag is back: requests failed for 2 hours; ")
+    assert summary(over).startswith("apps/rag is back: requests failed for 2 hours, 100 % of 520, mostly 503")
 
 
 def test_a_limit_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]) -> None:

@@ -16,10 +16,11 @@ from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertEvent, AlertVerdict, 
 from lake.spec.schemas import INCIDENTS
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
+from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.change import INCIDENT_COLUMNS, IncidentChange, IncidentDetails
-from monitor.alerting.incidents.incident import VERDICTS, Acknowledgement, incidents_of
+from monitor.alerting.incidents.incident import Acknowledgement, incidents_of
 from monitor.alerting.incidents.log import IncidentLog, read_incidents
 from monitor.alerting.incidents.recovery import with_recovery
 from monitor.alerting.incidents.shared_cause import cause_of, shared_causes, with_failing_callers
@@ -125,7 +126,7 @@ def test_the_verdict_is_that_of_all_alerts(verdicts: list[Any], expected: str) -
 
 def test_each_verdict_has_words() -> None:
     """Also where a limit has none."""
-    assert VERDICTS == {
+    assert {verdict: what_changed(verdict) for verdict in (*AlertVerdict, None)} == {
         "system": "the application, its documents or the questions changed, not the judge",
         "judge": "the judge changed, not the application",
         "both": "the judge changed, and the application, its documents or the questions",

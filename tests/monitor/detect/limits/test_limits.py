@@ -184,16 +184,18 @@ def test_what_is_found_late_and_has_lasted_is_a_page_at_once() -> None:
 
 @pytest.mark.parametrize(("good", "is_over"), [(0, False), (17, True), (16, False)])
 def test_a_share_is_over_at_half_of_its_limit(good: int, is_over: bool) -> None:
-    """Exactly 15 % are enough; the end has no beginning and no row of bad ones."""
+    """Exactly 15 % are enough; the end says since when it was bad, for how long, and how many were."""
     changes, reading = look([True] * 20 + [False] * good, LastChange(True, NOW - (good + 1) * MINUTE))
     assert reading.active is not is_over
     if is_over:
         (over,) = changes
-        assert (over.change, over.reason, over.since) == ("resolved", "the share fell to half its limit", None)
+        assert (over.change, over.reason) == ("resolved", "the share fell to half its limit")
+        assert over.since == NOW - (20 + good) * MINUTE
         assert over.details == LimitDetails(
             share=0.15, limit=0.3, ends_at=0.15, requests=20, bad=3, window_seconds=1200.0, mostly=over.details.mostly,
             lasted_seconds=1200.0,
             bad_meanwhile=20,
+            requests_meanwhile=20,
         )  # fmt: skip
 
 

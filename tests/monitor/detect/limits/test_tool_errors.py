@@ -63,7 +63,8 @@ def test_a_tool_that_fails_fires_and_is_named(parts: int) -> None:
     assert (begin.details.bad, begin.details.requests, begin.details.mostly) == (18, 60, "search")
     assert begin.details.tool == FailedTool("search", failed=18, calls=45)
     assert end.details is not None
-    assert end.details.tool == FailedTool("search", failed=8, calls=45)
+    assert end.details.tool == FailedTool("search", failed=40, calls=60)
+    assert (end.details.bad_meanwhile, end.details.requests_meanwhile) == (40, 80)
     assert end.details.lasted_seconds == 20 * 60
 
 

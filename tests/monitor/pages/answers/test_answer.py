@@ -304,14 +304,24 @@ def test_citations_are_not_marked_as_words_without_support(
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [("proposed", "by a proposed case, which nobody has accepted"), ("accepted", "by an accepted case")],
+    ("then", "now", "words"),
+    [
+        ("proposed", ["proposed"], "by a proposed case, which nobody has accepted so far"),
+        ("proposed", ["proposed", "accepted"], "by a case that was proposed then and has been accepted since"),
+        ("proposed", ["proposed", "rejected"], "by a case that was proposed then and has been rejected since"),
+        ("accepted", ["accepted"], "by an accepted case"),
+        ("accepted", ["accepted", "stale"], "by a case that was accepted then and is out of date now"),
+        ("proposed", [], "by a case that was proposed then"),
+    ],
 )
-def test_a_score_by_a_case_says_whether_somebody_has_accepted_it(
-    status: str, words: str, one_answer: str, client: TestClient, rows: ScoreColumns
+def test_a_score_by_a_case_says_how_the_case_stands_now(
+    then: str, now: list[str], words: str, one_answer: str, client: TestClient, rows: ScoreColumns, lake: Lake
 ) -> None:
     assert words not in client.get(one_answer).text
-    marks = {"reference_status": status, "reference_match": "embedding", "reference_similarity": 0.97}
+    versions = [{"case_id": "c", "deployment": "rag", "version": n, "status": one} for n, one in enumerate(now, 1)]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([*versions, {"case_id": "other", "deployment": "rag"}]))
+    marks = {"reference_status": then, "reference_match": "embedding", "reference_similarity": 0.97}
+    marks |= {"details": json.dumps({"case_id": "c"})}
     rows.scores("rag", {"event_id": "e1", "score_id": "s", "metric": "facts_recall", "value": 0.5} | marks)
     page = text_of(client.get(one_answer).text)
     assert f"{words}, found as a similar question (0.97" in page

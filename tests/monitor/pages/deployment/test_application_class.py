@@ -19,7 +19,7 @@ from tests.monitor.pages.deployment.test_deployment import words
 
 PRESENT, REPEATED, KPRECISION = "context_present", "repeated_tool_calls", "faithfulness_kprecision"
 WHY = (
-    "calls tools: 83 of 120 answers of 7 days called a tool. Scored for that: failed tool calls per answer, "
+    "calls tools: 83 of 120 answers that were looked at called a tool. Scored for that: failed tool calls per answer, "
     "repeated calls of tools, refusals, cases passed"
 )
 
@@ -55,9 +55,11 @@ def test_the_page_says_what_the_application_does_and_why(
     assert "This application" not in seen("/deployment?name=bot")
     assert seen("/deployment.json?name=bot")["application_class"] is None
     ApplicationClasses(lake).keep(decided())
-    assert f"This application {WHY}. Checked 20 Nov, 12:00 UTC; it is checked again after 7 days." in seen(
-        "/deployment?name=bot"
+    when = (
+        "The answers of the 7 days before 20 Nov, 12:00 UTC that did not fail were checked; later ones count at the "
+        "next check, after 7 days."
     )
+    assert f"This application {WHY}. {when}" in seen("/deployment?name=bot")
     assert seen("/deployment.json?name=bot")["application_class"] == {
         "classes": ["calls_tools"], "metrics": list(CLASS_METRICS[ApplicationClass.CALLS_TOOLS]), "why": WHY,
         "chosen_by_the_configuration": False, "since": "2026-11-20T12:00:00Z", "decided_at": "2026-11-20T12:00:00Z",
@@ -118,7 +120,10 @@ def test_an_application_that_makes_media_is_watched_by_its_limits(
     media = SeenAnswers(60, 0, 0, 60)
     ApplicationClasses(lake).keep(decided(classes=(ApplicationClass.MEDIA,), seen=media, metrics=()))
     page = seen("/deployment?name=bot")
-    assert "makes media: 60 of 60 answers of 7 days have an attachment and no text; so no metric is scored" in page
+    assert (
+        "makes media: 60 of 60 answers that were looked at have an attachment and no text; so no metric is scored"
+        in page
+    )
     assert "No metric is scored for it." in page
     (row,) = seen("/overview.json")["rows"]
     assert (row["state"], row["why"]) == ("not watched", "only its limits: no metric is scored of it")

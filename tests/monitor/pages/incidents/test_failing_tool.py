@@ -71,7 +71,7 @@ def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
     rows: ScoreColumns, failing: TestClient, monitor: Monitor, clock: Clock
 ) -> None:
     number = incident_id(monitor, "agent")
-    assert "an incident ended" not in failing.get("/").text
+    assert "an incident is over" not in failing.get("/").text
     turns = []
     for later in range(1, 60):
         at = NOW + later * MINUTE
@@ -80,16 +80,27 @@ def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
     rows.logs("agent", *turns)
     clock.advance(hours=1)
     monitor.refresh()
-    ended = datetime.fromisoformat(failing.get(f"/incident.json?id={number}").json()["ended_at"])
+    found = failing.get(f"/incident.json?id={number}").json()
+    since, back, closed = (datetime.fromisoformat(found[name]) for name in ("since", "back_at", "ended_at"))
+    assert NOW - 20 * MINUTE == since < back == NOW < closed
     link = f'<a href="/incident?id={number}">'
-    assert f"{link}an incident ended {ended:%-d %b, %H:%M} UTC</a>" in failing.get("/").text
-    assert (
-        f"No incident is open. {link}An incident ended {ended:%-d %b %Y, %H:%M} UTC</a>."
-        in failing.get("/deployment?name=agent").text
-    )
+    bad = f"bad from {since:%-d %b, %H:%M} UTC to {back:%-d %b, %H:%M} UTC"
+    assert f'{link}an incident is over</a> <span class="quiet">{bad}</span>' in failing.get("/").text
+    bad = f"was bad from {since:%-d %b %Y, %H:%M} UTC to {back:%-d %b %Y, %H:%M} UTC, when quality was most likely back"
+    closed_at = f"and its last alert was closed at {closed:%-d %b %Y, %H:%M} UTC"
+    page = failing.get("/deployment?name=agent").text
+    assert f"No incident is open. {link}The last one is over</a>: it {bad}, {closed_at}." in page
+    page = re.sub("<[^>]*>", "", failing.get(f"/incident?id={number}").text)
+    assert "agent is back: orders_get failed for 20 minutes, in 20 of 20 calls; of all 40 calls of tools 50 %" in page
+    times = f"from {since:%-d %b %Y, %H:%M} UTC to about {back:%-d %b %Y, %H:%M} UTC"
+    assert f"Over. It was bad {times}, 20 minutes." in page
+    assert f"closed at {closed:%-d %b %Y, %H:%M} UTC" in page
+    # Those who asked after it was back are not hit.
+    assert f"20 requests {times}, while it was bad" in " ".join(page.split())
+    assert found["affected"]["requests"] == 20
     clock.advance(hours=24)
     monitor.refresh()
-    assert "an incident ended" not in failing.get("/").text
+    assert "an incident is over" not in failing.get("/").text
 
 
 def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreColumns, monitor: Monitor) -> None:

@@ -19,6 +19,8 @@ from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
+from monitor.notify.alert_text import description
+from monitor.notify.plain_text import duration
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, PER_HOUR, dislike, incident_id
 
@@ -137,6 +139,38 @@ def test_one_that_recovers_says_since_when(
     assert seen_after(range(6, 18), 0.34)["recovering_since"] is None
 
 
+def test_one_that_is_over_counts_until_quality_was_back_as_its_message_does(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
+) -> None:
+    """Its alert was closed hours later: those who asked meanwhile got good answers. It has one length."""
+    number = incident_id(monitor)
+    at = [NOW + timedelta(minutes=3 * place) for place in range(20 * 60)]
+    places = [{"event_id": str(one), "requested_at": one, "date": one.date()} for one in at]
+    rows.scores("rag-search", *(one | {"value": 0.9 + 0.01 * (n % 10)} for n, one in enumerate(places)))
+    rows.logs("rag-search", *places)
+    clock.advance(hours=60)
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    end = monitor.snapshot.deployments["rag-search"].changes[0]
+    assert end.change == AlertEvent.RESOLVED
+    assert end.details.affected is not None
+    found = client.get(f"/incident.json?id={number}").json()
+    since, back, closed = (datetime.fromisoformat(found[name]) for name in ("since", "back_at", "ended_at"))
+    assert NOW - timedelta(hours=11) < since < NOW - timedelta(hours=8)
+    assert NOW <= back < NOW + timedelta(hours=2) < closed
+    assert found["affected"]["requests"] == end.details.affected.requests < PER_HOUR * 10 + 40
+    assert datetime.fromisoformat(found["evidence"]["after"]["until"]) < back
+    (told,) = [line for line in description(end, "").splitlines() if line.startswith("In all")]
+    assert f"{end.details.affected.requests} requests" in told
+    page = " ".join(re.sub("<[^>]*>", "", client.get(f"/incident?id={number}").text).split())
+    times = f"from {since:%-d %b %Y, %H:%M} UTC to about {back:%-d %b %Y, %H:%M} UTC"
+    assert f"Over. It was bad {times}, {duration(back - since)}." in page
+    assert f"{end.details.affected.requests} requests {times}, while it was bad" in page
+    assert f", {duration(back - since)}: " in told
+    (row,) = re.findall('<td data-label="Bad for">(.*?)</td>', client.get("/incidents").text)
+    assert row == duration(back - since)
+
+
 def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monitor: Monitor, lake: Lake) -> None:
     """The missed fact, words and claims that no context has; of two answers to one question the worse one alone."""
     at = NOW - timedelta(hours=1)
@@ -166,7 +200,8 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
     case = {"case_id": "case-1", "deployment": "rag-search", "facts": ["paid", "the tenant <b>pays</b>"]}
     lake.table(GROUND_TRUTH, "rag-search").append(GROUND_TRUTH.rows([case | {"updated_at": NOW - timedelta(days=1)}]))
     pairs = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
-    assert [pair["worst"]["question"] for pair in pairs][:2] == ["Who PAYS the rent?", "Where is it?"]
+    # Refusals stand between others.
+    assert [pair["worst"]["question"] for pair in pairs][:4:2] == ["Who PAYS the rent?", "Where is it?"]
     assert len(pairs) == 10
     assert [tuple(one.values()) for one in pairs[0]["worst"]["reasons"]] == [
         ("no_context", [], 0),
@@ -175,7 +210,7 @@ def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monit
         ("denied_claim", ["It is free."], 0),
         ("claim", ["Claim 0.", "Claim 1.", "Claim 2."], 2),
     ]
-    assert pairs[1]["worst"]["reasons"] == []
+    assert pairs[2]["worst"]["reasons"] == []
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     for said in (
         "the tenant &lt;b&gt;pays",

@@ -20,10 +20,12 @@ def words(
 ) -> list[tuple[datetime, str, str | None]]:
     """The moments of an incident that began now."""
     fired = SimpleNamespace(fired_at=fired_at, is_limit=more.get("is_limit", False), alert_id="a")
-    incident = SimpleNamespace(opened_at=NOW, recovering_since=more.get("recovering_since"))
+    ended_at = more.get("ended_at")
+    incident = SimpleNamespace(opened_at=NOW, ended_at=ended_at, recovering_since=more.get("recovering_since"))
     changes = [SimpleNamespace(alert_id=alert, changed_at=at, pages=True) for alert, at in more.get("pages", ())]
-    found = SimpleNamespace(incident=incident, state=SimpleNamespace(changes=changes))
-    chosen = SimpleNamespace(fired=fired, ended=more.get("ended"), shown_onset=onset, metric="m")
+    times = {"is_open": ended_at is None, "since": onset, "back_at": more.get("back_at")}
+    found = SimpleNamespace(incident=incident, state=SimpleNamespace(changes=changes), **times)
+    chosen = SimpleNamespace(fired=fired, shown_onset=onset, metric="m")
     moments = moments_of(found, chosen, more.get("received", ()))  # type: ignore[arg-type]
     return [(one.at, one.text, one.metric) for one in moments]
 
@@ -36,8 +38,13 @@ def test_the_fall_comes_before_the_alert_and_recovery_after_it() -> None:
     fell = (NOW - HOUR, "quality most likely began to fall, as seen in", "m")
     recovers = (NOW + HOUR, "most of the fall is gone: it recovers", None)
     assert words(onset=NOW - HOUR, recovering_since=NOW + HOUR) == [fell, BEGAN, recovers]
-    ended = SimpleNamespace(details=SimpleNamespace(back_since=NOW + HOUR))
-    assert words(ended=ended) == [BEGAN, (NOW + HOUR, "quality was most likely back, as seen in", "m")]
+    over = words(onset=NOW - HOUR, back_at=NOW + HOUR, ended_at=NOW + 3 * HOUR)
+    assert over == [
+        (NOW - HOUR, "it most likely began", None),
+        BEGAN,
+        (NOW + HOUR, "quality was most likely back", None),
+        (NOW + 3 * HOUR, "closed: last alert over", None),
+    ]
     assert words(onset=NOW - HOUR, is_limit=True) == [(NOW - HOUR, "it began, as seen in", "m"), BEGAN]
 
 

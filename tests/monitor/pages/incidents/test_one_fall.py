@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.notify.alert_text import summary
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import PER_HOUR, incident_id
 from tests.monitor.pages.incidents.test_forms import ACCESS, of
@@ -40,7 +41,10 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     address = f"/incident?id={incident_id(monitor)}"
     (alert,) = client.get(address.replace("?", ".json?")).json()["alerts"]
     # The alert is of an hour after the fall, long before the monitor began.
-    assert alert["details"]["affected"] == {"requests": PER_HOUR, "conversations": 0, "people": 0}
+    refusals = {"refusals": PER_HOUR, "answers": PER_HOUR, "refusals_before": 0, "answers_before": 200}
+    assert alert["details"]["affected"] == {
+        "requests": PER_HOUR, "conversations": 0, "people": 0, "refusals": refusals,
+    }  # fmt: skip
     metrics = client.get("/metrics").text
     assert f'dialwatch_incident_requests{{deployment="rag-search",installation="lake"}} {PER_HOUR}.0' in metrics
     assert 'dialwatch_incident_people{deployment="rag-search",installation="lake"} 0.0' in metrics
@@ -66,7 +70,16 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     assert "conversations since it fell" in deployment
     assert "so far" not in sentence
     (same,) = client.get(address.replace("?", ".json?")).json()["alerts"]
-    assert "now" not in same["summary"]
+    assert "When this was found" not in same["summary"]
+
+
+def test_that_most_answers_are_refusals_now_is_in_the_sentence(client: TestClient, monitor: Monitor) -> None:
+    """Of the incident, the overview and the message."""
+    said = f". {PER_HOUR} of {PER_HOUR} answers are now refusals"
+    for path in (f"/incident?id={incident_id(monitor)}", "/"):
+        assert said in client.get(path).text
+    assert monitor.snapshot is not None
+    assert said in summary(monitor.snapshot.deployments["rag-search"].changes[0])
 
 
 def test_one_time_of_the_beginning_stands_everywhere_and_the_alert_is_when_it_was_found(

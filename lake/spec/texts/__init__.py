@@ -1,0 +1,1 @@
+"""What texts say, whatever their form: one form of Unicode, and refusals."""

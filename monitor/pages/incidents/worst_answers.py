@@ -1,0 +1,108 @@
+"""The worst answers since an onset that are shown: of refusals, other bad answers, and well scored wrong ones, some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, zip_longest
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rapidfuzz import utils
+
+from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.queries.ratings import AnswerRating
+from lake.queries.refusals import CHARACTERS as REFUSAL_CHARACTERS
+from lake.queries.worst_answers.compared_answers import first_rows
+from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.schemas import deployment_of
+from lake.spec.texts.refusals import refusal_in
+from lake.tables.lake import Lake
+
+WORST, LOOKED_AT = 10, 300
+"""Answers that are shown, and those among which they are looked for."""
+CHARACTERS = 300
+"""Characters of a question that are compared."""
+_ENOUGH = 20_000
+
+
+@dataclass(frozen=True)
+class WrongAnswers:
+    """Ids of answers that are wrong, whatever their score: people disliked them, or they failed their case."""
+
+    disliked: frozenset[str] = frozenset()
+    failing: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class WorstAnswers:
+    """Rows of `metric_scores` that are shown, the ids of those that refuse, and of those that are wrong."""
+
+    rows: pa.Table
+    refusing: frozenset[str]
+    wrong: WrongAnswers
+
+
+def read_wrong(lake: Lake, name: str, since: datetime, until: datetime, version_of_cases: str | None) -> WrongAnswers:
+    """Read which answers of a time are wrong; of those that people disliked the latest 50."""
+    deployment = deployment_of(name)
+    disliked = find_answers(lake, AnswerFilter(deployment, since, until, rating=AnswerRating.DISLIKED)).rows
+    failing: list[str] = []
+    if version_of_cases is not None:
+        rows = metric_scores(lake, deployment, CASE_PASSED, version_of_cases, since, until, _ENOUGH)
+        failing = rows.filter(pc.equal(rows["value"], 0.0))["event_id"].to_pylist()
+    return WrongAnswers(frozenset(one.event_id for one in disliked), frozenset(failing))
+
+
+def worst_of_each_kind(
+    lake: Lake, name: str, rows: pa.Table, reference: float | None, wrong: WrongAnswers, *, lowest: bool
+) -> WorstAnswers:
+    """Choose among rows of `metric_scores`: in turn a refusal, another one that is worse than the reference, and one
+    that is wrong although its score is good; where these are too few, the worst of the rest.
+
+    Each question comes once, with the worst of its answers of a kind; one without a question is like no other.
+    """
+    rows = _candidates(rows, reference, wrong, lowest=lowest)
+    texts = texts_of_answers(lake, deployment_of(name), rows, ("question", "answer"), REFUSAL_CHARACTERS)
+    ids = rows["event_id"].to_pylist()
+    refusing = frozenset(one for one in ids if refusal_in(texts.get(one, {}).get("answer") or "") is not None)
+    is_worse = _is_worse(rows["value"], reference, lowest=lowest).to_pylist() if reference is not None else None
+    kinds: tuple[dict[str, int], ...] = ({}, {}, {}, {})
+    for place, one in enumerate(ids):
+        if one in refusing:
+            kind = 2
+        elif is_worse is None or is_worse[place]:
+            kind = 0
+        else:
+            kind = 1 if one in wrong.disliked | wrong.failing else 3
+        question = utils.default_process((texts.get(one, {}).get("question") or "")[:CHARACTERS])
+        kinds[kind].setdefault(question or f"\0{place}", place)
+    in_turn = chain.from_iterable(zip_longest(*(kind.items() for kind in kinds[:3])))
+    chosen: dict[str, int] = {}
+    for question, place in [*(one for one in in_turn if one is not None), *kinds[3].items()]:
+        chosen.setdefault(question, place)
+    return WorstAnswers(rows.take(pa.array(list(chosen.values())[:WORST], pa.int64())), refusing, wrong)
+
+
+def _candidates(rows: pa.Table, reference: float | None, wrong: WrongAnswers, *, lowest: bool) -> pa.Table:
+    """Return the worst rows, of more that are worse than a reference some of each rank, and the wrong ones.
+
+    The worst come first. Else many refusals, which all have the worst score, would leave no place for anything else.
+    """
+    ranked = first_rows(rows, rows.num_rows, lowest=lowest)
+    places = np.arange(min(LOOKED_AT, ranked.num_rows))
+    if ranked.num_rows > LOOKED_AT and reference is not None:
+        bad = int(pc.sum(_is_worse(ranked["value"], reference, lowest=lowest)).as_py() or 0)
+        half = LOOKED_AT // 2
+        more = np.linspace(half, max(bad, LOOKED_AT) - 1, LOOKED_AT - half).astype(int)
+        places = np.concatenate([places[:half], more])
+    is_wrong = pc.is_in(ranked["event_id"], pa.array(sorted(wrong.disliked | wrong.failing), pa.string()))
+    found = np.flatnonzero(np.asarray(is_wrong))[:LOOKED_AT]
+    return ranked.take(pa.array(np.union1d(places, found), pa.int64()))
+
+
+def _is_worse(values: Any, reference: float, *, lowest: bool) -> Any:
+    return pc.less(values, reference) if lowest else pc.greater(values, reference)

@@ -1,0 +1,59 @@
+"""The worst answers of an incident: of each kind some."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from fastapi.testclient import TestClient
+
+from monitor import Monitor
+from tests.monitor.conftest import NOW, ScoreColumns
+from tests.monitor.pages.incidents.conftest import BAD, dislike, incident_id
+
+
+@pytest.mark.parametrize("refusals", [0, 400])
+def test_refusals_leave_place_for_made_up_answers(
+    refusals: int, rows: ScoreColumns, client: TestClient, monitor: Monitor
+) -> None:
+    """In turn, although refusals have the worst scores, however many these are; each says that it is one."""
+    at = NOW - timedelta(hours=1)
+    made_up = [{"event_id": f"made-{n}", "requested_at": at, "date": at.date()} for n in range(30)]
+    rows.logs(
+        "rag-search", *(one | {"question": f"Who is number {n}?", "answer": "Bob."} for n, one in enumerate(made_up))
+    )
+    rows.scores("rag-search", *(one | {"value": 0.5} for one in made_up))
+    more = [{"event_id": f"none-{n}", "requested_at": at, "date": at.date()} for n in range(refusals)]
+    if more:
+        rows.logs("rag-search", *(one | {"question": f"Why {n}?", "answer": BAD} for n, one in enumerate(more)))
+        unsupported = json.dumps({"unsupported": [[0, 13]]})
+        rows.scores("rag-search", *(one | {"value": 0.0, "details": unsupported} for one in more))
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
+    assert [pair["worst"]["refuses"] for pair in found] == [False, True] * 5
+    assert all(pair["worst"]["reasons"] == [] for pair in found)
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert page.count("<strong>a refusal</strong>, score") == 5
+
+
+def test_well_scored_answers_that_are_wrong_are_among_the_worst(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor
+) -> None:
+    """What people disliked, and what fails its case: made of other documents, it stands in them word by word."""
+    at = NOW - timedelta(hours=1)
+    ids = ("disliked", "fails", "right")
+    made_up = [{"event_id": one, "response_id": one, "requested_at": at, "date": at.date()} for one in ids]
+    rows.logs("rag-search", *(one | {"question": f"Who is {one['event_id']}?", "answer": "Bob."} for one in made_up))
+    rows.scores("rag-search", *(one | {"value": 1.0} for one in made_up))
+    passed = {"metric": "case_passed", "judge": None}
+    rows.scores("rag-search", *(one | passed | {"value": n - 1.0} for n, one in enumerate(made_up) if n))
+    dislike(monitor, 1, "made up", response_id="disliked", origin="explicit")
+    monitor.refresh()
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
+    kinds = ("event_id", "refuses", "is_disliked", "fails_case")
+    wrong = [tuple(one["worst"][name] for name in kinds) for one in found if not one["worst"]["refuses"]]
+    assert sorted(wrong) == [("disliked", False, True, False), ("fails", False, False, True)]
+    assert [one["worst"]["refuses"] for one in found] == [False, True] * 2 + [True] * 6
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "<strong>disliked</strong>, score" in page
+    assert "does not agree with its case, score" in page
