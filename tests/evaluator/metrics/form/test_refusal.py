@@ -11,6 +11,8 @@ from evaluator.metrics.form import refusal
 from evaluator.metrics.form.refusal import only_refuses
 
 REFUSALS = [
+    "Leider habe ich keine Informationen zu Preisen und Gebühren.",
+    "Je n'ai pas d'informations sur les prix et les frais.",
     "My apologies, but I cannot answer that.",
     "Mijn excuses, maar ik kan deze vraag niet beantwoorden.",
     "I don\u00ad't know.",
@@ -63,6 +65,8 @@ REFUSALS = [
     "죄송하지만 그 정보는 찾을 수 없습니다.",
 ]
 ANSWERS = [
+    "Leider habe ich keine Daten verloren.",
+    "Je n'ai pas d'informations à saisir.",
     "There is no information you need to enter.",
     "There are no details to fill in.",
     "There is no information shared with third parties.",
