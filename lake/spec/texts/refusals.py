@@ -24,7 +24,7 @@ _ANYWHERE = frozenset({"zh", "ja", "ko"})
 """Languages whose verb or object comes before the refusal: there a phrase is looked for in the whole sentence."""
 _GAP = r"[\s,;:]+"
 _MARK = r"[,;:，；：、(]\s*(?=\w)|\s[-–]\s|—"
-_MOST_NAMES = 4
+_MOST_NAMES = 3
 """Words behind an "and" that may go on with what is missing, such as `prices and opening hours`."""
 _CONTRACTIONS = tuple(
     (re.compile(pattern), words)
@@ -78,7 +78,8 @@ def _goes_on(behind: str, pattern: _Patterns) -> bool:
         rest = behind[found.end() :]
         if found["join"] and pattern.names_only(pattern.further.split(rest, 1)[0]):
             continue
-        return pattern.says_nothing(rest) or _only_refuses(" " + rest.lstrip())
+        with_join = behind[found.start() :].lstrip(" ,;:，；：、(")
+        return any(map(pattern.says_nothing, (rest, with_join))) or _only_refuses(" " + rest.lstrip())
     return True
 
 

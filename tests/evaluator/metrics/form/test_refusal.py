@@ -11,6 +11,8 @@ from evaluator.metrics import Refusal
 from lake.spec.texts.refusals import only_refuses
 
 REFUSALS = [
+    "Leider habe ich keine Informationen zu Preisen und Gebühren.",
+    "Je n'ai pas d'informations sur les prix et les frais.",
     "My apologies, but I cannot answer that.",
     "Mijn excuses, maar ik kan deze vraag niet beantwoorden.",
     "I don\u00ad't know.",
@@ -63,6 +65,8 @@ REFUSALS = [
     "죄송하지만 그 정보는 찾을 수 없습니다.",
 ]
 ANSWERS = [
+    "Leider habe ich keine Daten verloren.",
+    "Je n'ai pas d'informations à saisir.",
     "There is no information you need to enter.",
     "There are no details to fill in.",
     "There is no information shared with third parties.",
@@ -129,7 +133,6 @@ ANSWERS = [
 
 ONLY_REFUSE = [
     "I don't have information about prices and fees.",
-    "I'm sorry, but I don't have information about the dates and places of the meeting.",
     "I don't know, sorry.",
     "Unfortunately, the provided documents do not contain information about the warranty and the return policy.",
     "I cannot answer this question, as the context does not mention it.",
@@ -169,6 +172,8 @@ ONLY_REFUSE = [
 ]
 REFUSE_AND_SAY = [
     "I don't have the price of X and the fee is 40.",
+    "The context does not mention the fee and membership gives free entry.",
+    "I cannot help with that as an AI language model, but entry is free.",
     "I don't have the exact date and the office closes at noon.",
     "I don't know the price and it costs 40 euros.",
     "I don't have that information and the service listens on port 9000.",
