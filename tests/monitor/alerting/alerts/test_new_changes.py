@@ -122,8 +122,8 @@ def test_a_class_of_traffic_and_proposed_cases_are_named_in_the_reason() -> None
     """The end of a new class is no recovery: it has no mean."""
     proposed = replace(fired(), reading=replace(READING, by_proposed=True, tier=None))
     assert change_of(proposed, None, NOW).reason == (
-        "the evidence of a regression reached the threshold of a warning, by cases of ground truth that nobody has "
-        "accepted, which never become urgent"
+        "the evidence of a regression reached the threshold of a warning, by cases of ground truth that were only "
+        "proposed then, which never become urgent"
     )
     new = replace(READING, new_class=NewClass("language de", 0.2, 0.4, 0.8))
     begins = change_of(replace(fired(), reading=new), None, NOW)
