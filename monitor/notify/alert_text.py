@@ -208,7 +208,8 @@ def _firing(change: AlertChange) -> list[str]:
     if details.page_due is not None:
         lines.append(
             "A warning for now, though the evidence is that of an urgent alert: it becomes urgent once the judge's "
-            f"anchors show that not only the judge changed, or at {time(details.page_due)} if they have shown neither."
+            f"anchors show that not only the judge changed, or at {time(details.page_due)} unless they show by then "
+            "that only the judge did."
         )
     if details.marked_release is not None:
         lines.append(_AFTER_RELEASE)

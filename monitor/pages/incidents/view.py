@@ -113,10 +113,12 @@ class IncidentView:
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
 
     def rings_beside(self, metric: str) -> tuple[str, ...]:
-        """Return the metrics and limits that fire and would not be held back if `metric` were silenced as well."""
-        if self.read is None:
-            return ()
-        return tuple(one for one in self.read.still_rings(self.found) if one != metric)
+        """Return the metrics and limits that fire and would not be held back if `metric` were silenced as well.
+
+        Where the lake could not be read no silence is known.
+        """
+        rings = self.read.still_rings(self.found) if self.read else [one.key.metric for one in self.found.firing]
+        return tuple(one for one in dict.fromkeys(rings) if one != metric)
 
     @property
     def also(self) -> tuple[Related, ...]:

@@ -67,6 +67,7 @@ class WorstMetric:
     latest_mean: float | None = None
     """Mean of the latest conversations, which the state is of; None where a regression is told."""
     is_page: bool = False
+    """Whether its regression is urgent."""
 
     @property
     def change(self) -> float | None:

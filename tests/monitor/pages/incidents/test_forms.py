@@ -222,6 +222,11 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     sent(proxied, monitor, "silence", metric=METRIC)
     clock.advance(seconds=3)
     assert "Still sent: whatever else" in choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
+    sent(proxied, monitor, "silence")
+    text = choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
+    assert text.endswith(
+        "Still sent: messages about other deployments. A silence of all alerts of this deployment holds already."
+    )
 
 
 def test_an_acknowledgement_says_which_messages_it_stops(proxied: TestClient, monitor: Monitor) -> None:
