@@ -1,18 +1,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import USER_SIGNALS
-from monitor import Monitor, create_app
-from tests.monitor.conftest import NOW, ScoreColumns
+from lake.tables.lake import Lake
+from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 HOURS, PER_HOUR = 72, 10
 GOOD, BAD = "Staff have 30 days of leave.", "I do not know."
+GROUPS = {
+    "on-call": {"deployments": ["rag-*"], "rights": ["texts", "act"]},
+    "readers": {"deployments": ["rag-*"], "rights": ["texts"]},
+    "watchers": {"deployments": ["*"]},
+    "others": {"deployments": ["other-*"], "rights": ["texts", "act"]},
+}
+ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
+METRIC = "faithfulness_kprecision"
 
 
 def incident_id(monitor: Monitor, deployment: str = "rag-search") -> str:
@@ -55,3 +67,30 @@ def client(monitor: Monitor, regression: None) -> Iterator[TestClient]:
     monitor.refresh()
     with TestClient(create_app(monitor), follow_redirects=False) as client:
         yield client
+
+
+def of(*groups: str) -> dict[str, str]:
+    return {"X-Forwarded-User": "ann", "X-Forwarded-Groups": ",".join(groups)}
+
+
+@pytest.fixture
+def proxied(monitor: Monitor, clock: Clock, regression: None) -> Iterator[TestClient]:
+    monitor.refresh()
+    clock.advance(seconds=1)
+    app = create_app(monitor, MonitorSettings.model_validate({"access": ACCESS}))
+    with TestClient(app, client=("10.0.0.7", 5000), follow_redirects=False) as client:
+        yield client
+
+
+def sent(client: TestClient, monitor: Monitor, act: str, *groups: str, **fields: str) -> Any:
+    """Fill in the form of the page and send it."""
+    path = f"/incident?id={incident_id(monitor)}"
+    tokens = re.findall(r'name="form_token" value="([^"]*)"', client.get(path, headers=of("on-call")).text)
+    usual = {"form_token": tokens[0], "id": incident_id(monitor), "hours": "4", "at": "2026-11-20T02:00"}
+    return client.post(f"/incident/{act}", data=usual | fields, headers=of(*groups or ("on-call",)))
+
+
+def noted(monitor: Monitor, lake: Lake) -> list[tuple[Any, ...]]:
+    monitor.audit.write()
+    rows = lake.table(AUDIT).read().to_pylist()
+    return [(row["who"], row["action"], row["deployment"]) for row in rows if row["action"] != "read_texts"]

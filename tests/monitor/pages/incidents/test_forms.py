@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shlex
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -15,10 +13,10 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import INCIDENTS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor import Monitor
 from monitor.access.reader import Reader
 from monitor.alerting.controls.releases import mark_release, read_releases
-from monitor.alerting.controls.silences import Silence, add_silence, read_silences
+from monitor.alerting.controls.silences import read_silences
 from monitor.alerting.incidents.log import read_incidents
 from monitor.detect.regression import Release
 from monitor.pages.incidents.actions import Actions
@@ -26,44 +24,18 @@ from monitor.pages.incidents.commands import commands_of
 from monitor.pages.incidents.finding import incident_of
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
-from tests.monitor.pages.incidents.conftest import BAD, GOOD, dislike, incident_id
+from tests.monitor.pages.incidents.conftest import (
+    BAD,
+    GOOD,
+    METRIC,
+    dislike,
+    incident_id,
+    noted,
+    of,
+    sent,
+)
 
-GROUPS = {
-    "on-call": {"deployments": ["rag-*"], "rights": ["texts", "act"]},
-    "readers": {"deployments": ["rag-*"], "rights": ["texts"]},
-    "watchers": {"deployments": ["*"]},
-    "others": {"deployments": ["other-*"], "rights": ["texts", "act"]},
-}
-ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
-METRIC = "faithfulness_kprecision"
 ACTS = ("acknowledge", "acknowledge/withdraw", "silence", "silence/end", "release", "release/withdraw")
-
-
-def of(*groups: str) -> dict[str, str]:
-    return {"X-Forwarded-User": "ann", "X-Forwarded-Groups": ",".join(groups)}
-
-
-@pytest.fixture
-def proxied(monitor: Monitor, clock: Clock, regression: None) -> Iterator[TestClient]:
-    monitor.refresh()
-    clock.advance(seconds=1)
-    app = create_app(monitor, MonitorSettings.model_validate({"access": ACCESS}))
-    with TestClient(app, client=("10.0.0.7", 5000), follow_redirects=False) as client:
-        yield client
-
-
-def sent(client: TestClient, monitor: Monitor, act: str, *groups: str, **fields: str) -> Any:
-    """Fill in the form of the page and send it."""
-    path = f"/incident?id={incident_id(monitor)}"
-    tokens = re.findall(r'name="form_token" value="([^"]*)"', client.get(path, headers=of("on-call")).text)
-    usual = {"form_token": tokens[0], "id": incident_id(monitor), "hours": "4", "at": "2026-11-20T02:00"}
-    return client.post(f"/incident/{act}", data=usual | fields, headers=of(*groups or ("on-call",)))
-
-
-def noted(monitor: Monitor, lake: Lake) -> list[tuple[Any, ...]]:
-    monitor.audit.write()
-    rows = lake.table(AUDIT).read().to_pylist()
-    return [(row["who"], row["action"], row["deployment"]) for row in rows if row["action"] != "read_texts"]
 
 
 def test_an_acknowledgement_says_who(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
@@ -117,59 +89,6 @@ def test_forms_that_are_sent_at_once_acknowledge_once(
     assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
 
 
-def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock) -> None:
-    """Sent twice it is the same; of another metric, or with another end, it is another one."""
-    for _ in range(2):
-        answer = sent(proxied, monitor, "silence", metric=METRIC, comment="known")
-        clock.advance(seconds=3)
-        page = proxied.get(answer.headers["location"], headers=of("readers")).text
-        assert "Silence 1 is added" in page
-    (silence,) = read_silences(lake).values()
-    assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
-    assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
-    assert "Silence 2" in proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
-    assert read_silences(lake)[2].metric is None
-    assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", hours="24").status_code == 303
-    assert len(read_silences(lake)) == 3
-    assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 3
-    monitor.refresh()
-    assert monitor.snapshot is not None
-    assert len(monitor.snapshot.silences) == 3
-
-
-def test_the_page_says_that_it_is_silenced_and_ends_that(
-    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
-) -> None:
-    """Also when it is opened anew; with a form for who may act, and the command for others."""
-    address = f"/incident?id={incident_id(monitor)}"
-    assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
-    sent(proxied, monitor, "silence", comment="known")
-    clock.advance(seconds=3)
-    page = proxied.get(address, headers=of("readers")).text
-    assert "Silenced until" in page
-    assert "“<bdi>known</bdi>”" in page
-    assert "dialwatch silence end 1 -c dialwatch.yaml" in page
-    assert "End silence 1" not in page
-    assert "End silence 1" in proxied.get(address, headers=of("on-call")).text
-    for _ in range(2):
-        ended = sent(proxied, monitor, "silence/end", silence="1")
-        assert "Silence 1 is over" in proxied.get(ended.headers["location"], headers=of("readers")).text
-    assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
-    assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 2
-
-
-def test_a_silence_of_everything_is_not_ended_by_who_may_act_on_one_deployment(
-    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
-) -> None:
-    add_silence(lake, Silence(until=clock.now + timedelta(hours=1)), clock.now)
-    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
-    assert "of every deployment" in page
-    assert "End silence" not in page
-    assert sent(proxied, monitor, "silence/end", silence="1").status_code == 403
-    assert sent(proxied, monitor, "silence/end", silence="2").status_code == 422
-    assert read_silences(lake)[1].until > clock.now
-
-
 def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
     for _ in range(2):
         answer = sent(proxied, monitor, "release", metric=METRIC, comment="shorter")
@@ -184,86 +103,12 @@ def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: L
     assert monitor.snapshot.deployments["rag-search"].incidents[0].ended_at is not None
 
 
-def choices(page: str, name: str) -> dict[str, str]:
-    """What the form of a silence says of each choice of a field."""
-    found = re.findall(f'<li><label><input type="radio" name="{name}" value="([^"]*)".*?</li>', page, re.DOTALL)
-    texts = re.findall(f'<li>(<label><input type="radio" name="{name}".*?)</li>', page, re.DOTALL)
-    return dict(zip(found, (html.unescape(" ".join(re.sub("<[^>]*>", "", one).split())) for one in texts), strict=True))
-
-
-def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
-    proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
-) -> None:
-    """The whole deployment comes first, and four hours; each length has its own command."""
-    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
-    rows.logs("rag-search", *bad)
-    monitor.refresh()
-    address = f"/incident?id={incident_id(monitor)}"
-    page = proxied.get(address, headers=of("on-call")).text
-    assert re.findall(r'value="([^"]*)" checked', page) == ["", "4"]
-    (looks,) = re.findall('<div class="look">.*?</div>', page, re.DOTALL)
-    assert looks.index("The logs of the deployment") < looks.index("Whether retrieval still finds documents")
-    assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1
-    what, how_long = choices(page, "metric"), choices(page, "hours")
-    assert list(what) == ["", METRIC, "errors"]
-    assert (
-        "Held back: messages about words that stand in the documents, failed requests, and whatever else begins"
-        in what[""]
-    )
-    assert what[""].endswith("Still sent: messages about other deployments.")
-    assert (
-        "Held back: messages about failed requests of this deployment. Still sent: words that stand in the documents;"
-        in what["errors"]
-    )
-    for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
-        assert f"The silence ends by itself at 20 Nov, {until} UTC. Alerts that still fire then are sent then." in text
-        assert f"dialwatch silence add --deployment rag-search --for {hours}h --comment" in text
-    assert "Alerts that still fire then" in how_long["168"]
-    sent(proxied, monitor, "silence", metric=METRIC)
-    clock.advance(seconds=3)
-    assert "Still sent: whatever else" in choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
-    sent(proxied, monitor, "silence")
-    text = choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
-    assert text.endswith(
-        "Still sent: messages about other deployments. A silence of all alerts of this deployment holds already."
-    )
-
-
 def test_an_acknowledgement_says_which_messages_it_stops(proxied: TestClient, monitor: Monitor) -> None:
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
     assert "The daily reminder of this incident stops. <strong>No other message stops:</strong>" in page
     sent(proxied, monitor, "acknowledge")
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
     assert "The daily reminder goes on." in page
-
-
-def test_after_a_silence_the_page_says_what_still_rings(
-    proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
-) -> None:
-    """Of one metric the other alert does, and what may begin; of the whole incident nothing of this deployment."""
-    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
-    rows.logs("rag-search", *bad)
-    monitor.refresh()
-    address = f"/incident?id={incident_id(monitor)}"
-
-    def said() -> tuple[str, list[str]]:
-        page = proxied.get(address, headers=of("readers")).text
-        data = proxied.get(address.replace("/incident?", "/incident.json?"), headers=of("readers")).json()
-        lines = re.findall('<p class="rings">(.*?)</p>', page, re.DOTALL)
-        return re.sub("<[^>]*>", "", lines[0]) if lines else "", data["still_rings"]
-
-    assert said() == ("", [METRIC, "errors"])
-    sent(proxied, monitor, "silence", metric="errors")
-    clock.advance(seconds=3)
-    text, rings = said()
-    assert text.startswith("Still rings:")
-    assert text.endswith("and whatever else begins in this deployment.")
-    assert rings == [METRIC]
-    sent(proxied, monitor, "silence")
-    assert said() == ("Nothing of this deployment rings until then. Other deployments still do.", [])
-    sent(proxied, monitor, "silence/end", silence="2")
-    sent(proxied, monitor, "silence", metric=METRIC)
-    assert "A new alert of another metric of this deployment still does" in said()[0]
 
 
 def test_an_accepted_level_is_shown_and_taken_back(
@@ -415,30 +260,6 @@ def test_a_command_names_what_it_says_or_is_not_there(name: str) -> None:
             assert words[-2:] == ["-c", "dialwatch.yaml"]
     if is_plain:
         assert found.silence is not None
-
-
-def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
-    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
-) -> None:
-    """By whom; one that runs out says so; and the one of another deployment is no part of it."""
-    add_silence(lake, Silence(deployment="other", until=NOW + timedelta(days=1)), NOW)
-    first = sent(proxied, monitor, "silence", hours="2", comment="deploy")
-    assert read_silences(lake)[2].until - NOW == timedelta(hours=2, seconds=1)
-    page = proxied.get(first.headers["location"], headers=of("on-call")).text
-    (log,) = re.findall(r'<table class="log">.*?</table>', page, re.DOTALL)
-    assert "silence 2</span> by <bdi>ann</bdi> of all alerts, until" in log
-    assert "deploy" in log
-    assert "silence 1<" not in log
-    clock.advance(minutes=5)
-    ended = sent(proxied, monitor, "silence/end", silence="2")
-    assert (
-        "silence 2 ended</span> by <bdi>ann</bdi> of all alerts, before its time"
-        in proxied.get(ended.headers["location"], headers=of("on-call")).text
-    )
-    sent(proxied, monitor, "silence", hours="1")
-    clock.advance(hours=2)
-    page = proxied.get(first.headers["location"], headers=of("on-call")).text
-    assert "silence 3 ended</span> of all alerts, as it was set" in page
 
 
 def test_what_was_filled_in_wrongly_leads_back_to_its_form(proxied: TestClient, monitor: Monitor) -> None:

@@ -129,7 +129,7 @@ def test_a_strange_name_is_shown_as_it_is(rows: ScoreColumns, lake: Lake, monito
 def test_a_comment_of_a_form_is_a_plain_line(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> None:
     """Also for who reads it in a terminal."""
     from monitor.alerting.controls.silences import read_silences
-    from tests.monitor.pages.incidents.test_forms import METRIC
+    from tests.monitor.pages.incidents.conftest import METRIC
 
     rows.hours("rag", 48, lambda left: 0.9 if left > 10 else 0.3, METRIC)
     monitor.refresh()

@@ -12,8 +12,7 @@ from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.notify.alert_text import summary
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
-from tests.monitor.pages.incidents.conftest import PER_HOUR, incident_id
-from tests.monitor.pages.incidents.test_forms import ACCESS, of
+from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
 
 def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(

@@ -13,8 +13,7 @@ from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.settings import ExporterSettings, MetricsDetail
 from tests.monitor.conftest import NOW, ScoreColumns
-from tests.monitor.pages.incidents.conftest import incident_id
-from tests.monitor.pages.incidents.test_forms import ACCESS, of
+from tests.monitor.pages.incidents.conftest import ACCESS, incident_id, of
 
 
 @pytest.fixture

@@ -1,0 +1,172 @@
+"""Silences of an incident: what each holds back and until when, for whom, and its end."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+
+from fastapi.testclient import TestClient
+
+from lake.tables.lake import Lake
+from monitor import Monitor
+from monitor.alerting.controls.silences import Silence, add_silence, read_silences
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
+from tests.monitor.pages.incidents.conftest import (
+    METRIC,
+    incident_id,
+    noted,
+    of,
+    sent,
+)
+
+
+def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock) -> None:
+    """Sent twice it is the same; of another metric, or with another end, it is another one."""
+    for _ in range(2):
+        answer = sent(proxied, monitor, "silence", metric=METRIC, comment="known")
+        clock.advance(seconds=3)
+        page = proxied.get(answer.headers["location"], headers=of("readers")).text
+        assert "Silence 1 is added" in page
+    (silence,) = read_silences(lake).values()
+    assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
+    assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
+    assert "Silence 2" in proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
+    assert read_silences(lake)[2].metric is None
+    assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", hours="24").status_code == 303
+    assert len(read_silences(lake)) == 3
+    assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 3
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert len(monitor.snapshot.silences) == 3
+
+
+def test_the_page_says_that_it_is_silenced_and_ends_that(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """Also when it is opened anew; with a form for who may act, and the command for others."""
+    address = f"/incident?id={incident_id(monitor)}"
+    assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
+    sent(proxied, monitor, "silence", comment="known")
+    clock.advance(seconds=3)
+    page = proxied.get(address, headers=of("readers")).text
+    assert "Silenced until" in page
+    assert "“<bdi>known</bdi>”" in page
+    assert "dialwatch silence end 1 -c dialwatch.yaml" in page
+    assert "End silence 1" not in page
+    assert "End silence 1" in proxied.get(address, headers=of("on-call")).text
+    for _ in range(2):
+        ended = sent(proxied, monitor, "silence/end", silence="1")
+        assert "Silence 1 is over" in proxied.get(ended.headers["location"], headers=of("readers")).text
+    assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
+    assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 2
+
+
+def test_a_silence_of_everything_is_not_ended_by_who_may_act_on_one_deployment(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    add_silence(lake, Silence(until=clock.now + timedelta(hours=1)), clock.now)
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
+    assert "of every deployment" in page
+    assert "End silence" not in page
+    assert sent(proxied, monitor, "silence/end", silence="1").status_code == 403
+    assert sent(proxied, monitor, "silence/end", silence="2").status_code == 422
+    assert read_silences(lake)[1].until > clock.now
+
+
+def choices(page: str, name: str) -> dict[str, str]:
+    """What the form of a silence says of each choice of a field."""
+    found = re.findall(f'<li><label><input type="radio" name="{name}" value="([^"]*)".*?</li>', page, re.DOTALL)
+    texts = re.findall(f'<li>(<label><input type="radio" name="{name}".*?)</li>', page, re.DOTALL)
+    return dict(zip(found, (html.unescape(" ".join(re.sub("<[^>]*>", "", one).split())) for one in texts), strict=True))
+
+
+def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
+    proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
+) -> None:
+    """The whole deployment comes first, and four hours; each length has its own command."""
+    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
+    rows.logs("rag-search", *bad)
+    monitor.refresh()
+    address = f"/incident?id={incident_id(monitor)}"
+    page = proxied.get(address, headers=of("on-call")).text
+    assert re.findall(r'value="([^"]*)" checked', page) == ["", "4"]
+    (looks,) = re.findall('<div class="look">.*?</div>', page, re.DOTALL)
+    assert looks.index("The logs of the deployment") < looks.index("Whether retrieval still finds documents")
+    assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1
+    what, how_long = choices(page, "metric"), choices(page, "hours")
+    assert list(what) == ["", METRIC, "errors"]
+    assert (
+        "Held back: messages about words that stand in the documents, failed requests, and whatever else begins"
+        in what[""]
+    )
+    assert what[""].endswith("Still sent: messages about other deployments.")
+    assert (
+        "Held back: messages about failed requests of this deployment. Still sent: words that stand in the documents;"
+        in what["errors"]
+    )
+    for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
+        assert f"The silence ends by itself at 20 Nov, {until} UTC. Alerts that still fire then are sent then." in text
+        assert f"dialwatch silence add --deployment rag-search --for {hours}h --comment" in text
+    assert "Alerts that still fire then" in how_long["168"]
+    sent(proxied, monitor, "silence", metric=METRIC)
+    clock.advance(seconds=3)
+    assert "Still sent: whatever else" in choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
+    sent(proxied, monitor, "silence")
+    text = choices(proxied.get(address, headers=of("on-call")).text, "metric")["errors"]
+    assert text.endswith(
+        "Still sent: messages about other deployments. A silence of all alerts of this deployment holds already."
+    )
+
+
+def test_after_a_silence_the_page_says_what_still_rings(
+    proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
+) -> None:
+    """Of one metric the other alert does, and what may begin; of the whole incident nothing of this deployment."""
+    bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
+    rows.logs("rag-search", *bad)
+    monitor.refresh()
+    address = f"/incident?id={incident_id(monitor)}"
+
+    def said() -> tuple[str, list[str]]:
+        page = proxied.get(address, headers=of("readers")).text
+        data = proxied.get(address.replace("/incident?", "/incident.json?"), headers=of("readers")).json()
+        lines = re.findall('<p class="rings">(.*?)</p>', page, re.DOTALL)
+        return re.sub("<[^>]*>", "", lines[0]) if lines else "", data["still_rings"]
+
+    assert said() == ("", [METRIC, "errors"])
+    sent(proxied, monitor, "silence", metric="errors")
+    clock.advance(seconds=3)
+    text, rings = said()
+    assert text.startswith("Still rings:")
+    assert text.endswith("and whatever else begins in this deployment.")
+    assert rings == [METRIC]
+    sent(proxied, monitor, "silence")
+    assert said() == ("Nothing of this deployment rings until then. Other deployments still do.", [])
+    sent(proxied, monitor, "silence/end", silence="2")
+    sent(proxied, monitor, "silence", metric=METRIC)
+    assert "A new alert of another metric of this deployment still does" in said()[0]
+
+
+def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """By whom; one that runs out says so; and the one of another deployment is no part of it."""
+    add_silence(lake, Silence(deployment="other", until=NOW + timedelta(days=1)), NOW)
+    first = sent(proxied, monitor, "silence", hours="2", comment="deploy")
+    assert read_silences(lake)[2].until - NOW == timedelta(hours=2, seconds=1)
+    page = proxied.get(first.headers["location"], headers=of("on-call")).text
+    (log,) = re.findall(r'<table class="log">.*?</table>', page, re.DOTALL)
+    assert "silence 2</span> by <bdi>ann</bdi> of all alerts, until" in log
+    assert "deploy" in log
+    assert "silence 1<" not in log
+    clock.advance(minutes=5)
+    ended = sent(proxied, monitor, "silence/end", silence="2")
+    assert (
+        "silence 2 ended</span> by <bdi>ann</bdi> of all alerts, before its time"
+        in proxied.get(ended.headers["location"], headers=of("on-call")).text
+    )
+    sent(proxied, monitor, "silence", hours="1")
+    clock.advance(hours=2)
+    page = proxied.get(first.headers["location"], headers=of("on-call")).text
+    assert "silence 3 ended</span> of all alerts, as it was set" in page
