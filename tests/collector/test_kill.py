@@ -100,6 +100,7 @@ def assert_same(root: Path, undisturbed: Path) -> None:
     assert committed_counts(root) == committed_counts(undisturbed)
 
 
+@pytest.mark.slow
 def test_the_undisturbed_run_accounts_for_every_line(undisturbed: tuple[Path, int]) -> None:
     """What the other tests compare with holds rows of every kind, and its counts in `_batches` add up."""
     root, appends = undisturbed

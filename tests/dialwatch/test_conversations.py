@@ -84,6 +84,7 @@ def test_a_deleted_turn_is_no_part_of_the_conversation(stage: ScriptedServer, tm
     assert [text in transcript for text in texts] == [True, True, True, False, False]
 
 
+@pytest.mark.slow
 def test_people_who_leave_without_what_they_wanted_are_told_in_words(stage: ScriptedServer, tmp_path: Path) -> None:
     """Alert, page and Prometheus name the metric of conversations; one that stays is not told."""
     lake = Lake(str(tmp_path / "lake"))

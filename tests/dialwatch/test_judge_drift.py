@@ -176,6 +176,7 @@ def test_a_judge_that_changed_alone_wakes_nobody(story: Story) -> None:
     assert {warning["incident_id"]} == {row["incident_id"] for row in story.rows("judged")}
 
 
+@pytest.mark.slow
 def test_a_judge_that_became_milder_is_a_warning_of_its_own(story: Story) -> None:
     """Nothing fell; receivers are told once which judge changed by how much, and that it is as before again."""
     story.log(START, FOUND, 0.5)

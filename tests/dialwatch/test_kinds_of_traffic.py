@@ -217,7 +217,7 @@ def scored_calls(lake: Lake) -> list[tuple[Any, ...]] | None:
     return brief(scored.tool_calls)
 
 
-@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("restart", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("has_state", [False, True])
 @pytest.mark.parametrize("entry_at", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("trace", [AGENT, AGENT_ERROR])

@@ -75,6 +75,7 @@ def get(app: object, path: str) -> str:
     return answer.text
 
 
+@pytest.mark.slow
 def test_scores_that_fall_fire_an_alert_and_stand_on_the_pages(url: str, lake: Lake) -> None:
     """Of stars from 1 to 5 that fall from 4 to 3 the alert, the pages and the metrics say so in stars.
 

@@ -17,6 +17,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROSE = NOW - timedelta(hours=24)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("an_hour", [4, 20])
 def test_a_tenfold_price_is_told_within_the_day(tmp_path: Path, an_hour: int) -> None:
     """Of `cost_over` with a limit that few answers exceed; of times that stay as they are nothing is told."""

@@ -98,6 +98,7 @@ def test_a_full_window_forgets_nothing(numbers: list[int], most_loose: int) -> N
 HEX = st.text("0123456789abcdefABCDEF", min_size=32, max_size=32)
 
 
+@pytest.mark.slow
 @given(st.lists(HEX | st.text(max_size=40)), st.integers(0, 3))
 def test_a_column_of_ids_has_the_numbers_of_its_ids(ids: list[str], skipped: int) -> None:
     """Reading a whole column at once gives what reading id by id gives, whatever is no hash, slices too."""

@@ -49,6 +49,7 @@ def test_clean_lines_say_what_the_manifest_says(corpus: list[tuple[bytes, Meta, 
             assert (record.error is None) == (meta.kind != "error"), record.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("malformed", ["control_char", "bad_utf8"])
 def test_repaired_lines_say_what_the_manifest_says(corpus: list[tuple[bytes, Meta, Found]], malformed: str) -> None:
     """A character that had to be replaced costs nothing but itself, and the row says so."""

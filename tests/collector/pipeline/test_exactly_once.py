@@ -316,6 +316,7 @@ def _name(row: dict[str, Any]) -> str:
 QUICK = settings(max_examples=30, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 def test_every_line_is_stored_once_whatever_fails() -> None:
     """Steps fail, processes are killed, others take over: in the end each line is a row, and the counts are theirs."""
     run_state_machine_as_test(CollectorMachine, settings=QUICK)

@@ -70,6 +70,7 @@ def test_no_planted_secret_is_left_in_a_record(planted: tuple[str, bytes]) -> No
             assert not survives(secret, text), (name, text)
 
 
+@pytest.mark.slow
 @given(st.lists(planted_lines(), min_size=10, max_size=30), st.booleans())
 @settings(max_examples=8)
 def test_no_planted_secret_is_left_under_the_root(planted: list[tuple[str, bytes]], keep: bool) -> None:

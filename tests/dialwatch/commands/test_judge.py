@@ -205,6 +205,7 @@ def test_labelled_answers_without_a_score_are_told(lake: Lake, tmp_path: Path) -
     assert "10 of 400 scored answers are labelled, and 1 labelled ones" in " ".join(run(*given).output.split())
 
 
+@pytest.mark.slow
 def test_labels_of_the_pages_become_a_threshold_of_the_configuration(lake: Lake, tmp_path: Path) -> None:
     """One command: the threshold is a combination that can be scored, and the file says nothing else than before."""
     config = tmp_path / "dialwatch.yaml"

@@ -75,6 +75,7 @@ def test_just_the_calls_that_fail_count_as_failed(parsed: list[tuple[TrafficLine
     assert {len(row.repairs) for row in rows if row.kind == "embedding" and row.repairs} == {1}
 
 
+@pytest.mark.slow
 def test_lines_come_in_order_of_time(lines: list[TrafficLine]) -> None:
     """Lines are ordered by arrival, all lie within the time, and none holds a line feed."""
     assert all(earlier.at <= later.at for earlier, later in pairwise(lines))

@@ -18,6 +18,7 @@ from monitor.pages.answers import handlers
 from tests.monitor.conftest import NOW, ScoreColumns
 
 
+@pytest.mark.slow
 def test_sixty_searches_of_one_address_take_nobody_elses_answers_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def test_the_best_threshold_parts_what_people_part() -> None:
     assert found.agreement.kappa.value > 0.65
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_best_threshold_of_all_answers() -> None:
     """Good ones lie around 0.7, bad ones as widely around 0.4: the best is 0.55."""
 
@@ -46,6 +47,7 @@ def test_the_interval_holds_the_best_threshold_of_all_answers() -> None:
     assert sum(inside) >= 18
 
 
+@pytest.mark.slow
 def test_the_balanced_accuracy_is_not_that_of_the_labels_it_was_chosen_by() -> None:
     """Of scores that say nothing, the best cut of 40 answers looks better than chance, and is not."""
     chance = np.random.default_rng(3)

@@ -106,6 +106,7 @@ def test_an_encoder_that_is_not_there_stops_nothing(lake: Lake, traffic: Any, ca
     assert caplog.text.count("questions in other words are not compared") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 12])
 def test_a_day_makes_so_many_cases_and_documents_take_turns(lake: Lake, traffic: Any, at_once: int) -> None:
     """However many passes look at them: the answer's day counts, not that of its like or of the pass."""

@@ -212,6 +212,7 @@ def test_a_refusal_ends_after_ten_seconds(tmp_path: Path) -> None:
     assert one.reserve(0.6) == 0.6
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["strict", "lenient"]), st.integers(-26, 11), st.floats(0.01, 0.1))))
 def test_what_is_reserved_is_the_sum_of_its_hour_and_its_day_however_often_it_is_read(

@@ -97,7 +97,7 @@ def test_weights_that_are_missing_are_not_made_up(models: Models, tmp_path: Path
 
 @pytest.mark.integration
 def test_the_library_of_metrics_loads_nothing_of_the_service() -> None:
-    """A team that wants metrics in a notebook needs no lake; only the words of its columns are imported."""
+    """A team that wants metrics in a notebook needs no lake; only the words of its columns and texts are imported."""
     code = """
 import sys
 for name in ("deltalake", "s3fs", "fsspec", "collector", "monitor", "dialwatch", "torch", "transformers"):
@@ -114,6 +114,9 @@ print(sorted(name for name in sys.modules if name.partition(".")[0] == "lake"))
         "lake.spec.answer_kinds",
         "lake.spec.case_vocabulary",
         "lake.spec.message_parts",
+        "lake.spec.texts",
+        "lake.spec.texts.refusals",
+        "lake.spec.texts.unicode_forms",
         "lake.spec.thoughts",
         "lake.spec.tool_calls",
         "lake.spec.tool_messages",

@@ -58,6 +58,7 @@ def test_a_row_is_its_best_context_or_the_mean_of_the_first_k(models: Models) ->
     assert value(models, QUESTION, CONTEXTS, f"{mean}@3") == value(models, QUESTION, CONTEXTS, mean)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(TEXTS.filter(str.strip), st.lists(TEXTS, min_size=1, max_size=4)), min_size=1, max_size=6))
 def test_a_row_alone_has_the_value_that_it_has_among_others(models: Models, rows: list[tuple[str, list[str]]]) -> None:

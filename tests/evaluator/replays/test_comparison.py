@@ -12,6 +12,7 @@ def scores(values: np.ndarray, metric: str = "case_passed") -> dict[str, dict[st
     return {f"case-{n}": {metric: float(value)} for n, value in enumerate(values)}
 
 
+@pytest.mark.slow
 def test_a_deployment_that_does_not_change_is_seldom_called_worse_in_all_its_runs() -> None:
     """20 runs after one baseline, 100 times; each case passes with its own probability. Promised are 5 %.
 
@@ -72,6 +73,7 @@ def compared(runs: list, number: int) -> Comparison:
     return compare(runs[0], runs[number], 0.05, number, between=runs[1:number])
 
 
+@pytest.mark.slow
 def test_nights_on_which_all_cases_are_answered_worse_are_seldom_a_regression() -> None:
     """12 nights, 25 times, with a swing of a logit: single answers alone would call most of them worse."""
     random = np.random.default_rng(1)

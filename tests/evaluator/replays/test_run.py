@@ -195,6 +195,7 @@ def test_a_run_without_answers_concludes_nothing_and_is_no_baseline(lake: Lake) 
     assert run(lake, right).verdict == ReplayVerdict.BASELINE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "is_shown"),
     [(misses, True), (lambda question: misses(question) if _number(question) < 9 else right(question), False)],

@@ -295,6 +295,7 @@ def test_only_answers_that_people_saw_count(lake: Lake, traffic: Any) -> None:
     assert seen_answers(lake.table(PARSED_LOGS, "rag"), NOW, ChildContexts(lake), "rag") == SeenAnswers(50, 0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
@@ -321,6 +322,7 @@ def test_what_model_calls_say_that_were_logged_later_counts(
     assert (class_of(lake) is None) == (number < 50)
 
 
+@pytest.mark.slow
 def test_late_calls_are_looked_for_some_at_a_time(lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same counts; an answer whose row is there twice counts once."""
     model = type(traffic)(lake, "gpt-4o")

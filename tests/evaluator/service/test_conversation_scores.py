@@ -126,6 +126,7 @@ def test_no_conversation_is_scored_while_it_goes_on(service: Service, traffic: T
     assert service.at(240) == {"chat-ann-155": 1 / 6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commit_seconds", [0, 60])
 def test_restarts_and_parts_score_nothing_twice(
     service: Service, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, commit_seconds: int
@@ -219,6 +220,7 @@ def test_what_is_looked_at_again_gets_only_the_scores_that_it_lacks(service: Ser
     assert sorted(row["metric"] for row in rows) == METRICS
 
 
+@pytest.mark.slow
 def test_the_sample_is_one_of_conversations(service: Service, traffic: Traffic) -> None:
     """By the hash of the chat, with its probability; of the others no text is read."""
     service.restart(sampling={"rate": 0.3})
@@ -270,6 +272,7 @@ def test_the_time_of_silence_is_a_setting(service: Service, traffic: Traffic) ->
         service.begun(conversations={"idle": "10s"})
 
 
+@pytest.mark.slow
 def test_a_conversation_of_an_erased_person_is_gone(service: Service, traffic: Traffic) -> None:
     """Its scores and their details too, by person, by chat, and by an answer in the middle of it; no other is."""
     for number, (chat, user) in enumerate([("x", "ann"), ("y", "bob"), ("z", "cy"), (None, "di"), ("w", "ed")]):

@@ -70,6 +70,7 @@ def service(traffic: Traffic, judge: ScriptedServer, tmp_path: Path) -> Iterator
     service.evaluator.close()
 
 
+@pytest.mark.slow
 def test_an_answer_that_gets_none_is_asked_about_less_and_less_and_not_after_a_day(service: Service) -> None:
     """After 10, 20, 40 minutes and so on; then the row with its reason is what stays."""
     service.log("poison")

@@ -48,6 +48,7 @@ def test_each_answer_counts_once_it_is_old_enough(lake: Lake, traffic: Any, cloc
     assert (row["scored_at"] - row["requested_at"], row["metric_version"]) == (timedelta(hours=2), "outside")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [False, True])
 def test_no_answer_counts_twice(lake: Lake, traffic: Any, clock: Clock, restarts: bool) -> None:
     """Hour after hour, and by a process that begins anew, over days without an answer too."""

@@ -14,6 +14,7 @@ from lake.tables.lake import Lake
 from tests.lake.erasure.planted_rows import ANSWER, NOW, PLANTED, QUESTION, call, everywhere, history, numbers, put
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "subject",
     [Subject(user="planted-user"), Subject(chat="planted-chat"), Subject(response="r-aa")],

@@ -16,6 +16,7 @@ from lake.tables.lake import Lake
 from tests.lake.erasure.planted_rows import NOW, call, put
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "subject",
     [Subject(user="planted-user"), Subject(chat="planted-chat"), Subject(response="r-aa"), Subject(user="nobody")],

@@ -194,6 +194,7 @@ def written(lake: Lake, some: Iterable[tuple[Any, ...]]) -> Rows:
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(answers)
 def test_all_of_a_person_goes_and_nothing_of_others(some: list[tuple[Any, ...]]) -> None:

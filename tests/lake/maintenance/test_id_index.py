@@ -103,6 +103,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, phases=[Phase.generate])
 @given(st.lists(STEPS, min_size=3, max_size=7))
 def test_an_id_is_found_as_by_a_plain_scan(steps: list[tuple[Any, ...]]) -> None:

@@ -269,6 +269,7 @@ def test_a_page_is_what_pandas_finds_in_the_whole_tables(
             assert_found_as_by_pandas(lake, rows, one)
 
 
+@pytest.mark.slow
 def test_each_filter_finds_what_pandas_finds(lake: Lake) -> None:
     """One of each kind, of answers of two days that differ in all that is asked for."""
     late = START + 30 * HOUR

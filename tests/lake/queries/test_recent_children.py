@@ -33,6 +33,7 @@ def ids(rows: pa.Table) -> list[tuple[str, str]]:
     return sorted(zip(rows["deployment"].to_pylist(), rows["event_id"].to_pylist(), strict=True))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(HOURS), st.booleans()), max_size=12))
 def test_the_same_children_as_a_read_of_the_tables(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, bool]]

@@ -99,6 +99,7 @@ LIKES = st.tuples(st.integers(0, 45), st.sampled_from(["1", "2", None]), st.samp
                   st.sampled_from(["u", "v", None]))  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=5, unique_by=lambda one: one[0]), LIKES, st.randoms())
 def test_list_page_and_join_of_the_whole_log_agree(rows: list[Any], said: Any, random: Any) -> None:
     """Whatever ids, conversations, people, days and order: what decides is the whole log, and one answer at most."""
@@ -119,6 +120,7 @@ def test_list_page_and_join_of_the_whole_log_agree(rows: list[Any], said: Any, r
         assert shown(lake, answers) == joined & near
 
 
+@pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=8, unique_by=lambda one: one[0]), st.lists(LIKES, min_size=1, max_size=4))
 @example(
     [(3, None, "c", "u"), (0, "2", "c", "u"), (1, "2", "c", "v"), (2, "2", "c", "u")],

@@ -56,6 +56,7 @@ def test_each_alert_has_the_tier_at_which_it_is_told(built: Callable[..., Monito
     assert ("gpt-6", "errors", "page") in firing(built("*", **at_once))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_deployments")
 def test_what_no_receiver_gets_is_counted_and_on_the_overview(built: Callable[..., Monitor]) -> None:
     """Deployments before anything fires, and alerts that fire; nothing of either without receivers."""

@@ -68,6 +68,7 @@ def fleet(lake: Lake, start_receiver: Callable[..., Any], secret: str) -> Fleet:
     return Fleet(lake, start_receiver(), secret)
 
 
+@pytest.mark.slow
 def test_what_goes_on_is_one_message_a_day(fleet: Fleet) -> None:
     """Of all incidents together, a day after the last message of each, whatever is restarted."""
     for name in ("rag", "bot"):

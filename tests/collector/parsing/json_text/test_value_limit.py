@@ -40,6 +40,7 @@ def test_no_text_holds_more_values_than_are_counted(value: Any, ascii_only: bool
         assert not holds_more_values(text.encode(), 2 * values)
 
 
+@pytest.mark.slow
 def test_what_stands_in_strings_is_no_value() -> None:
     """A line with millions of commas in its texts, such as an embedding's answer, is a row."""
     body = json.dumps({"data": [{"embedding": [0.5] * (MOST_VALUES // 2)}] * 3})

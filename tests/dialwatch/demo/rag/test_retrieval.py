@@ -68,6 +68,7 @@ def test_broken_retrieval_finds_less(retriever: Retriever, fault: RetrievalFault
     assert found > 0.95 * len(QUESTIONS)
 
 
+@pytest.mark.slow
 def test_each_fault_is_what_it_says(retriever: Retriever) -> None:
     """Fewer passages are the best one alone; shuffled ones are in another order; the old index has a quarter."""
     for question in QUESTIONS[:50]:

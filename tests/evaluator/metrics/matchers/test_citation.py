@@ -17,6 +17,7 @@ def letter_by_letter(text: str) -> str:
     return spaced
 
 
+@pytest.mark.slow
 def test_every_character_is_taken_as_the_matcher_takes_it() -> None:
     """All of Unicode: which characters are alphanumeric, and what is their lower case."""
     for code in range(sys.maxunicode + 1):
@@ -47,6 +48,7 @@ _PIECES = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(["5 x 10^5 of all orders."], 2, 22)
 @example(["The 5 fees (in USD 3 a day"], 0, 18)

@@ -79,6 +79,7 @@ def test_an_alert_ends_when_the_tolerance_allows_what_it_found(monitor: Monitor,
     assert end["reason"] == "computed anew from the scores, with the settings of now, this is no regression"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_deployments")
 def test_an_alert_ends_when_other_settings_make_its_stream_learn_anew(
     monitor: Monitor, lake: Lake, clock: Any, rows: Any, get: Callable[..., Any]

@@ -76,6 +76,7 @@ def messages(receiver: Any) -> list[tuple[str, str, str]]:
     return [(one["status"], one["labels"]["deployment"], one["annotations"]["summary"]) for one in alerts]
 
 
+@pytest.mark.slow
 def test_an_outage_of_a_shared_model_is_one_message_and_one_end(
     lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
 ) -> None:
@@ -180,6 +181,7 @@ def test_an_alertmanager_has_an_alert_of_the_cause_alone(
     assert APPS[1] in {one["labels"]["deployment"] for one in json.loads(receiver.bodies[-1])}
 
 
+@pytest.mark.slow
 def test_each_team_is_told_its_own_part_of_a_shared_cause(
     lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
 ) -> None:
@@ -233,6 +235,7 @@ def asked_seldom(traffic: Traffic, clock: Any, app: str, status: int, minutes: i
     traffic.rows.logs(MODEL, *(row | {"is_entry": False, "parent_deployment": app} for row in rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails_on", [False, True])
 def test_at_low_traffic_only_what_fails_since_its_cause_is_over_is_told(
     lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings, fails_on: bool

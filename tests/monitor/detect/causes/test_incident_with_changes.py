@@ -64,6 +64,7 @@ def _fired(lake: Lake) -> Any:
     return from_row(lake.table(ALERTS, "rag-search").read().to_pylist()[0])
 
 
+@pytest.mark.slow
 def test_a_changed_system_prompt_is_named_in_row_message_page_and_json(
     rows: ScoreColumns, lake: Lake, monitor: Monitor
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_changed_system_prompt_is_named_in_row_message_page_and_json(
     assert [line["feature"] for line in data["changes"]["lines"]] == ["system_prompt"]
 
 
+@pytest.mark.slow
 def test_what_changed_with_a_new_version_is_named_by_the_answers_of_the_version_before(
     rows: ScoreColumns, lake: Lake, monitor: Monitor
 ) -> None:
@@ -117,6 +119,7 @@ def test_fewer_chunks_are_named_with_their_numbers(rows: ScoreColumns, lake: Lak
     )
 
 
+@pytest.mark.slow
 def test_where_nothing_changed_it_says_so(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> None:
     _log(rows, OLD, OLD)
     monitor.refresh()
@@ -155,6 +158,7 @@ def test_who_asked_is_counted_where_what_stands_out_cannot_be_read(
     assert "worst answers of 'rag-search'" in str(monitor.health().problems)
 
 
+@pytest.mark.slow
 def test_a_changed_setting_without_a_regression_is_a_mark_of_the_chart(
     rows: ScoreColumns, lake: Lake, clock: Clock, make_monitor: Callable[[], Monitor]
 ) -> None:
@@ -180,6 +184,7 @@ def test_a_changed_setting_without_a_regression_is_a_mark_of_the_chart(
     assert lake.table(ALERTS, "rag-search").read().num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_model_is_found_behind_many_deployments_and_callers_are_read_once_a_day(
     rows: ScoreColumns, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_older_requests_say_what_is_usual() -> None:
     assert 0.2 < usual_share(usual) < 0.25
 
 
+@pytest.mark.slow
 def test_chance_fires_less_than_promised() -> None:
     """Of 400 bots with 20 requests a day, one in ten bad, in two days: at most two, where one a year is promised."""
     generator = np.random.default_rng(3)

@@ -24,6 +24,7 @@ def pages(law: int) -> int:
     return sum(one.reading.tier == Tier.PAGE for stream in found for one in stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", range(len(FAILING)), ids=[law.name for law in FAILING])
 def test_hours_in_which_much_fails_are_no_fall_where_they_are_usual(law: int) -> None:
     """A page a year and stream at most, where conversations that are taken for independent page each month."""

@@ -156,6 +156,7 @@ def test_an_improvement_is_reported_and_never_fires() -> None:
     assert not detector.reading.improved
 
 
+@pytest.mark.slow
 def test_the_change_is_dated_with_an_interval_and_a_size() -> None:
     """In 19 of 20 streams or more the interval of the start holds the truth, and that of the drop does too."""
     held = sized = 0

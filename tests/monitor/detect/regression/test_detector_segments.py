@@ -69,6 +69,7 @@ def test_another_mix_of_traffic_is_no_regression_and_is_reported() -> None:
         assert hour >= CHANGE
 
 
+@pytest.mark.slow
 def test_a_fall_of_one_small_segment_is_found_and_named() -> None:
     """Russian, a fifth of the traffic, falls from .6 to .2: found, with its means before and after."""
     for seed in range(6):

@@ -59,6 +59,7 @@ def test_what_falls_further_is_found_as_usual() -> None:
     assert second[1].since == first[1].since
 
 
+@pytest.mark.slow
 def test_steady_quality_is_told_to_at_most_one_stream_in_ten() -> None:
     told = [seed for seed in range(60) if any(one.while_learning for _, one in found(hours(seed, [0.8] * 120, 7)))]
     assert len(told) <= 6

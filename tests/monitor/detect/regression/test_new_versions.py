@@ -76,6 +76,7 @@ def test_a_version_that_answers_as_well_is_watched_without_an_alert(seed: int) -
     assert (reading.status, reading.older_version) == (Status.WATCHING, FIRST)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 100))
 def test_in_however_many_portions_rows_come_the_same_is_found(portions: int) -> None:

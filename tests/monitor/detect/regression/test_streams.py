@@ -47,6 +47,7 @@ def fed_at_once() -> tuple[list[dict[str, Any]], Streams, list[Transition]]:
     return rows, *feed_all(rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 300), max_size=8))
 def test_the_split_of_rows_over_calls_changes_nothing(cuts: list[int]) -> None:
@@ -82,6 +83,7 @@ odd_rows = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(odd_rows, min_size=1, max_size=60))
 def test_rows_at_once_are_what_they_are_one_by_one(rows: list[dict[str, Any]]) -> None:

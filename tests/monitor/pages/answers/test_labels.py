@@ -89,6 +89,7 @@ def test_a_form_that_is_sent_again_is_one_label(client: TestClient, one_answer: 
     assert len(labels_in(lake)) == 2
 
 
+@pytest.mark.slow
 def test_of_each_person_the_last_label_counts(client: TestClient, one_answer: str, lake: Lake) -> None:
     """Somebody may change their mind, and two people may disagree; the list is filtered by it."""
 

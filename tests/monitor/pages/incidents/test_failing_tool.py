@@ -103,6 +103,7 @@ def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
     assert "an incident is over" not in failing.get("/").text
 
 
+@pytest.mark.slow
 def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreColumns, monitor: Monitor) -> None:
     """The toolset's own one and the agent's, for who may see both."""
     for ago in range(60, 0, -1):

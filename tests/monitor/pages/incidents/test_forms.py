@@ -51,6 +51,7 @@ def test_an_acknowledgement_says_who(proxied: TestClient, monitor: Monitor, lake
     assert noted(monitor, lake) == [("ann", "acknowledge", "rag-search")]
 
 
+@pytest.mark.slow
 def test_an_acknowledgement_can_be_taken_back(proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock) -> None:
     """Once, if that is asked for twice; a monitor that starts says the same, and it can be acknowledged again."""
     sent(proxied, monitor, "acknowledge", comment="mine")
@@ -89,6 +90,7 @@ def test_forms_that_are_sent_at_once_acknowledge_once(
     assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
 
 
+@pytest.mark.slow
 def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
     for _ in range(2):
         answer = sent(proxied, monitor, "release", metric=METRIC, comment="shorter")
@@ -111,6 +113,7 @@ def test_an_acknowledgement_says_which_messages_it_stops(proxied: TestClient, mo
     assert "The daily reminder goes on." in page
 
 
+@pytest.mark.slow
 def test_an_accepted_level_is_shown_and_taken_back(
     proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
 ) -> None:
@@ -131,6 +134,7 @@ def test_an_accepted_level_is_shown_and_taken_back(
     assert noted(monitor, lake) == [("ann", "release", "rag-search")] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["", "2", "x", "9" * 20])
 def test_what_was_not_accepted_here_is_not_taken_back(
     proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock, number: str
@@ -145,6 +149,7 @@ def test_what_was_not_accepted_here_is_not_taken_back(
     assert page.count("New level accepted since") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 def test_only_who_may_act_does(proxied: TestClient, monitor: Monitor, lake: Lake, act: str) -> None:
     """Who may see has the commands; for who may not see there is no such incident, as for an id of nothing."""
@@ -194,6 +199,7 @@ def test_a_field_that_cannot_be_used_is_refused(
     assert not read_releases(lake).valid
 
 
+@pytest.mark.slow
 def test_without_texts_one_sees_scores_and_ids(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
     dislike(monitor, 1, "my complaint")
     path = f"/incident?id={incident_id(monitor)}"

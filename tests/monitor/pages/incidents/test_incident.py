@@ -87,6 +87,7 @@ def test_of_a_long_incident_the_last_week_counts(client: TestClient, monitor: Mo
     assert f"{PER_HOUR * 5} requests</strong>" in page
 
 
+@pytest.mark.slow
 def test_the_newest_comments_on_dislikes_stand_on_it(client: TestClient, monitor: Monitor) -> None:
     """The newest first, five at most; not those of likes, of before the onset, or without a word."""
     for number in range(7):

@@ -6,6 +6,7 @@ import html
 import re
 from datetime import timedelta
 
+import pytest
 from fastapi.testclient import TestClient
 
 from lake.tables.lake import Lake
@@ -41,6 +42,7 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
     assert len(monitor.snapshot.silences) == 3
 
 
+@pytest.mark.slow
 def test_the_page_says_that_it_is_silenced_and_ends_that(
     proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
 ) -> None:
@@ -81,6 +83,7 @@ def choices(page: str, name: str) -> dict[str, str]:
     return dict(zip(found, (html.unescape(" ".join(re.sub("<[^>]*>", "", one).split())) for one in texts), strict=True))
 
 
+@pytest.mark.slow
 def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
 ) -> None:
@@ -119,6 +122,7 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     )
 
 
+@pytest.mark.slow
 def test_after_a_silence_the_page_says_what_still_rings(
     proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
 ) -> None:
@@ -148,6 +152,7 @@ def test_after_a_silence_the_page_says_what_still_rings(
     assert "A new alert of another metric of this deployment still does" in said()[0]
 
 
+@pytest.mark.slow
 def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
     proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
 ) -> None:
