@@ -91,15 +91,6 @@ class LimitKind(StrEnum):
     AT_LEAST = "at_least"
 
 
-SHARE_LIMITS = (
-    LimitKind.ERRORS,
-    LimitKind.EMPTY_ANSWERS,
-    LimitKind.TOOL_ERRORS,
-    LimitKind.REFUSALS,
-    LimitKind.UNSCORED,
-)
-"""Limits on a share of bad ones."""
-
 LIMIT_VERSION = "floor"
 """`alerts.metric_version` of an alert of a limit."""
 

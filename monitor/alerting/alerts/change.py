@@ -148,11 +148,13 @@ class AlertChange:
         """Of an end: since when it was most likely good again; None of what fires, and where that is not known."""
         if self.change != AlertEvent.RESOLVED:
             return None
-        exceeded = self.details.exceeded
+        exceeded, back_since = self.details.exceeded, self.details.back_since
+        if self.is_limit and back_since is not None:
+            return back_since
         lasted = exceeded.lasted_seconds if exceeded is not None else self.details.outage_seconds
         if lasted is not None and self.since is not None:
             return self.since + timedelta(seconds=lasted)
-        return self.details.back_since
+        return back_since
 
     @property
     def tier(self) -> Tier:

@@ -6,6 +6,8 @@ from collections.abc import Sequence, Set
 from datetime import datetime
 from typing import cast
 
+import msgspec
+
 from lake.spec.alert_vocabulary import ALERT_STATES, LIMIT_VERSION, AlertEvent, AlertVerdict, LimitKind, Tier
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, digest
 from monitor.detect.limits import LastChange, LastChanges, LimitChange, LimitDetails
@@ -94,5 +96,20 @@ def _change(
         reason=found.reason,
         # A judge that changed is no outage of what people use.
         verdict=AlertVerdict.JUDGE if is_judge else None,
-        details=AlertDetails(fired_at=fired_at, tier=tier, recorded_at=now, exceeded=found.details),
+        details=AlertDetails(
+            fired_at=fired_at,
+            tier=tier,
+            recorded_at=now,
+            exceeded=_with_whole_length(found, opened),
+            back_since=found.back_at,
+        ),
     )
+
+
+def _with_whole_length(end: LimitChange, opened: AlertChange | None) -> LimitDetails | None:
+    """Return the details of a change; an end of which too little is kept has its length by what is recorded."""
+    details = end.details
+    is_counted = details is None or details.lasted_seconds is None or details.bad_meanwhile is not None
+    if is_counted or end.back_at is None or opened is None or opened.since is None:
+        return details
+    return msgspec.structs.replace(details, lasted_seconds=(end.back_at - opened.since).total_seconds())

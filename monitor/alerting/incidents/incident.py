@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake.spec.alert_vocabulary import SHARE_LIMITS, AlertVerdict, IncidentEvent, Tier
+from lake.spec.alert_vocabulary import AlertVerdict, IncidentEvent, Tier
 from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.incident_ids import in_order
@@ -69,12 +69,15 @@ class Incident:
     def back_at(self) -> datetime | None:
         """Since when all was most likely good again, by its alerts; None while it is open, and where one cannot tell.
 
-        What has no time of its own, as the end of a silence of a deployment, is good again when its alert ends. Where
-        a tool's alert ended because the calls of all tools fail, or no request came any more, nobody can tell.
+        The last alert of each metric says it. One cannot tell where no request came any more, where a limit was
+        switched off, or where a new level was accepted.
         """
-        if self.ended_at is None or any(_is_unknown(one) for one in self.alerts):
+        if self.ended_at is None:
             return None
-        return max(one.back_at or one.changed_at for one in self.alerts)
+        last = {one.key.metric: one for one in sorted(self.alerts, key=lambda one: one.fired_at)}
+        found = [_back_at(one) for one in last.values()]
+        known = [one for one in found if one is not None]
+        return max(known) if len(known) == len(found) else None
 
     @property
     def is_quiet(self) -> bool:
@@ -118,9 +121,10 @@ def _incident(changes: Sequence[AlertChange], noted: Iterable[IncidentChange]) -
     )
 
 
-def _is_unknown(end: AlertChange) -> bool:
-    has_no_share = end.key.metric in SHARE_LIMITS and end.details.exceeded is None
-    return end.ended_without_recovery or (end.is_limit and has_no_share)
+def _back_at(end: AlertChange) -> datetime | None:
+    if end.is_limit:
+        return end.back_at
+    return None if end.ended_without_recovery else end.back_at or end.changed_at
 
 
 def _change(cause: AlertChange, event: IncidentEvent, state: IncidentState) -> IncidentChange:

@@ -194,7 +194,7 @@ def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newes
 
 def _over(name: str, fired: datetime, last: datetime | None, now: datetime, other: str | None) -> LimitChange | None:
     if last is not None and last > fired:
-        return LimitChange(name, LimitKind.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again")
+        return LimitChange(name, LimitKind.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again", back_at=last)
     if other is not None:
         reason = f"requests go to {other}, another version"
         return LimitChange(name, LimitKind.NO_DATA, AlertEvent.RESOLVED, now, reason)

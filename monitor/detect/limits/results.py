@@ -102,6 +102,8 @@ class LimitChange:
     since: datetime | None = None
     details: LimitDetails | None = None
     tier: Tier = Tier.PAGE
+    back_at: datetime | None = None
+    """Of an end: since when it is most likely good again; None where one cannot tell, as of a limit that is off."""
 
 
 class LastChange(NamedTuple):

@@ -168,6 +168,7 @@ class ShareLimit:
             _REASONS[begins, has_share],
             since=time_of(minutes.begin_of_bad(first, last, self.limit)) if begins else None,
             details=details,
+            back_at=None if begins else time_of(last),
         )
 
 
@@ -197,9 +198,11 @@ def _with_length(
     details = msgspec.structs.replace(
         change.details, lasted_seconds=lasted.total_seconds(), bad_meanwhile=bad, requests_meanwhile=total
     )
+    back_at = None
     if change.change == AlertEvent.RESOLVED:
         details = msgspec.structs.replace(details, mostly=_mostly(minutes, first, last_bad))
-    return replace(change, since=time_of(first), details=details)
+        back_at = time_of(last_bad + 1)
+    return replace(change, since=time_of(first), details=details, back_at=back_at)
 
 
 def _mostly(minutes: MinuteCounts, first: int, last: int) -> str | None:

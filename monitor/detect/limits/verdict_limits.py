@@ -41,7 +41,8 @@ def changes_of_judges(
         if not scored or bool(changed) is is_open or (changed_at is not None and max(scored) <= changed_at):
             continue
         if is_open:
-            yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.RESOLVED, max(scored), _OVER)
+            at = max(scored)
+            yield LimitChange(name, LimitKind.JUDGE_DRIFT, AlertEvent.RESOLVED, at, _OVER, back_at=at)
             continue
         since = min((one.since for one in changed.values() if one.since is not None), default=None)
         shifts = [(metric, changed[metric].shift) for metric in sorted(changed)]
@@ -75,7 +76,7 @@ def changes_of_means(
             continue
         if not beyond:
             if not any(one.is_surely_beyond for one in means.values()):
-                yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, latest, _WITHIN)
+                yield LimitChange(name, LimitKind.AT_LEAST, AlertEvent.RESOLVED, latest, _WITHIN, back_at=latest)
             continue
         since = min((one.since for one in beyond.values() if one.since is not None), default=None)
         found = tuple(
@@ -105,9 +106,15 @@ def changes_of_replays(
                 name, LimitKind.REPLAY, AlertEvent.FIRING, run.started_at, _WORSE, run.started_at, _details(run)
             )
         elif is_open and not is_worse:
-            reason = _ACCEPTED if run.verdict == ReplayVerdict.REGRESSION else _WELL
+            is_accepted = run.verdict == ReplayVerdict.REGRESSION
             yield LimitChange(
-                name, LimitKind.REPLAY, AlertEvent.RESOLVED, run.started_at, reason, details=_details(run)
+                name,
+                LimitKind.REPLAY,
+                AlertEvent.RESOLVED,
+                run.started_at,
+                _ACCEPTED if is_accepted else _WELL,
+                details=_details(run),
+                back_at=None if is_accepted else run.started_at,
             )
 
 

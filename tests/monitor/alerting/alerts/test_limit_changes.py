@@ -134,3 +134,18 @@ def test_a_page_ends_after_it_was_raised_though_late_rows_would_have_ended_it_be
     assert raised.changed_at < end.changed_at <= NOW + 130 * MINUTE
     assert end.details.exceeded is not None
     assert end.details.exceeded.lasted_seconds == 62 * 60
+
+
+def test_an_outage_that_is_longer_than_what_is_kept_ends_with_its_last_bad_request() -> None:
+    """From when it was recorded to begin, though that is not counted any more."""
+    requests = Requests()
+    for number in range(3 * 24 * 5):
+        now = NOW + number * 20 * MINUTE
+        requests.come([now], number < 3 * 24 * 4, now)
+        requests.look(now)
+    begin, end = requests.known
+    last_bad = NOW + (3 * 24 * 4 - 1) * 20 * MINUTE
+    assert begin.since == NOW < begin.changed_at
+    assert (end.since, end.back_at) == (NOW, last_bad + MINUTE)
+    assert end.details.exceeded is not None
+    assert end.details.exceeded.lasted_seconds == (last_bad + MINUTE - NOW).total_seconds()

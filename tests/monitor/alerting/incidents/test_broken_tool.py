@@ -14,7 +14,7 @@ from monitor.alerting.alerts.broken_tool import broken_tool, what_changed
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.limits import FailedTool, LimitDetails
 from monitor.notify.alert_text import description
-from tests.monitor.alerting.incidents.test_states import ENDS, FIRES, MINUTE, NOW, change
+from tests.monitor.alerting.incidents.test_states import FIRES, change
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,3 @@ def test_where_a_tool_alone_broke_it_is_named(alerts: list[tuple[str, Any, str |
     assert incident.what_changed == f"{what}, not the judge"
     is_named_alone = broken_tool(fired[:1]) is not None
     assert ("the application, its documents" in description(fired[0], "")) is not is_named_alone
-
-
-@pytest.mark.parametrize(
-    ("kind", "exceeded", "back"),
-    [
-        (LimitKind.TOOL_ERRORS, LimitDetails(lasted_seconds=120.0), 2),
-        (LimitKind.TOOL_ERRORS, LimitDetails(share=0.1), 9),
-        (LimitKind.TOOL_ERRORS, None, None),
-        (LimitKind.NO_DATA, None, 9),
-    ],
-)
-def test_a_limit_is_back_with_its_last_bad_one_if_it_says_that(
-    kind: LimitKind, exceeded: LimitDetails | None, back: int | None
-) -> None:
-    """Else with its end; one that ended as the calls of all tools fail is not back."""
-    begin, end = change("a", FIRES, 0, kind=kind), change("a", ENDS, 9, kind=kind, fired=0)
-    details = msgspec.structs.replace(end.details, exceeded=exceeded)
-    changes = [begin, replace(end, since=NOW, details=details)]
-    (incident,) = incidents_of([replace(one, incident_id="i") for one in changes])
-    assert incident.ended_at == NOW + 9 * MINUTE
-    assert incident.back_at == (None if back is None else NOW + back * MINUTE)
-    (still_open,) = incidents_of([replace(begin, incident_id="i")])
-    assert still_open.back_at is None

@@ -39,7 +39,7 @@ def test_a_replay_begins_and_ends_an_alert(is_open: bool) -> None:
     )
     ends = LimitChange(
         "rag", LimitKind.REPLAY, "resolved", NOW,
-        "accepted cases that were asked again are answered as well as before", details=details,
+        "accepted cases that were asked again are answered as well as before", details=details, back_at=NOW,
     )  # fmt: skip
     regression = ReplayVerdict.REGRESSION
     assert list(changes_of_replays({"rag": run(regression)}, last)) == ([] if is_open else [begins])
