@@ -16,8 +16,8 @@ from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LEAST_OF_A_DAY = 30
 """Scores; of fewer the share of the answers that they are of may be chance."""
-_OTHER_SHARE = 1.5
-"""Times as many or as few: days differ by less where only flagged answers are always scored."""
+_DAYS, _TIMES = 4, 1.5
+"""On so many days the share is so many times that of all days before, or less: load and weekends change it too."""
 
 
 def marks_of(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Mark, ...]:
@@ -60,19 +60,21 @@ def _settings(state: DeploymentState) -> Iterator[Mark]:
 
 
 def _sampling(state: DeploymentState, metric: str) -> Iterator[Mark]:
-    """Yield the days from which on another share of the answers is scored, and on the next day too."""
+    """Yield the days from which on another share is scored of the answers that the metric is for."""
     days = state.watched[metric].means_by_time.days
     # The first two sums are the scores and their weights, which are the answers that they stand for.
     bins = zip(days.numbers.tolist(), days.sums.tolist(), strict=True)
     shares = [(day, sums[0] / sums[1]) for day, sums in bins if sums[0] >= _LEAST_OF_A_DAY]
-    usual = shares[0][1] if shares else 0.0
-    for number, (day, share) in enumerate(shares[1:], 2):
-        latest = shares[number][1] if number < len(shares) else share
-        if min(share, latest) > usual * _OTHER_SHARE or max(share, latest) < usual / _OTHER_SHARE:
-            at = datetime.fromtimestamp(0, UTC) + timedelta(days=day)
-            text = f"about {percent(latest)} of the answers are scored from this day on, {percent(usual)} before"
+    marked = 0
+    for place in range(_DAYS, len(shares) - _DAYS + 1):
+        before = [share for _, share in shares[place - _DAYS : place]]
+        since = [share for _, share in shares[place : place + _DAYS]]
+        is_other = min(since) > _TIMES * max(before) or _TIMES * max(since) < min(before)
+        if is_other and place >= marked:
+            marked = place + _DAYS
+            at = datetime.fromtimestamp(0, UTC) + timedelta(days=shares[place][0])
+            text = f"about {percent(since[-1])} of the answers are scored from this day on, {percent(before[0])} before"
             yield Mark(MarkKind.SETTING, at, text=text)
-            usual = latest
 
 
 def _silences(name: str, metric: str, snapshot: Snapshot, period: PagePeriod) -> Iterator[Mark]:

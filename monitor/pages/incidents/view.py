@@ -140,9 +140,11 @@ class IncidentView:
     @property
     def counted_since(self) -> datetime | None:
         """Since when those who asked are counted, as exact as an onset is known."""
-        if self.read is None or self.read.affected.since == began_of(self.chosen, self.found):
-            return self.chosen.shown_onset if self.found.is_open else self.found.since
-        return self.read.affected.since
+        counted = self.read.affected.since if self.read else None
+        if counted is None or counted == began_of(self.chosen, self.found):
+            # A limit may not know when it began: then it is counted from a time before its alert.
+            return (self.chosen.shown_onset or counted) if self.found.is_open else self.found.since
+        return counted
 
     @property
     def comparison(self) -> str | None:

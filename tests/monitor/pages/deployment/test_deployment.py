@@ -117,13 +117,14 @@ def test_releases_and_silences_are_marked(monitor: Monitor, ask: Ask, rows: Scor
         ([0.1] * 4 + [0.02] * 4, "about 2.0 % of the answers are scored from this day on, 10 % before"),
         ([0.1] * 4 + [0.5] * 4, "about 50 % of the answers are scored from this day on, 10 % before"),
         ([0.1] * 4 + [0.09] * 4, None),
-        ([0.1] * 4 + [0.5] + [0.1] * 3, None),
+        ([0.1] * 3 + [0.5] * 2 + [0.1] * 3, None),
+        ([0.5] * 2 + [0.1] * 5 + [0.5], None),
     ],
 )
 def test_a_day_from_which_on_another_share_is_scored_has_a_mark(
     ask: Ask, monitor: Monitor, rows: ScoreColumns, shares: list[float], said: str | None
 ) -> None:
-    """Not one that differs a little, nor a single one."""
+    """Not one that differs a little, nor a weekend."""
     rows.batch(stored=1)
     for left, share in zip(range(8, 0, -1), shares, strict=True):
         at = [NOW - timedelta(days=left, minutes=number) for number in range(40)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -314,6 +315,24 @@ def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor,
         assert found["evidence"] is None
         # Those of the hour before its alert, which it counts; the newest is of the present instant.
         assert found["affected"]["requests"] == 59
+
+
+def test_a_limit_that_does_not_say_since_when_is_counted_from_a_time_before_it(
+    rows: ScoreColumns, lake: Lake, make_monitor: Callable[[], Monitor]
+) -> None:
+    """As a row of an earlier version; the page says that time."""
+    rows.logs("rag", *({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n + 1)} for n in range(9)))
+    at = NOW - timedelta(minutes=5)
+    alert = {"alert_id": "a", "change_id": "a", "incident_id": "i", "deployment": "rag", "metric": "judge_drift"}
+    alert |= {"metric_version": "floor", "change": "firing", "changed_at": at}
+    alert["details"] = json.dumps({"fired_at": at.isoformat(), "recorded_at": at.isoformat(), "tier": "warn"})
+    lake.table(ALERTS, "rag").append(ALERTS.rows([alert]))
+    monitor = make_monitor()
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        page = client.get(f"/incident?id={incident_id(monitor, 'rag')}").text
+    assert "9 requests" in page
+    assert "since an unknown time" not in page
 
 
 @pytest.mark.parametrize(

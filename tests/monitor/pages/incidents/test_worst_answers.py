@@ -8,7 +8,10 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.queries.metric_scores import metric_scores
+from lake.tables.lake import Lake
 from monitor import Monitor
+from monitor.pages.incidents.worst_answers import WrongAnswers, worst_of_each_kind
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, dislike, incident_id
 
@@ -57,3 +60,17 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>disliked</strong>, score" in page
     assert "does not agree with its case, score" in page
+
+
+def test_a_refusal_with_a_good_score_comes_last(rows: ScoreColumns, lake: Lake) -> None:
+    """It is no bad answer by this metric."""
+    at = NOW - timedelta(hours=1)
+    texts = {"slow": ("Bob.", 40.0), "refuses": (BAD, 0.5), "slowly": (BAD, 30.0), "well": ("Ann.", 1.0)}
+    for name, (answer, value) in texts.items():
+        row = {"event_id": name, "requested_at": at, "date": at.date()}
+        rows.logs("rag", row | {"question": f"Who is {name}?", "answer": answer})
+        rows.scores("rag", row | {"metric": "latency", "value": value})
+    scored = metric_scores(lake, "rag", "latency", "1", NOW - timedelta(days=1), NOW, 100)
+    found = worst_of_each_kind(lake, "rag", scored, 5.0, WrongAnswers(), lowest=False)
+    assert found.rows["event_id"].to_pylist() == ["slow", "slowly", "well", "refuses"]
+    assert found.refusing == {"refuses", "slowly"}
