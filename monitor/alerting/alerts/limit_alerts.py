@@ -109,7 +109,8 @@ def _change(
 def _with_whole_length(end: LimitChange, opened: AlertChange | None) -> LimitDetails | None:
     """Return the details of a change; an end of which too little is kept has its length by what is recorded."""
     details = end.details
-    is_counted = details is None or details.lasted_seconds is None or details.bad_meanwhile is not None
-    if is_counted or end.back_at is None or opened is None or opened.since is None:
+    if details is None or end.back_at is None or opened is None or opened.since is None:
+        return details
+    if details.lasted_seconds is None or details.bad_meanwhile is not None:
         return details
     return msgspec.structs.replace(details, lasted_seconds=(end.back_at - opened.since).total_seconds())
