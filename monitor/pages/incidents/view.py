@@ -21,6 +21,7 @@ from monitor.alerting.incidents.related import Related
 from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
+from monitor.notify.alert_text import failed_often
 from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
@@ -104,7 +105,7 @@ class IncidentView:
     @property
     def look_first(self) -> tuple[str, ...]:
         """What to look at first, each once: what was counted (failed parts, limits) before what a metric suggests."""
-        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or one.fired.details.failed_parts))
+        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or failed_often(one.fired)))
         return tuple(dict.fromkeys(look for one in ordered for look in one.look_first))
 
     @property
