@@ -12,10 +12,13 @@ from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.notify.alert_text import HOW_SURE, IF_MEANT, LOOK_FIRST, WORST_SINCE, description, look_first, summary
 from monitor.notify.limit_text import WHAT_TO_DO
 from monitor.notify.onset_text import likely_onset
+from monitor.pages.filters import first_capital
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.news import reading_of, said_now
 
 _MOST_SEGMENTS = 8
+_LOOK_AT = "look at "
+"""How what to do of a limit begins where it names a place."""
 _LARGEST = 690.0
 """Of a natural logarithm, so that its power is a number."""
 
@@ -51,8 +54,17 @@ class AlertView:
             return ()
         if not self.fired.is_limit:
             return look_first(self.fired)
-        said = (line.removeprefix(WHAT_TO_DO) for line in self._told if line.startswith(WHAT_TO_DO))
-        return tuple(one[0].upper() + one[1:] for one in (line.removeprefix("look at ") for line in said))
+        # Only what names a place is one to look at.
+        return tuple(first_capital(one.removeprefix(_LOOK_AT)) for one in self._to_do if one.startswith(_LOOK_AT))
+
+    @property
+    def what_to_do(self) -> tuple[str, ...]:
+        """What else to do of a limit, as the message says it; nothing where it is over."""
+        return () if self.ended else tuple(one for one in self._to_do if not one.startswith(_LOOK_AT))
+
+    @property
+    def _to_do(self) -> list[str]:
+        return [line.removeprefix(WHAT_TO_DO) for line in self._told if line.startswith(WHAT_TO_DO)]
 
     @property
     def lines(self) -> list[str]:

@@ -109,6 +109,11 @@ class IncidentView:
         return tuple(dict.fromkeys(look for one in ordered for look in one.look_first))
 
     @property
+    def what_to_do(self) -> tuple[str, ...]:
+        """What else to do, each once."""
+        return tuple(dict.fromkeys(one for alert in self.alerts for one in alert.what_to_do))
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """Names to choose from in the forms, in place of the whole incident: that of the chosen alert first."""
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
