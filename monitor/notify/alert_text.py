@@ -115,7 +115,7 @@ def _summary(change: AlertChange) -> str:
 
 
 def _refusals(change: AlertChange) -> str:
-    """Say where most answers are refusals since."""
+    """Say where most answers were refusals when it was found."""
     affected = change.details.affected
     return f". {affected.refusals}" if affected is not None and affected.refusals is not None else ""
 

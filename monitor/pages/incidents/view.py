@@ -25,7 +25,7 @@ from monitor.notify.alert_text import failed_often
 from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
-from monitor.pages.incidents.commands import Commands, commands_of
+from monitor.pages.incidents.commands import Commands, commands_of, metric_option
 from monitor.pages.incidents.evidence import DAYS, OnsetEvidence, read_evidence
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, log_of_silences, read_deliveries, told
@@ -112,6 +112,11 @@ class IncidentView:
     def what_to_do(self) -> tuple[str, ...]:
         """What else to do, each once."""
         return tuple(dict.fromkeys(one for alert in self.alerts for one in alert.what_to_do))
+
+    @property
+    def metric_option(self) -> str | None:
+        """How a command names the metric of the chosen alert; None where it takes no such name."""
+        return metric_option(self.chosen.metric)
 
     @property
     def metrics(self) -> tuple[str, ...]:
