@@ -10,7 +10,7 @@ from lake.spec.case_vocabulary import FAILED_PART_LOOK, FAILED_PART_MEANING, Fai
 from lake.spec.deployment_families import Families
 from lake.spec.metric_names import metric_look, metric_name
 from lake.spec.vocabulary import DISLIKES
-from monitor.alerting.alerts.broken_tool import broken_tool
+from monitor.alerting.alerts.broken_tool import LEAST_FAILED, broken_tool
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
@@ -29,6 +29,8 @@ WORST_SINCE = "Worst answers since then"
 """How the line of the worst answers begins."""
 _OFTEN = 0.2
 """Share of the answers from which on a part that failed is a place to look at."""
+_NOT_OF_TEXTS = ("latency", "cost")
+"""How metrics begin that do not depend on what an answer says, so that no failed case explains them."""
 WORST = 5
 """The number of the worst answers in a message."""
 _FAILED: Mapping[FailedPart, str] = {
@@ -113,7 +115,7 @@ def _summary(change: AlertChange) -> str:
 
 
 def _refusals(change: AlertChange) -> str:
-    """Say where most answers are refusals since."""
+    """Say where most answers were refusals when it was found."""
     affected = change.details.affected
     return f". {affected.refusals}" if affected is not None and affected.refusals is not None else ""
 
@@ -226,14 +228,24 @@ def _firing(change: AlertChange) -> list[str]:
 def look_first(change: AlertChange) -> tuple[str, ...]:
     """Return what to look at first of a regression, the most likely first; nothing where only the judge changed.
 
-    That is what the part that failed says, and of unknown parts what the metric says.
+    That is what the parts that failed often say, and where there are none what the metric says.
     """
-    failed = change.details.failed_parts
     if change.verdict == AlertVerdict.JUDGE:
         return ()
+    by_part = tuple(FAILED_PART_LOOK[part] for part in failed_often(change))
+    return by_part or tuple(filter(None, [metric_look(change.key.metric)]))
+
+
+def failed_often(change: AlertChange) -> list[FailedPart]:
+    """Return the parts that failed in a fifth or more of the failed cases, the most frequent first.
+
+    None of few failed cases, nor of a metric that says nothing of what answers say.
+    """
+    failed = change.details.failed_parts
     total = sum(failed.values())
-    often = [part for part, count in sorted(failed.items(), key=lambda one: -one[1]) if count >= _OFTEN * total > 0]
-    return tuple(FAILED_PART_LOOK[part] for part in often) or tuple(filter(None, [metric_look(change.key.metric)]))
+    if total < LEAST_FAILED or change.key.metric.startswith(_NOT_OF_TEXTS):
+        return []
+    return [part for part, count in sorted(failed.items(), key=lambda one: -one[1]) if count >= _OFTEN * total]
 
 
 def _metric(key: StreamKey) -> str:

@@ -32,7 +32,7 @@ class ActiveRegression:
     reading: Reading
     judgement: Judgement
     fired: tuple[AlertChange, ...] = ()
-    """The alerts of the deployment's open incident, as they fired."""
+    """The alerts of its metric in the deployment's open incident, as they fired."""
 
     @property
     def what_changed(self) -> str:
@@ -198,9 +198,14 @@ def _value_now(change: AlertChange, reading: Reading | None) -> float | None:
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
     """Yield the deployment with its regressions that have not ended; nothing where there are none."""
     incident = open_incident(state)
+    fired = incident.fired if incident else ()
     regressed = tuple(
         ActiveRegression(
-            name, metric, reading, state.judgements.get(metric, UNDECIDED), incident.fired if incident else ()
+            name,
+            metric,
+            reading,
+            state.judgements.get(metric, UNDECIDED),
+            tuple(one for one in fired if one.key.metric == metric),
         )
         for metric, reading in state.readings.items()
         if reading.status is Status.REGRESSED

@@ -63,7 +63,7 @@ class Incident:
     @property
     def what_changed(self) -> str:
         """The verdict in words; where a tool alone is broken it says which."""
-        return what_changed(self.verdict, self.fired)
+        return what_changed(self.verdict, self.fired, self.alerts)
 
     @property
     def back_at(self) -> datetime | None:

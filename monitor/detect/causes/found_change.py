@@ -37,8 +37,8 @@ class RefusalCounts(msgspec.Struct, frozen=True):
         return self.refusals / self.answers >= max(_MOST_REFUSE, before + _MORE_REFUSE)
 
     def __str__(self) -> str:
-        """Say it in words."""
-        return f"{self.refusals:,} of {self.answers:,} answers are now refusals"
+        """Say it in words, which stay right as long as the alert is shown."""
+        return f"{self.refusals:,} of {self.answers:,} answers were refusals when this was found"
 
 
 class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -162,4 +162,4 @@ def told(around: AroundOnset, since: datetime | None) -> str:
     """Say in one line what the log shows around an onset."""
     if around.changes:
         return f"Also changed, by the log: {words_of(around.changes, since)}."
-    return f"Also changed: nothing that the log shows. Compared were {around.answers} answers, before and since."
+    return f"Also changed: nothing that the log shows. {around.answers} answers from before and after were compared."

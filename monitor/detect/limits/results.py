@@ -22,7 +22,11 @@ class ChangedJudge(msgspec.Struct, frozen=True):
 
 
 class FailedTool(msgspec.Struct, frozen=True):
-    """The tool that failed most often, in so many of its calls within the window."""
+    """The tool that failed most often, in so many of its calls: of an alert that fires within the window.
+
+    Of one that is over `failed` and `calls` are of the whole time in which it was bad, where that is known
+    (`lasted_seconds`).
+    """
 
     name: str
     failed: int
@@ -43,7 +47,11 @@ class MeanBeyondLimit(msgspec.Struct, frozen=True):
 
 
 class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The numbers behind a change: of a share the first ones, of silence and of judges only theirs."""
+    """The numbers behind a change: of a share the first ones, of silence and of judges only theirs.
+
+    Of an end `share`, `requests`, `bad`, `in_a_row` and `window_seconds` are of the last window, after which the alert
+    is over; `mostly`, `tool`, `bad_meanwhile` and `requests_meanwhile` are of the whole time in which it was bad.
+    """
 
     share: float | None = None
     limit: float | None = None
@@ -83,7 +91,7 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
     tool: FailedTool | None = None
-    """Of calls of tools that fail: the one that failed most often."""
+    """Of calls of tools that fail: the one that failed most often, of an end in the whole bad time."""
     of_tool_alone: bool = False
     """Whether the numbers are those of `tool`, not of the calls of all tools."""
     means: tuple[MeanBeyondLimit, ...] = ()

@@ -6,16 +6,19 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake.spec.alert_vocabulary import AlertEvent
+from lake.spec.alert_vocabulary import AlertEvent, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.notify.alert_text import HOW_SURE, IF_MEANT, LOOK_FIRST, WORST_SINCE, description, look_first, summary
 from monitor.notify.limit_text import WHAT_TO_DO
 from monitor.notify.onset_text import likely_onset
+from monitor.pages.filters import first_capital
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.news import reading_of, said_now
 
 _MOST_SEGMENTS = 8
+_LOOK_AT = "look at "
+"""How what to do of a limit begins where it names a place."""
 _LARGEST = 690.0
 """Of a natural logarithm, so that its power is a number."""
 
@@ -51,8 +54,17 @@ class AlertView:
             return ()
         if not self.fired.is_limit:
             return look_first(self.fired)
-        said = (line.removeprefix(WHAT_TO_DO) for line in self._told if line.startswith(WHAT_TO_DO))
-        return tuple(one[0].upper() + one[1:] for one in (line.removeprefix("look at ") for line in said))
+        # Only what names a place is one to look at.
+        return tuple(first_capital(one.removeprefix(_LOOK_AT)) for one in self._to_do if one.startswith(_LOOK_AT))
+
+    @property
+    def what_to_do(self) -> tuple[str, ...]:
+        """What else to do of a limit, as the message says it; nothing where it is over."""
+        return () if self.ended else tuple(one for one in self._to_do if not one.startswith(_LOOK_AT))
+
+    @property
+    def _to_do(self) -> list[str]:
+        return [line.removeprefix(WHAT_TO_DO) for line in self._told if line.startswith(WHAT_TO_DO)]
 
     @property
     def lines(self) -> list[str]:
@@ -67,7 +79,7 @@ class AlertView:
 
     @property
     def sureness(self) -> str:
-        """How sure it is: what the message promises, and how far the evidence is above what that needs."""
+        """How sure it is: what the message promises, and how far the evidence is above what is needed."""
         if self.ended and self.fired.is_limit:
             return ""
         promised = next((line.removeprefix(HOW_SURE) for line in self._told if line.startswith(HOW_SURE)), "")
@@ -75,14 +87,20 @@ class AlertView:
 
     @property
     def _evidence(self) -> str:
+        """How far the evidence is above what an urgent alert needs, where that is known and it is one, or a warning."""
         change, reading = self.fired, self.reading
-        evidence, threshold = change.log_evidence, change.log_threshold
+        evidence, thresholds = change.log_evidence, [("a warning", change.log_threshold)]
         if not self.ended and reading is not None and reading.status is Status.REGRESSED:
-            evidence, threshold = reading.log_evidence, reading.log_threshold
-        if change.is_limit or evidence is None or threshold is None or not 0 <= evidence - threshold < math.inf:
+            evidence, thresholds = reading.log_evidence, [("a warning", reading.log_threshold)]
+            if change.tier == Tier.PAGE:
+                thresholds.insert(0, ("an urgent alert", reading.log_page_threshold))
+        if change.is_limit or evidence is None:
             return ""
-        factor = math.exp(min(_LARGEST, evidence - threshold))
-        return f"The evidence {'was' if self.ended else 'is'} {_times(factor)} what such an alert needs."
+        for needs, threshold in thresholds:
+            if threshold is not None and 0 <= evidence - threshold < math.inf:
+                factor = math.exp(min(_LARGEST, evidence - threshold))
+                return f"The evidence {'was' if self.ended else 'is'} {_times(factor)} what {needs} needs."
+        return ""
 
     @property
     def drop(self) -> str:

@@ -72,6 +72,9 @@ class AlertOfIncident:
     summary: str
     lines: Sequence[str]
     how_sure: str
+    look_first: Sequence[str]
+    what_to_do: Sequence[str]
+    """What else to do of a limit; both are empty of an alert that is over."""
     fired_at: datetime
     ended_at: datetime | None
     since: datetime | None
@@ -217,6 +220,8 @@ def _alert(alert: AlertView) -> AlertOfIncident:
         summary=alert.summary,
         lines=alert.lines,
         how_sure=alert.sureness,
+        look_first=alert.look_first,
+        what_to_do=alert.what_to_do,
         fired_at=fired.fired_at,
         ended_at=alert.ended.changed_at if alert.ended else None,
         since=fired.since,

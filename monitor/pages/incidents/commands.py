@@ -37,7 +37,17 @@ def silence_command(deployment: str, metric: str | None, hours: str) -> str | No
     return _command("silence", "add", *of_deployment, "--for", f"{hours}h", "--comment", "...")
 
 
+def metric_option(metric: str) -> str | None:
+    """Return the option that names one metric, for a shell; None where its name holds characters that none takes."""
+    return _joined("--metric", metric)
+
+
 def _command(*words: str) -> str | None:
+    joined = _joined(*words)
+    return None if joined is None else f"dialwatch {joined} -c dialwatch.yaml"
+
+
+def _joined(*words: str) -> str | None:
     # The commands refuse such names, and what a person would copy from the page is not the name.
     if any(visible(word) != word or "\n" in word for word in words):
         return None
@@ -48,4 +58,4 @@ def _command(*words: str) -> str | None:
             parts[-1] += f"={word}"
         else:
             parts.append(word)
-    return shlex.join(["dialwatch", *parts, "-c", "dialwatch.yaml"])
+    return shlex.join(parts)

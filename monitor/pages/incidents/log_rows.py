@@ -111,12 +111,14 @@ def log_of_silences(
 
 
 def _of_incident(change: IncidentChange, metrics: Mapping[str, str], fired: Sequence[AlertChange]) -> LogRow:
+    # What joined later is not what this row was about.
+    mine = [one for one in fired if one.alert_id == change.alert_id]
     metric = metrics.get(change.alert_id or "")
     texts: Mapping[IncidentEvent, str] = {
         IncidentEvent.OPENED: f"as {'urgent' if change.tier == Tier.PAGE else 'a warning'}, with the alert on",
         IncidentEvent.JOINED: "one more alert, on",
         IncidentEvent.RAISED: "from a warning to urgent, by the alert on",
-        IncidentEvent.VERDICT_CHANGED: f"{what_changed(change.verdict, fired)}; by the alert on",
+        IncidentEvent.VERDICT_CHANGED: f"{what_changed(change.verdict, mine)}; by the alert on",
         IncidentEvent.LIMIT_ADDED: "one more mean is worse than its limit, by the alert on",
         IncidentEvent.ENDED: "its last alert is over, that on",
     }

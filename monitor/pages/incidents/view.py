@@ -21,10 +21,11 @@ from monitor.alerting.incidents.related import Related
 from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
+from monitor.notify.alert_text import failed_often
 from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
-from monitor.pages.incidents.commands import Commands, commands_of
+from monitor.pages.incidents.commands import Commands, commands_of, metric_option
 from monitor.pages.incidents.evidence import DAYS, OnsetEvidence, read_evidence
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, log_of_silences, read_deliveries, told
@@ -104,8 +105,18 @@ class IncidentView:
     @property
     def look_first(self) -> tuple[str, ...]:
         """What to look at first, each once: what was counted (failed parts, limits) before what a metric suggests."""
-        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or one.fired.details.failed_parts))
+        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or failed_often(one.fired)))
         return tuple(dict.fromkeys(look for one in ordered for look in one.look_first))
+
+    @property
+    def what_to_do(self) -> tuple[str, ...]:
+        """What else to do, each once."""
+        return tuple(dict.fromkeys(one for alert in self.alerts for one in alert.what_to_do))
+
+    @property
+    def metric_option(self) -> str | None:
+        """How a command names the metric of the chosen alert; None where it takes no such name."""
+        return metric_option(self.chosen.metric)
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -96,7 +96,10 @@ def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -
 
 
 def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(firing: AlertChange) -> None:
-    """Or of the parts that failed often; not of a metric that it does not have, or where the judge alone changed."""
+    """Or of the parts that failed often, in five cases or more, which say nothing of how long an answer took.
+
+    Nothing of a metric that the guide does not have, or where the judge alone changed.
+    """
 
     def look(metric: str, verdict: str | None = None, **failed: int) -> list[str]:
         details = structs.replace(firing.details, failed_parts=failed)
@@ -107,6 +110,9 @@ def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(firing: AlertChan
     assert look("hit_rate@5") == ["Look first at: The index and the search."]
     by_part = look("case_passed", generation=3, retrieval=6, tool=1)
     assert by_part == [f"{look('facts_recall')[0]} The prompt and the model."]
+    assert look("case_passed", generation=4) == ["Look first at: The worst answers beside their cases."]
+    slow = ["Look first at: The models that it calls; its own load."]
+    assert look("latency", generation=1) == look("latency_over@10", generation=9) == slow
     assert look("case_passed", "judge", retrieval=6) == look("facts_recall", "judge") == []
     assert look("my_own") == look("my_own@5") == []
 

@@ -20,7 +20,7 @@ from monitor.alerting.controls.silences import read_silences
 from monitor.alerting.incidents.log import read_incidents
 from monitor.detect.regression import Release
 from monitor.pages.incidents.actions import Actions
-from monitor.pages.incidents.commands import commands_of
+from monitor.pages.incidents.commands import commands_of, metric_option
 from monitor.pages.incidents.finding import incident_of
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
@@ -88,6 +88,16 @@ def test_forms_that_are_sent_at_once_acknowledge_once(
         actions.acknowledge(Reader(who="ann"), found, {"comment": "I look"})
         clock.advance(seconds=1)
     assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
+
+
+def test_the_metric_of_an_accepted_level_keeps_its_capitals(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
+    """The name of one that somebody brings is his; ours begins with a capital."""
+    for metric, said in (("MyCustom_Metric", '<span class="metric">MyCustom_Metric</span>'), (METRIC, "Words that")):
+        mark_release(lake, Release("rag-search", metric, NOW - timedelta(hours=1), ""), NOW)
+        number = max(read_releases(lake).valid)
+        path = f"/incident?id={incident_id(monitor)}&released={number}"
+        page = proxied.get(path, headers=of("on-call")).text
+        assert f"The new level is accepted (mark {number})</h2><p>{said}" in page
 
 
 @pytest.mark.slow
@@ -246,7 +256,7 @@ def test_an_incident_that_is_over_has_nothing_to_acknowledge_or_to_accept(
     monitor.refresh()
     assert sent(proxied, monitor, "acknowledge").status_code == 409
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
-    assert "whether quality is back nobody can tell" in page
+    assert "it is not known whether quality is back" in page
     assert "/incident/acknowledge" not in page
     assert "Accept the new level" not in page
     assert "release mark" not in page
@@ -264,6 +274,10 @@ def test_a_command_names_what_it_says_or_is_not_there(name: str) -> None:
             words = shlex.split(command)
             assert name in words or f"--deployment={name}" in words
             assert words[-2:] == ["-c", "dialwatch.yaml"]
+    option = metric_option(name)
+    assert (option is None) is (found.silence is None)
+    if option is not None:
+        assert shlex.split(option) in (["--metric", name], [f"--metric={name}"])
     if is_plain:
         assert found.silence is not None
 

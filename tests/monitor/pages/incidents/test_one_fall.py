@@ -10,6 +10,8 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.alerting.controls.releases import mark_release
+from monitor.detect.regression import Release
 from monitor.notify.alert_text import summary
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
@@ -72,13 +74,22 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     assert "When this was found" not in same["summary"]
 
 
-def test_that_most_answers_are_refusals_now_is_in_the_sentence(client: TestClient, monitor: Monitor) -> None:
-    """Of the incident, the overview and the message."""
-    said = f". {PER_HOUR} of {PER_HOUR} answers are now refusals"
+def test_that_most_answers_are_refusals_is_in_the_sentence(
+    client: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """Of the incident, the overview and the message, in words that stay right also when it is over."""
+    said = f". {PER_HOUR} of {PER_HOUR} answers were refusals when this was found"
     for path in (f"/incident?id={incident_id(monitor)}", "/"):
         assert said in client.get(path).text
     assert monitor.snapshot is not None
     assert said in summary(monitor.snapshot.deployments["rag-search"].changes[0])
+    clock.advance(minutes=1)
+    mark_release(lake, Release("rag-search", None, NOW - timedelta(hours=10), "meant"), clock.now)
+    monitor.refresh()
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "Over. It was bad from" in page
+    assert said in page
+    assert "now refusals" not in page
 
 
 def test_one_time_of_the_beginning_stands_everywhere_and_the_alert_is_when_it_was_found(

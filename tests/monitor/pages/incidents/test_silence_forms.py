@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import html
 import re
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 
+from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict
+from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor
+from monitor import Monitor, create_app
+from monitor.alerting.alerts.change import to_row
 from monitor.alerting.controls.silences import Silence, add_silence, read_silences
+from tests.monitor.alerting.incidents.test_states import change
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import (
     METRIC,
@@ -175,3 +182,18 @@ def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
     clock.advance(hours=2)
     page = proxied.get(first.headers["location"], headers=of("on-call")).text
     assert "silence 3 ended</span> of all alerts, as it was set" in page
+
+
+def test_the_option_for_one_metric_can_be_copied_into_a_shell(
+    rows: ScoreColumns, make_monitor: Callable[[], Monitor], lake: Lake
+) -> None:
+    """Whatever somebody calls a metric that he brings."""
+    rows.logs("rag", {})
+    fired = change("a", AlertEvent.FIRING, 0, verdict=AlertVerdict.SYSTEM)
+    fired = replace(fired, key=replace(fired.key, metric="tone; it's mine"), incident_id="1f")
+    lake.table(ALERTS, "rag").append(ALERTS.rows([to_row(fired)]))
+    monitor = make_monitor()
+    monitor.refresh()
+    page = html.unescape(TestClient(create_app(monitor)).get(f"/incident?id={incident_id(monitor, 'rag')}").text)
+    (option,) = set(re.findall("add --metric and its name, such as (.*?)[.]</p>", page))
+    assert shlex.split(option) == ["--metric", "tone; it's mine"]
