@@ -155,7 +155,7 @@ def test_a_reply_about_turns_that_are_not_there_is_asked_for_again(bench: Bench,
 
 def test_a_cut_reply_is_no_verdict_about_the_turns_that_it_has(bench: Bench, server: ScriptedServer) -> None:
     """The turns that were to follow may be the bad ones."""
-    server.always = says(said("y", "nn").removesuffix("]}") + ', {"turn": 3, "forg', finish_reason="length")
+    server.always = says(said("y", "nn", "nn").removesuffix("]}") + ', {"turn": 3, "forg', finish_reason="length")
     with bench.client() as client:
         (score,) = scored(client, "knowledge_retention")
     assert (score.value, score.reason) == (None, "judge_cut")
