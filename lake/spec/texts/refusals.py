@@ -72,11 +72,11 @@ def _is_polite(sentence: str) -> bool:
 
 
 def _only_refuses(text: str) -> bool:
-    rest: str | None = text
     for _ in range(_MOST_CLAUSES):
-        rest = _behind_refusal(rest)
+        rest = _behind_refusal(text)
         if not rest:
             return rest is not None
+        text = rest
     return False
 
 
@@ -164,7 +164,7 @@ def _anywhere(known: Mapping[str, Any]) -> _Patterns:
         phrase=re.compile(f"(?P<phrase>(?P<whole>(?!))|{phrases})"),
         unless=re.compile(unless),
         polite=re.compile(rf"(?:{openers})[，、,]?|(?:^|(?<=[\s，、,]))(?:{topics})[，、,]"),
-        about=re.compile(f"(?:{about})[，、,]?"),
+        about=re.compile(f"(?:{about})[，、,]|{about}"),
         turn=re.compile(turns),
         further=re.compile(f"(?P<join>(?!))|(?:{_MARK})?(?:{turns})|{_MARK}"),
         clause=re.compile("(?!)"),
