@@ -20,6 +20,7 @@ _SENTENCES = 3
 _MOST_CHARACTERS = 2_000
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?!\s|$)[^.!?。！？\n]*)*[.!?。！？]?")
 _VOICED = "\u3099\u309a"
+"""Marks that make another syllable of a Japanese one, such as `da` of `ta`."""
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc`\u00b4", "'"))
 _ANYWHERE = frozenset({"zh", "ja", "ko"})
 """Languages whose verb or object comes before the refusal: there a phrase is looked for in the whole sentence."""
@@ -29,6 +30,7 @@ _COMMA = re.compile(r"[,;:，；：、]")
 _MOST_NAMES = 3
 """Words behind an "and" that may go on with what is missing, such as `prices and opening hours`."""
 _MOST_CLAUSES = 20
+"""Clauses of a sentence that are read; one that has more says something."""
 _CONTRACTIONS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
