@@ -22,7 +22,8 @@ _VERB_FIRST = re.compile(
     r"|була|был|была)\s"
 )
 """A clause without its subject, which would stand in the texts of others too: `was an American film director`."""
-_CLAUSE_BREAK = re.compile(r"[;:]\s+")
+_CLAUSE_BREAK = re.compile(r";\s+|(?<!\d):\s+")
+"""Behind a digit a colon belongs to a time or a score: `9: 30`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,13 @@ def _subject(sentence: Sentence, begin: int) -> int:
     """Return where a clause begins with its subject: at its beginning, unless that is a verb."""
     if not _VERB_FIRST.match(sentence.text, begin):
         return begin
-    return max((found.end() for found in _CLAUSE_BREAK.finditer(sentence.text, 0, begin)), default=0)
+    ends = [found.end() for found in _CLAUSE_BREAK.finditer(sentence.text, 0, begin)]
+    return next((end for end in reversed(ends) if _may_be_subject(sentence.text[end:begin])), 0)
+
+
+def _may_be_subject(text: str) -> bool:
+    """Whether a text has a letter, and closes no bracket that was opened before it."""
+    return any(map(str.isalpha, text)) and text.count(")") <= text.count("(")
 
 
 def _fact(sentence: Sentence, begin: int, end: int, statement: str) -> CitedFact | None:

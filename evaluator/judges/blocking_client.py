@@ -242,6 +242,7 @@ async def _reply_or_error(judge: Judge, request: JudgeRequest, splits: int = _MO
             check=request.check,
             optional=request.optional,
             probabilities=request.probabilities,
+            usable_cut=request.usable_cut,
         )
     except JudgeError as error:
         if error.reason != Reason.CUT or request.halves is None or not splits:

@@ -53,7 +53,8 @@ class JudgeRequest:
     one that judges a claim which is not there. `optional` are the properties that a second reply may lack. `usual` is
     a reply of usual size, where what is asked next depends on it: for those who count what would be asked. `halves`
     gives two requests for half of what this one asks each, for a reply that was cut. `probabilities` asks for those of
-    values too.
+    values too. `usable_cut` says that a reply that was cut is used where `check` passes: only for a question of which
+    it is known how much a whole reply has.
     """
 
     messages: Sequence[ChatMessage]
@@ -65,6 +66,7 @@ class JudgeRequest:
     optional: Set[str] = frozenset()
     halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None
     probabilities: bool = False
+    usable_cut: bool = False
 
 
 @dataclass(frozen=True)

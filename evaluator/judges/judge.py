@@ -146,12 +146,14 @@ class Judge:
         check: Check = None,
         optional: Set[str] = frozenset(),
         probabilities: bool = False,
+        usable_cut: bool = False,
     ) -> JudgeReply:
         """Return the reply to a prompt, as JSON that fits the schema.
 
         A reply that does not fit is asked for once more, with what is wrong with it and the schema as text; so is one
         about which `check` raises MisfitError, without the schema. The second need only fit the schema, and may lack
-        `optional` properties: the caller takes of it what can be used.
+        `optional` properties: the caller takes of it what can be used. One that is cut may lack these too, and counts
+        where `usable_cut` is given and `check` passes.
         `prompt_version` and `draw` only distinguish requests: another draw is another call, for votes that shall be
         independent. Raises JudgeError, and ValueError for a schema that could not be checked.
         """
@@ -167,7 +169,7 @@ class Judge:
             self._raise_if_no_reply(completion, spend)
             try:
                 if completion.is_cut:
-                    return JudgeReply(read_cut(completion.text, schema, optional, check), spend)
+                    return JudgeReply(read_cut(completion.text, schema, optional, check if usable_cut else None), spend)
                 parsed = read(completion.text, schema, optional if is_last else frozenset(), check)
             except MisfitError as misfit:
                 problem = misfit.without_text

@@ -64,10 +64,10 @@ def values_in(text: str, deepest: int = _DEEPEST_WRAPPER) -> list[Found]:
     """Return what a reply may say: the whole text as JSON, else each object or list of objects in it.
 
     Blocks of thoughts (`<think>`), what stands before the end of one, and what follows the end of the turn behind an
-    object, are not said. An object within another is
-    none of its own. One that contradicts itself anywhere in it is a `Contradiction`. JSON may stand in a string of JSON
-    or in HTML's character references, and an object may be written as Python or JavaScript write it: with other
-    quotation marks, comments, names without any, commas too many or too few.
+    object, are not said. An object within another is none of its own. One that contradicts itself anywhere in it is a
+    `Contradiction`. JSON may stand in a string of JSON or in HTML's character references, and an object may be written
+    as Python or JavaScript write it: with other quotation marks, comments, names without any, commas too many or too
+    few.
     """
     whole = decoded(text)
     for _ in range(deepest):
@@ -79,7 +79,15 @@ def values_in(text: str, deepest: int = _DEEPEST_WRAPPER) -> list[Found]:
     for other in _other_writings(text):
         if said := _said(other):
             return said
+    if whole is None and isinstance(fenced := decoded(_unfenced(without_thoughts(text))), list):
+        whole = fenced
     return [] if whole is None else [Found(whole)]
+
+
+def _unfenced(text: str) -> str:
+    lines = text.strip().splitlines()
+    is_fence = len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```"
+    return "\n".join(lines[1:-1]) if is_fence else text
 
 
 def value_of_cut(text: str) -> Any:

@@ -32,6 +32,7 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "sentences": ("sentence", "sentencenumbers", "sentenceids"),
 }
 """Names, in letters and digits, that an object may have for one that it lacks."""
+_GRADE = "grade"
 _WORD_NAMES = frozenset({"verdict", "label", "value", "answer", "result", "judgement", "judgment", "decision", "class"})
 _TRUTH: Mapping[str, bool] = {
     **dict.fromkeys(("true", "yes", "y", "1"), True),
@@ -40,9 +41,16 @@ _TRUTH: Mapping[str, bool] = {
 _OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*", re.IGNORECASE)
 """A grade and the best one: `4/5`."""
 _CHOICES: Mapping[str, frozenset[str]] = {
-    "first": frozenset({"1", "1st", "answer 1", "first answer", "answer 1 is better"}),
-    "second": frozenset({"2", "2nd", "answer 2", "second answer", "answer 2 is better"}),
-    "tie": frozenset({"equal", "neither", "both", "draw", "none", "no difference", "equally good"}),
+    "first": frozenset(
+        {"1", "1st", "answer 1", "first answer", "answer 1 is better", "first is better", "first answer is better"}
+    ),
+    "second": frozenset(
+        {"2", "2nd", "answer 2", "second answer", "answer 2 is better", "second is better", "second answer is better"}
+    ),
+    "tie": frozenset(
+        {"equal", "neither", "both", "draw", "none", "no difference", "equally good", "same", "neither is better"}
+        | {"neither answer is better", "both are equal", "both are equally good", "both answers are equal"}
+    ),
 }
 """Other words for which of two answers is better."""
 
@@ -51,13 +59,12 @@ def plain(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value in the types that a schema asks for, where it is plain what is meant; what fits stays as it is.
 
     A property that was not asked for is left out; of a name only letters and digits count, and `claim` is `fact` where
-    that is lacking. A list or an object may be
-    written as a string of JSON, and the objects of a list in lists of their own. Null for a list of numbers or words is
-    an empty one; for a list of objects it may be that nothing was looked for. An object for a list of them is a list of
-    one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and `{"chunk": 1}` are 1, a number
-    for a list of them is a list of one, as `"1 and 2"` is one of two, `"yes"` is true, and a word of a list of words
-    may be written otherwise: `"s"`, `"Supported"` and `"S - chunk 1 says so"` are S. All else is left to whoever checks
-    it.
+    that is lacking. A list or an object may be written as a string of JSON, and the objects of a list in lists of their
+    own. Null for a list of numbers or words is an empty one; for a list of objects it may be that nothing was looked
+    for. An object for a list of them is a list of one, unless its names are numbers. `"1"`, `1.0`, `"chunk 1"` and
+    `{"chunk": 1}` are 1, a number for a list of them is a list of one, as `"1 and 2"` is one of two, `"yes"` is true,
+    and a word of a list of words may be written otherwise: `"s"`, `"Supported"` and `"S - chunk 1 says so"` are S. All
+    else is left to whoever checks it.
     """
     types = schema.get("type", ())
     types = (types,) if isinstance(types, str) else tuple(types)
@@ -160,7 +167,7 @@ def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str,
     ]
     for name in lacking:
         others = [one for one in value if names[one] not in properties and letters_of(one) in _OTHER_NAMES[name]]
-        names |= dict.fromkeys(others, name)
+        names |= dict.fromkeys(_of_one_meaning(others, value, name, properties[name]), name)
     found: dict[str, Any] = {}
     for written, item in value.items():
         name = names[written]
@@ -170,6 +177,28 @@ def _plain_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str,
         if found.setdefault(name, given) != given:
             return Contradiction()
     return found
+
+
+def _of_one_meaning(
+    others: Sequence[str], of: Mapping[str, Any], name: str, schema: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return those of other names of one property whose values are meant: where several differ, those of its type.
+
+    No name where that is not plain. `1.0` by another name than `grade` may be a share: only a whole number is a grade.
+    """
+    if name == _GRADE:
+        others = [one for one in others if type(of[one]) is int]
+    if len(others) < 2:
+        return others
+    meant = {one: _plain_member(of[one], schema, of) for one in others}
+    fitting = {one: item for one, item in meant.items() if _has_type(item, schema)}
+    return list(fitting) if all(item == next(iter(fitting.values())) for item in fitting.values()) else []
+
+
+def _has_type(value: Any, schema: Mapping[str, Any]) -> bool:
+    if "enum" in schema:
+        return bool(value in schema["enum"])
+    return type(value) is {"integer": int, "string": str, "array": list}.get(schema.get("type", ""))
 
 
 def _plain_member(item: Any, schema: Mapping[str, Any], of: Mapping[str, Any]) -> Any:
@@ -199,10 +228,11 @@ def _plain_word(word: str, types: tuple[str, ...], schema: Mapping[str, Any]) ->
     if not types or "string" in types:
         return word
     if "integer" in types:
-        number = next((found for form in (_WHOLE, _MARK, _NUMBERED) if (found := form.fullmatch(word))), None)
+        said = " ".join(word.split())
+        number = next((found for form in (_WHOLE, _MARK, _NUMBERED) if (found := form.fullmatch(said))), None)
         if number:
             return int(number[1])
-        if (of := _OF.fullmatch(word)) and int(of[2]) == schema.get("maximum"):
+        if (of := _OF.fullmatch(said)) and int(of[2]) == schema.get("maximum"):
             return int(of[1])
     return _TRUTH.get(word.strip().strip(".!").lower(), word) if "boolean" in types else word
 

@@ -53,11 +53,14 @@ class Prompt:
         halves: Callable[[], tuple[JudgeRequest, JudgeRequest]] | None = None,
         probabilities: bool = False,
         images: tuple[str, ...] = (),
+        usable_cut: bool = False,
     ) -> JudgeRequest:
         """Ask about texts, fenced; `values` stand where the task names them, others as in `JudgeRequest`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
         messages = [ChatMessage("system", self.system), ChatMessage("user", content, images)]
-        return JudgeRequest(messages, self.schema, self.version, draw, check, usual, optional, halves, probabilities)
+        return JudgeRequest(
+            messages, self.schema, self.version, draw, check, usual, optional, halves, probabilities, usable_cut
+        )
 
 
 def _text(name: str, *, reasons: bool) -> str:

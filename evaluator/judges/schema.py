@@ -17,7 +17,7 @@ Schema = Mapping[str, Any]
 Check = Callable[[Any], None] | None
 """Looks at a value that fits the schema, and raises MisfitError where it does not fit the question."""
 
-READING = "10"
+READING = "11"
 """Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -164,12 +164,16 @@ def _has_some(value: Any, names: Set[str]) -> bool:
 
 
 def _as_object(value: Any, schema: Schema) -> Any:
-    """Return a list of objects, or of numbers, as the one list that the schema asks for; else the value."""
+    """Return a list of objects, or of numbers, as the one list that the schema asks for; else the value.
+
+    An empty one has no numbers; for objects it may be that nothing was looked for.
+    """
     properties = schema.get("properties", {})
     name = _list_of_objects(schema)
     if len(properties) == 1 and isinstance(value, list) and all(type(one) is int for one in value):
         (name,) = properties
-    return {name: value} if value and isinstance(value, list) and name is not None else value
+    is_meant = isinstance(value, list) and name is not None and (value or name != _list_of_objects(schema))
+    return {name: value} if is_meant else value
 
 
 def _list_of_objects(schema: Schema) -> str | None:

@@ -54,7 +54,7 @@ _IN_WORDS: Mapping[str, str] = {
 }
 _EXPLAINED = re.compile(r"[ *\"'`(\[<]*([A-Za-z ]+?)[ *\"'`)\]>]*(?: [-‐–—]|[-‐–—] |[–—:(,;=]|\. )(.*)")
 """A word, and what is said of it: `S - stated in chunk 1`. `contradiction-free` is a word of its own."""
-_NAMED = re.compile(r"\s*(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
+_NAMED = re.compile(r"(?:verdict|label)\s*[:=]\s*", re.IGNORECASE)
 _BY_CHUNKS = re.compile(
     rf"\s+(?:by|in)(?:\s+(?:the|any|either)(?:\s+of\s+the)?)?\s+{NOUN}(?:\s+\d+(?:\s*(?:,|and)\s*\d+)*)?\s*$",
     re.IGNORECASE,
@@ -64,7 +64,7 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"^\W*\d+[.:)]\s")
 _UNSEEN = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 """Characters that nobody sees, such as marks of direction in Arabic and Hebrew."""
-_TICK = re.compile(r"\s*(?:(?P<yes>[✅✔☑🟢])|[❌✖✗✘❎🔴❓⚠🟡⚪])\ufe0f?\s*(?=\w)")
+_TICK = re.compile(r"\s*(?:(?P<yes>[✅✔☑🟢])|[❌✖✗✘❎🔴❓⚠🟡⚪])\ufe0f?\s*(?=[*_\"'`(\[]*\w)")
 """Before a verdict: it must say the same."""
 _FEWEST_WORDS = 3
 _OUTER_MARKS = " \t\r\n.,!;*\"'`()[]<>"
@@ -99,8 +99,9 @@ _AGREES: Mapping[str, re.Pattern[str]] = {
     "C": re.compile(_any_of("opposite contrary otherwise instead conflicts? differs? different den(?:y|ies|ied)")),
     "N": re.compile(
         _any_of(
-            rf"""not\s(?:supported|mentioned|found|stated|entailed) no\s(?:mention|evidence)
-            not\senough\sinfo(?:rmation)? insufficient\s(?:information|evidence)
+            rf"""not\s(?:supported|mentioned|found|stated|entailed|covered|specified|addressed|present|discussed)
+            no\s(?:mention|evidence|support|info(?:rmation)?) not\senough\s(?:info(?:rmation)?|evidence)
+            insufficient\s(?:information|evidence)
             (?:no|none\sof\sthe)\s{NOUN}(?:\s(?:states?|says?|mentions?))?
             (?:(?:do|does|did|is|are|was|were)\s)?not\s(?:mention|state|say|contain|address|support|cover|discuss)"""
         )

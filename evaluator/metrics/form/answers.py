@@ -112,7 +112,7 @@ def empty_answer(answer: str | None) -> Score:
     ),
     needs=("answer", "reference_answers"),
     optional=("is_answerable_label",),
-    version="2",
+    version="3",
 )
 def is_answerable(answer: str | None, given: Sequence[str] | None, label: bool | None) -> Score:
     """1.0 if the answer declines where no reference answers, or answers where one does; else 0.0, higher is better.

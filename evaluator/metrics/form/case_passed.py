@@ -180,7 +180,7 @@ def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:
         binary=True,
     ),
     needs=("answer", "reference_answers", "facts", "contexts"),
-    version="3",
+    version="4",
 )
 def case_passed(
     find: FindFacts,

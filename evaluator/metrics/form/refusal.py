@@ -21,7 +21,7 @@ from lake.spec.vocabulary import UnscoredReason
         aliases=("answer_refusal",),
     ),
     needs=("answer",),
-    version="2",
+    version="3",
 )
 def refusal(answer: str | None) -> Score:
     """1.0 if one of the first three sentences refuses or says that information is missing, else 0.0; no end is better.

@@ -138,6 +138,17 @@ def test_a_reply_of_another_format_is_repaired_once(
     assert "1 judge_failed; they keep those of their words" in caplog.text
 
 
+def test_a_reply_that_is_cut_behind_some_facts_is_not_taken_as_whole(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """Nobody knows how many facts were to follow."""
+    cut = named(("Delhi is the capital.", [1], "")).removesuffix("]}") + ', {"statement": "The thi'
+    port = named(("Mumbai is a port.", [1], ""))
+    server.follow(says(cut, finish_reason="length"), says(named(("Delhi is the capital.", [1], ""))), says(port))
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["facts"], len(server.requests)) == ([SEAT, "Mumbai is a port"], 3)
+
+
 @pytest.mark.parametrize("without", [{"quote": None}, {}])
 def test_a_fact_without_a_quote_is_its_sentences(
     server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path, without: dict[str, Any]

@@ -131,7 +131,18 @@ LABELLED = of_one("facts", {"type": "array", "items": of_one("verdict", {"type":
         ('{"grade": "4/5"}', GRADE, {"grade": 4}),
         ('{"grade": "4 out of 5"}', GRADE, {"grade": 4}),
         ('{"score": 4}', GRADE, {"grade": 4}),
+        ('{"score": 4, "rating": "high"}', GRADE, {"grade": 4}),
+        ('{"better": "neither is better"}', BETTER, {"better": "tie"}),
+        ('{"better": "Both are equal."}', BETTER, {"better": "tie"}),
+        ('{"better": "The second is better"}', BETTER, {"better": "second"}),
+        ('{"better": "first answer is better"}', BETTER, {"better": "first"}),
+        ('{"better": "the same"}', BETTER, {"better": "tie"}),
         ("[1, 2, 5]", NEEDED, {"needed": [1, 2, 5]}),
+        ("[]", NEEDED, {"needed": []}),
+        ("```json\n[1, 2]\n```", NEEDED, {"needed": [1, 2]}),
+        ("<think>[9]</think>\n```\n[]\n```\n", NEEDED, {"needed": []}),
+        ('{"facts": [{"label": "S", "judgement": "sure"}]}', LABELLED, {"facts": [{"verdict": "S"}]}),
+        ('{"claim": 1, "statement": "The river is long."}', of_one("fact", {"type": "integer"}), {"fact": 1}),
         ('{"verdict": "S"}\n{"verdict": "N"}', LABELLED, {"facts": [{"verdict": "S"}, {"verdict": "N"}]}),
         ('{"facts": [{"label": "C", "verdict": "S"}]}', LABELLED, {"facts": [{"verdict": "S"}]}),
     ],
@@ -151,9 +162,20 @@ def test_what_is_plainly_meant_is_read(reply: str, schema: dict[str, Any], meant
         ('{"grade": "4 or 5"}', GRADE),
         ('{"grade": 3.5}', GRADE),
         ('{"score": 4, "rating": 5}', GRADE),
+        ('{"score": 1.0}', GRADE),
+        ('{"rating": "1.0"}', GRADE),
+        ("[]", LABELLED),
+        ('{"facts": [{"label": "S", "judgement": "N"}]}', LABELLED),
         ('{"verdict": "S"}\nCorrection:\n{"verdict": "N"}', LABELLED),
     ],
 )
 def test_what_may_be_meant_otherwise_is_asked_again(reply: str, schema: dict[str, Any]) -> None:
     with pytest.raises(MisfitError):
         read(reply, schema)
+
+
+def test_a_value_of_spaces_is_read_in_no_time() -> None:
+    """A number, or the name of a chunk, that another word follows far behind."""
+    for text in ("1", "chunk", "chunk 1", "1 ]", "<chunk 1", "4 /"):
+        said = text + " " * 20_000 + "x"
+        assert plain(said, {"type": "integer", "maximum": 5}) == said

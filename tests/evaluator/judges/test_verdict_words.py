@@ -66,6 +66,12 @@ def meant(said: str) -> str | None:
         ("N - the chunks do not mention it", "N"),
         ("Neutral: not enough information", "N"),
         ("not supported - chunk 1 is about lakes", "N"),
+        ("N - not covered", "N"),
+        ("N: not specified", "N"),
+        ("N (no information)", "N"),
+        ("N - not enough evidence", "N"),
+        ("✅ **S**", "S"),
+        ("❌ (N)", "N"),
     ],
 )
 def test_what_agrees_with_a_verdict_is_that_verdict(said: str, letter: str) -> None:
@@ -107,6 +113,12 @@ def test_two_verdicts_are_none(one: str, separator: str, other: str, more: str) 
 )
 def test_what_may_mean_several_things_is_no_verdict(said: str) -> None:
     assert meant(said) is None, json.dumps(said)
+
+
+def test_a_verdict_of_spaces_is_read_in_no_time() -> None:
+    """Another word far behind a verdict is another word."""
+    for text in ("S", "label", "S by", "✅", "S -"):
+        assert meant(text + " " * 200_000 + "x") is None
 
 
 FACT = {

@@ -101,6 +101,7 @@ def _request(row: RowTexts, numbers: range, *, reasons: bool) -> JudgeRequest:
         check=partial(_check, row, numbers),
         usual=_usual(row, numbers),
         optional=_OPTIONAL,
+        usable_cut=True,
         images=row.images,
         halves=in_halves(lambda half: _request(row, half, reasons=reasons), numbers),
     )

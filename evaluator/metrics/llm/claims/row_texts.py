@@ -22,14 +22,19 @@ CUT = "sentences/2"
 _USUAL_CLAIMS = 2
 _FENCES = ("```", "~~~")
 _HEADING = re.compile(
-    r"#{1,6}\s.*|\*{2,3}(?!(?:\S+\s+){3,}\S*[.!?]\*+$)[^*]+\*{2,3}:?|__[^_]+__:?|[^\n]+\n\s*(?:={3,}|-{3,})"
+    r"#{1,6}\s.*|(?!(?:(?:\S+\s+){2,}\S*[.!?]|\S*[。！？])[*_]+$)(?:\*{2,3}[^*]+\*{2,3}|__[^_]+__):?"
+    r"|[^\n]+\n\s*(?:={3,}|-{3,})"
     r"|[^.!?]*:|\(?(?:\d{1,3}|[a-z]|[ivx]{2,5})[.)]|</?\w[^<>\n]*>",
     re.IGNORECASE,
 )
-"""A heading of Markdown, a line in bold, what a list follows, a list's mark or a tag of HTML in a line of its own."""
+"""A heading of Markdown, a line in bold, what a list follows, a list's mark or a tag of HTML in a line of its own.
 
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+A line in bold of three words or more with a full stop is a sentence.
+"""
+
+_ITEM = re.compile(r"\s*(?:[-*+•·–—]|\d{1,9}[.)]|\(?(?:\d{1,3}|[A-Za-z])\))\s+")
 _ROW = re.compile(r"\s*\|.*\|\s*")
+_ENDS_SENTENCE = re.compile(r"[.!?。！？][\s*_\"'”’»)]*\Z")
 _BELOW_HEADS = re.compile(r"\|?:?-+:?(?:\|:?-+:?)*\|?")
 _INDENT = 4
 """Spaces before a line of code, as Markdown has it."""
@@ -39,9 +44,8 @@ _INDENT = 4
 class RowTexts:
     """A question, its contexts in rank order, and the sentences of the answer and of the reference answer.
 
-    `not_prose` are the numbers, from 1, of those of the answer that are code, rows of a
-    table, a heading or a list's mark. `images`
-    are data URLs; each is a context behind the texts, whose text says which image it is.
+    `not_prose` are the numbers, from 1, of those of the answer that are code, rows of a table, a heading or a list's
+    mark. `images` are data URLs; each is a context behind the texts, whose text says which image it is.
     """
 
     question: str
@@ -126,25 +130,40 @@ def _not_prose(text: str) -> frozenset[int]:
 
 
 def _lines_of_code_and_tables(text: str) -> Iterator[bool]:
-    """Yield for each line whether it is code, between fences or indented, or a row of a table."""
+    """Yield for each line whether it is code, between fences or indented, or a row of a table.
+
+    An item of a list and a line that ends as a sentence does are no code by their indent, and a row has another beside
+    it.
+    """
     lines = text.expandtabs(_INDENT).split("\n")
     in_fence = in_table = False
     above, is_code, item = "", False, 0
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
-        indent = len(line) - len(line.lstrip())
+        indent = len(line) - len(line.lstrip(" "))
         is_fence = line.lstrip().startswith(_FENCES)
-        in_fence ^= is_fence
+        if is_fence and any(fence in line.lstrip()[len(fence) :] for fence in _FENCES):
+            # It ends in its own line, where a sentence may follow.
+            is_fence = line.rstrip().endswith(_FENCES)
+        else:
+            in_fence ^= is_fence
         if not line.strip():
             in_table = False
         elif not (is_fence or in_fence):
+            may_be_code = indent >= item + _INDENT and (is_code or not above.strip())
+            mark = None if may_be_code and is_code else _ITEM.match(line)
+            is_code = may_be_code and mark is None
             # Within a list, the text of an item is indented too.
-            item = mark.end() if (mark := _ITEM.match(line)) and indent < item + _INDENT else min(item, indent)
-            is_code = indent >= item + _INDENT and (is_code or not above.strip())
+            item = mark.end() if mark else min(item, indent)
             in_table = "|" in line and (
                 in_table or ("|" in below and bool(_BELOW_HEADS.fullmatch("".join(below.split()))))
             )
+        is_row = in_table or (_is_row(line) and (_is_row(above) or _is_row(below)))
         above = line
-        yield is_fence or in_fence or (bool(line.strip()) and (is_code or in_table or bool(_ROW.fullmatch(line))))
+        yield is_fence or in_fence or (bool(line.strip()) and (is_row or (is_code and not _ENDS_SENTENCE.search(line))))
+
+
+def _is_row(line: str) -> bool:
+    return _ROW.fullmatch(line) is not None
 
 
 def _digest(*parts: object) -> str:

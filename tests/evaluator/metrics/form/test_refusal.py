@@ -128,6 +128,13 @@ ANSWERS = [
     "There is no data limit on this plan.",
     "The file does not have to be signed.",
     "The answer is in the file.",
+    "We have no data centers in Europe.",
+    "We have no access restrictions.",
+    "I did not find any errors in the report.",
+    "I did not find any serious problems.",
+    "I can not find anything wrong with the code.",
+    "Je n'ai pas trouvé mieux que le Ritz.",
+    "Je n'ai pas trouvé d'erreurs dans le rapport.",
 ]
 
 
@@ -169,6 +176,33 @@ ONLY_REFUSE = [
     "提供された文書には、その情報が含まれていません。",
     "关于2024年的价格，文档中没有提到。",
     "제공된 문서에서는 해당 정보를 찾을 수 없습니다.",
+    "The documents do not mention the price or the opening hours of the museum.",
+    "Die bereitgestellten Dokumente enthalten keine Informationen zu den Preisen und den Öffnungszeiten des Museums.",
+    "Les documents fournis ne mentionnent pas les prix ou les horaires d'ouverture du musée.",
+    "The context does not provide information about X and therefore I cannot answer.",
+    "I do not have that information, so I cannot answer.",
+    "I do not know and therefore I cannot answer.",
+    "根据文档内容，没有相关信息。",
+    "根据提供的文档和资料，没有相关信息。",
+    "その件についてはまだ情報がありません。",
+    "情報がないので、お答えできません。",
+    "对不起，我无法回答您的问题，因为文档中没有提到。",
+    "문서만 보고는 알 수 없습니다.",
+    "I'm sorry. I don't know.",
+    "I don't know. Sorry!",
+    "Es tut mir leid. Das weiß ich nicht.",
+    "Je suis désolé. Je ne sais pas.",
+    "Lo siento. No lo sé.",
+    "Mi dispiace. Non lo so.",
+    "Sinto muito. Não sei.",
+    "Het spijt me. Dat weet ik niet.",
+    "Przykro mi. Nie wiem.",
+    "Мені шкода. Я не знаю.",
+    "К сожалению. Я не знаю.",
+    "抱歉。我不知道。",
+    "申し訳ありません。わかりません。",
+    "죄송합니다. 모르겠습니다.",
+    "Я не знаю, но в предоставленных документах нет информации об этом.",
 ]
 REFUSE_AND_SAY = [
     "I don't have the price of X and the fee is 40.",
@@ -222,6 +256,29 @@ REFUSE_AND_SAY = [
     "我不知道费用，但是退货免费。",
     "返品は無料ですが、料金は記載されていません。",
     "반품은 무료이며 가격은 찾을 수 없습니다.",
+    "我不知道开放时间，根据官网门票价格为40欧元。",
+    "我不知道，根据官网门票是免费的。",
+    "门票免费，文档中没有提到折扣。",
+    "根据官网门票免费，文档中没有提到折扣。",
+    "根据文档，门票免费，没有相关信息。",
+    "入場料は500円ですが開館時間については情報がありません。",
+    "入場は無料ですから、情報がありません。",
+    "입장료는 5000원이지만 운영 시간에 대해서는 정보가 없습니다.",
+    "입장은 무료입니다만 운영 시간에 대해서는 정보가 없습니다.",
+    "Я не знаю и вход бесплатный.",
+    "Я не знаю но вход свободный.",
+    "Не знаю і вхід вільний.",
+    "I don't know the price and children pay less.",
+    "I do not know, so ask reception.",
+    "I do not know so ask reception.",
+    "Je ne sais pas et Paris gagne.",
+    "Je ne sais pas donc demandez.",
+    "Nie wiem i wstęp wolny.",
+    "Ich weiß es nicht und Kinder zahlen weniger.",
+    "The documents do not mention the price and the company belongs to Siemens.",
+    "I'm sorry. It is 40 euros.",
+    "I'm sorry. I'm sorry.",
+    "信息不足，" * 400,
 ]
 
 
@@ -249,7 +306,7 @@ def test_an_answer_whose_clauses_all_refuse_says_nothing(answer: str) -> None:
     assert only_refuses(answer)
 
 
-@pytest.mark.parametrize("answer", REFUSE_AND_SAY)
+@pytest.mark.parametrize("answer", REFUSE_AND_SAY, ids=lambda answer: answer[:80])
 def test_a_clause_beside_a_refusal_says_something(answer: str) -> None:
     """Before or behind it, with or without a comma."""
     assert not only_refuses(answer)
@@ -284,7 +341,7 @@ def test_no_phrase_of_the_lexicon_is_idle() -> None:
     """Each phrase that needs no other words is found where it is the whole answer, in its own language."""
     content = yaml.safe_load(files("lake.spec.texts").joinpath("refusals.yaml").read_text("utf-8"))
     for language, known in content.items():
-        for phrase in known["phrases"]:
+        for phrase in (*known.get("whole", ()), *known["phrases"]):
             words = [word.split("|")[0] for word in phrase.split() if word != "..." and not word.endswith("?")]
             assert row(" ".join(words))[0] == 1.0, (language, phrase)
 

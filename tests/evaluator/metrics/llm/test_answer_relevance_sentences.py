@@ -35,6 +35,18 @@ def test_code_and_headings_are_no_sentences_that_address_a_question(bench: Bench
         ("| Plan | Price |\n|---|---|\n| Basic | 10 |\n\nBoth run a year.", [3]),
         ("Use a | b to choose.\nIt takes both.", [1, 2]),
         ("<details>\n\n***Steps***\n\nIV.\n\n**The fee is 40 euros.**\n\n</details>", [4]),
+        ("```pip install x```\n\nThen run it.\n\nIt is quick.", [2, 3]),
+        ("```pip``` installs it.\n\nThen run it.", [1, 2]),
+        ("• Open the menu.\n\n    It is at the top", [1, 2]),
+        ("– Open the menu.\n\n    It is at the top", [1, 2]),
+        ("(1) Open the menu.\n\n    It is at the top", [1, 2]),
+        ("a) Open the menu.\n\n    It is at the top", [1, 2]),
+        ("Do it\n\n    1. Open the door.\n    2. Close it.\n       It is heavy", [1, 2, 3, 4]),
+        ("Do it.\n\n    Open the door.\n\n    x = f(1)\n    - y", [1, 2]),
+        ("So it is.\n\n\u00a0\u00a0\u00a0\u00a0It is Paris", [1, 2]),
+        ("|x| is the absolute value of |y|", [1]),
+        ("| Basic | 10 |\n| Pro | 20 |\n\nBoth run a year.", [3]),
+        ("**It is Paris.**\n\n**Yes, it is.**\n\n__No, it is not.__\n\n**パリです。**\n\n**Note.**", [1, 2, 3, 4]),
     ],
 )
 def test_indented_code_rows_of_tables_and_tags_are_no_sentences(

@@ -153,6 +153,14 @@ def test_a_reply_about_turns_that_are_not_there_is_asked_for_again(bench: Bench,
     assert score.value == 1.0
 
 
+def test_a_cut_reply_is_no_verdict_about_the_turns_that_it_has(bench: Bench, server: ScriptedServer) -> None:
+    """The turns that were to follow may be the bad ones."""
+    server.always = says(said("y", "nn", "nn").removesuffix("]}") + ', {"turn": 3, "forg', finish_reason="length")
+    with bench.client() as client:
+        (score,) = scored(client, "knowledge_retention")
+    assert (score.value, score.reason) == (None, "judge_cut")
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_judge_that_refuses_is_null_with_its_reason(bench: Bench, server: ScriptedServer, name: str) -> None:
     """From 0 to 1."""
