@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ class Traffic:
         return rows.sort_by("score_id").to_pylist()
 
     def values(self, metric: str) -> dict[str, Any]:
-        """A metric's value by answer, or the reason where there is none."""
-        rows = [row for row in self.scores() if row["metric"] == metric]
+        """A metric's latest value by answer, or the reason where there is none."""
+        rows = [row for row in sorted(self.scores(), key=itemgetter("scored_at")) if row["metric"] == metric]
         return {row["event_id"].removeprefix("event-"): row["reason"] or row["value"] for row in rows}
 
     def cases(self) -> list[dict[str, Any]]:
