@@ -112,10 +112,9 @@ def _quoted(quote: str, cited: Iterable[Sentence]) -> tuple[Sentence, int, int] 
     for sentence in cited:
         found = place_of(quote, sentence.text)
         if found is not None:
-            says_little = len(_LETTERS.findall(sentence.text[slice(*found)])) < _LEAST_LETTERS
-            return (
-                (sentence, 0, len(sentence.text)) if says_little else (sentence, _subject(sentence, found[0]), found[1])
-            )
+            begin, end = found
+            says_little = len(_LETTERS.findall(sentence.text[begin:end])) < _LEAST_LETTERS
+            return (sentence, 0, len(sentence.text)) if says_little else (sentence, _subject(sentence, begin), end)
     return None
 
 

@@ -168,12 +168,13 @@ def _as_object(value: Any, schema: Schema) -> Any:
 
     An empty one has no numbers; for objects it may be that nothing was looked for.
     """
-    properties = schema.get("properties", {})
-    name = _list_of_objects(schema)
-    if len(properties) == 1 and isinstance(value, list) and all(type(one) is int for one in value):
-        (name,) = properties
-    is_meant = isinstance(value, list) and name is not None and (value or name != _list_of_objects(schema))
-    return {name: value} if is_meant else value
+    if not isinstance(value, list):
+        return value
+    properties, objects = schema.get("properties", {}), _list_of_objects(schema)
+    if objects is None:
+        is_of_numbers = len(properties) == 1 and all(type(one) is int for one in value)
+        return {next(iter(properties)): value} if is_of_numbers else value
+    return {objects: value} if value else value
 
 
 def _list_of_objects(schema: Schema) -> str | None:

@@ -1,1 +1,1 @@
-"""What texts say, whatever their form: one form of Unicode, and refusals."""
+"""Readers of texts, however they are written: the one form of their characters, and phrases by which answers refuse."""

@@ -50,10 +50,16 @@ def refusal_in(answer: str) -> dict[str, str] | None:
 
 
 def _refusal_of(sentence: str) -> dict[str, str] | None:
+    found = _first_phrase(sentence)
+    return {"language": found[0], "found": found[2]["phrase"].strip(" ,;:")} if found else None
+
+
+def _first_phrase(text: str) -> tuple[str, _Patterns, re.Match[str]] | None:
+    """Return the first language with a phrase that refuses in a text, its patterns, and the phrase; None for none."""
     for language, pattern in _patterns().items():
-        found = pattern.phrase.search(sentence)
-        if found and not pattern.unless.search(sentence):
-            return {"language": language, "found": found["phrase"].strip(" ,;:")}
+        found = pattern.phrase.search(text)
+        if found and not pattern.unless.search(text):
+            return language, pattern, found
     return None
 
 
@@ -84,12 +90,13 @@ def _only_refuses(text: str) -> bool:
 
 def _behind_refusal(text: str) -> str | None:
     """Return the next clause that says something behind a refusal, empty for none; None where a text is no refusal."""
-    for pattern in _patterns().values():
-        found = pattern.phrase.search(text)
-        if found and not pattern.unless.search(text):
-            leads = pattern.leads_to_refusal(text[: found.start("phrase")])
-            return _next_clause(text[found.end() :], pattern, is_whole=found["whole"] is not None) if leads else None
-    return None
+    refusal = _first_phrase(text)
+    if refusal is None:
+        return None
+    _, pattern, found = refusal
+    if not pattern.leads_to_refusal(text[: found.start("phrase")]):
+        return None
+    return _next_clause(text[found.end() :], pattern, is_whole=found["whole"] is not None)
 
 
 def _next_clause(behind: str, pattern: _Patterns, *, is_whole: bool) -> str:

@@ -1,4 +1,4 @@
-"""What changed, in words: the application, the judge, or a tool alone."""
+"""Words for what changed by the alerts of an incident: the application, the judge, or tools alone, which are named."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from lake.spec.alert_vocabulary import AlertEvent, Tier
 from monitor.alerting.alerts.change import AlertChange
@@ -73,7 +74,7 @@ class AlertView:
         told = [line for line in self._told if not line.startswith((*elsewhere, *((IF_MEANT,) if self.ended else ())))]
         return [summary(self.fired, with_affected=False), *told] if self.ended else told
 
-    @property
+    @cached_property
     def _told(self) -> list[str]:
         return description(self.fired, "").splitlines()
 
@@ -83,7 +84,7 @@ class AlertView:
         if self.ended and self.fired.is_limit:
             return ""
         promised = next((line.removeprefix(HOW_SURE) for line in self._told if line.startswith(HOW_SURE)), "")
-        return f"{promised[:1].upper()}{promised[1:]} {self._evidence}".strip()
+        return f"{first_capital(promised)} {self._evidence}".strip()
 
     @property
     def _evidence(self) -> str:

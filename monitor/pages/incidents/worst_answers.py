@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rapidfuzz import utils
 
-from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.answer_search import AnswerFilter, find_answer_ids
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.ratings import AnswerRating
 from lake.queries.refusals import CHARACTERS as REFUSAL_CHARACTERS
@@ -49,12 +49,12 @@ class WorstAnswers:
 def read_wrong(lake: Lake, name: str, since: datetime, until: datetime, version_of_cases: str | None) -> WrongAnswers:
     """Read which answers of a time are wrong; of those that people disliked the latest 50."""
     deployment = deployment_of(name)
-    disliked = find_answers(lake, AnswerFilter(deployment, since, until, rating=AnswerRating.DISLIKED)).rows
+    disliked = find_answer_ids(lake, AnswerFilter(deployment, since, until, rating=AnswerRating.DISLIKED))
     failing: list[str] = []
     if version_of_cases is not None:
         rows = metric_scores(lake, deployment, CASE_PASSED, version_of_cases, since, until, _ENOUGH)
         failing = rows.filter(pc.equal(rows["value"], 0.0))["event_id"].to_pylist()
-    return WrongAnswers(frozenset(one.event_id for one in disliked), frozenset(failing))
+    return WrongAnswers(frozenset(disliked), frozenset(failing))
 
 
 def worst_of_each_kind(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.answer_search import AnswerFilter, find_answer_ids, find_answers
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
@@ -240,6 +240,7 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
 
 def assert_found_as_by_pandas(lake: Lake, rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> None:
     page, all_of_them = find_answers(lake, wanted), expected(rows, wanted)
+    assert find_answer_ids(lake, wanted) == tuple(row.event_id for row in page.rows)
     begin = (wanted.page - 1) * wanted.page_size
     right = all_of_them.iloc[begin : begin + wanted.page_size]
     assert page.total == len(all_of_them)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
-from monitor.notify.alert_text import description
-from monitor.notify.plain_text import duration
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, PER_HOUR, dislike, incident_id
 
@@ -58,34 +55,6 @@ def test_the_worst_answers_stand_beside_good_earlier_ones(client: TestClient, mo
     links = re.findall(r'<a href="(/answer\?[^"]*)"', page)
     assert len(links) == 20
     assert client.get(links[0].replace("&amp;", "&")).status_code == 200
-
-
-def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
-    """Requests, people, conversations and projects; nobody is named, and what was before the onset does not count."""
-    number = f"{PER_HOUR * 10} requests"
-    page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert f"{number}</strong> since" in page
-    assert f"the log names no user of {PER_HOUR * 10}" in page
-    for user, project in (("ann", "hr"), ("bob", "hr"), ("ann", "legal")):
-        row = {"event_id": f"{user}-{project}", "requested_at": NOW - timedelta(hours=1), "chat_id": user}
-        rows.logs("rag-search", row | {"user_id": user, "project_id": project})
-    rows.logs("rag-search", {"event_id": "old", "requested_at": NOW - timedelta(hours=20), "user_id": "cyd"})
-    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["affected"]
-    assert (found["requests"], found["people"], found["conversations"]) == (PER_HOUR * 10 + 3, 2, 2)
-    assert found["projects"] == [{"project": "hr", "requests": 2}, {"project": "legal", "requests": 1}]
-    page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert "103 requests of 2 people</strong> in 2 conversations since" in page
-    assert "By project: <bdi>hr</bdi> 2, <bdi>legal</bdi> 1." in page
-    assert "bob" not in page
-
-
-def test_of_a_long_incident_the_last_week_counts(client: TestClient, monitor: Monitor, clock: Clock) -> None:
-    clock.advance(days=7, hours=-5)
-    monitor.refresh()
-    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()["affected"]
-    assert found["requests"] == PER_HOUR * 5
-    page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert f"{PER_HOUR * 5} requests</strong>" in page
 
 
 @pytest.mark.slow
@@ -139,38 +108,6 @@ def test_one_that_recovers_says_since_when(
     monitor.acknowledge(monitor.snapshot.deployments["rag-search"].incidents[0], "ada", "known")
     assert client.get(address).json()["recovering_since"] == good["recovering_since"]
     assert seen_after(range(6, 18), 0.34)["recovering_since"] is None
-
-
-def test_one_that_is_over_counts_until_quality_was_back_as_its_message_does(
-    rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
-) -> None:
-    """Its alert was closed hours later: those who asked meanwhile got good answers. It has one length."""
-    number = incident_id(monitor)
-    at = [NOW + timedelta(minutes=3 * place) for place in range(20 * 60)]
-    places = [{"event_id": str(one), "requested_at": one, "date": one.date()} for one in at]
-    rows.scores("rag-search", *(one | {"value": 0.9 + 0.01 * (n % 10)} for n, one in enumerate(places)))
-    rows.logs("rag-search", *places)
-    clock.advance(hours=60)
-    monitor.refresh()
-    assert monitor.snapshot is not None
-    end = monitor.snapshot.deployments["rag-search"].changes[0]
-    assert end.change == AlertEvent.RESOLVED
-    assert end.details.affected is not None
-    found = client.get(f"/incident.json?id={number}").json()
-    since, back, closed = (datetime.fromisoformat(found[name]) for name in ("since", "back_at", "ended_at"))
-    assert NOW - timedelta(hours=11) < since < NOW - timedelta(hours=8)
-    assert NOW <= back < NOW + timedelta(hours=2) < closed
-    assert found["affected"]["requests"] == end.details.affected.requests < PER_HOUR * 10 + 40
-    assert datetime.fromisoformat(found["evidence"]["after"]["until"]) < back
-    (told,) = [line for line in description(end, "").splitlines() if line.startswith("In all")]
-    assert f"{end.details.affected.requests} requests" in told
-    page = " ".join(re.sub("<[^>]*>", "", client.get(f"/incident?id={number}").text).split())
-    times = f"from {since:%-d %b %Y, %H:%M} UTC to about {back:%-d %b %Y, %H:%M} UTC"
-    assert f"Over. It was bad {times}, {duration(back - since)}." in page
-    assert f"{end.details.affected.requests} requests {times}, while it was bad" in page
-    assert f", {duration(back - since)}: " in told
-    (row,) = re.findall('<td data-label="Bad for">(.*?)</td>', client.get("/incidents").text)
-    assert row == duration(back - since)
 
 
 def test_the_worst_answers_say_why(rows: ScoreColumns, client: TestClient, monitor: Monitor, lake: Lake) -> None:
@@ -315,24 +252,6 @@ def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor,
         assert found["evidence"] is None
         # Those of the hour before its alert, which it counts; the newest is of the present instant.
         assert found["affected"]["requests"] == 59
-
-
-def test_a_limit_that_does_not_say_since_when_is_counted_from_a_time_before_it(
-    rows: ScoreColumns, lake: Lake, make_monitor: Callable[[], Monitor]
-) -> None:
-    """As a row of an earlier version; the page says that time."""
-    rows.logs("rag", *({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n + 1)} for n in range(9)))
-    at = NOW - timedelta(minutes=5)
-    alert = {"alert_id": "a", "change_id": "a", "incident_id": "i", "deployment": "rag", "metric": "judge_drift"}
-    alert |= {"metric_version": "floor", "change": "firing", "changed_at": at}
-    alert["details"] = json.dumps({"fired_at": at.isoformat(), "recorded_at": at.isoformat(), "tier": "warn"})
-    lake.table(ALERTS, "rag").append(ALERTS.rows([alert]))
-    monitor = make_monitor()
-    monitor.refresh()
-    with TestClient(create_app(monitor)) as client:
-        page = client.get(f"/incident?id={incident_id(monitor, 'rag')}").text
-    assert "9 requests" in page
-    assert "since an unknown time" not in page
 
 
 @pytest.mark.parametrize(

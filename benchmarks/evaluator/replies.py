@@ -1,6 +1,6 @@
 """Benchmark of reading a judge: odd replies, and quotes that are nearly copied or invented.
 
-    python -m benchmarks.judges.replies
+    python -m benchmarks.evaluator.replies
 
 `tests/evaluator/metrics/llm/odd_replies.json` has replies to one prompt of claims, each with the value that a person
 reads in it, null where it may mean several things. A scripted endpoint gives the same reply whenever it is asked. The
