@@ -146,7 +146,9 @@ def _row(incident: Incident, *, everything: bool) -> tuple[str, ...]:
 
 
 def _began(incident: Incident) -> str:
-    return format_time(min((one.since for one in incident.alerts if one.since), default=incident.opened_at))
+    from monitor.notify.onset_text import incident_onset
+
+    return format_time(incident_onset(incident))
 
 
 def _change(alert: AlertChange) -> str:

@@ -17,7 +17,7 @@ from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 from monitor.notify.limit_text import bad_time, limit_lines, limit_summary, over_line
 from monitor.notify.link import link_to, link_to_incident, link_to_response, worst_since
 from monitor.notify.onset_text import brief_onset, onset
-from monitor.notify.plain_text import duration, one_line, time
+from monitor.notify.plain_text import duration, one_line, sentences, time
 
 LOOK_FIRST = "Look first at: "
 """How the line of what to look at begins."""
@@ -61,18 +61,22 @@ _JUDGES: Mapping[AlertVerdict | None, str] = {
 _APPLICATION = "the application, its documents or the questions"
 
 
-def summary(change: AlertChange, *, with_affected: bool = True) -> str:
-    """Say in one line what happened, and who was affected when it was found, unless others say who is now."""
-    line = limit_summary(change) if change.is_limit else _summary(change)
-    affected = change.details.affected if with_affected and change.change == AlertEvent.FIRING else None
-    end = "" if line.endswith("?") else "."
-    return one_line(f"{line}{end} {_who(affected)} so far" if affected is not None and affected.requests else line)
+def summary(change: AlertChange) -> str:
+    """Say in one line what happened, and who was affected when it was found."""
+    affected = change.details.affected if change.change == AlertEvent.FIRING else None
+    return sentences([what_happened(change), *_counted(affected)])
 
 
-def _who(affected: AffectedCounts) -> str:
-    requests, people = affected.requests, affected.people
-    of = f" of {people:,} {'person' if people == 1 else 'people'}" if people else ""
-    return f"{requests:,} request{'' if requests == 1 else 's'}{of}"
+def what_happened(change: AlertChange) -> str:
+    """Say in one line what got worse, or is over, without a full stop."""
+    return one_line(limit_summary(change) if change.is_limit else _summary(change))
+
+
+def _counted(affected: AffectedCounts | None) -> list[str]:
+    if affected is None:
+        return []
+    refused = [f"{affected.refusals} when this was found"] if affected.refusals else []
+    return [*refused, *([f"{affected.who} so far"] if affected.requests else [])]
 
 
 def _within(affected: AffectedCounts) -> str:
@@ -84,7 +88,7 @@ def _affected_line(affected: AffectedCounts | None) -> list[str]:
     if affected is None:
         return []
     groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
-    return [f"Affected: {_who(affected)}{_within(affected)} since then, when this was found.", *groups]
+    return [f"Affected: {affected.who}{_within(affected)} since then, when this was found.", *groups]
 
 
 def _summary(change: AlertChange) -> str:
@@ -111,13 +115,7 @@ def _summary(change: AlertChange) -> str:
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
     failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
-    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}{_refusals(change)}"
-
-
-def _refusals(change: AlertChange) -> str:
-    """Say where most answers were refusals when it was found."""
-    affected = change.details.affected
-    return f". {affected.refusals}" if affected is not None and affected.refusals is not None else ""
+    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
 
 
 def _young(change: AlertChange) -> str:
@@ -337,7 +335,7 @@ def _resolved(change: AlertChange) -> list[str]:
 def _in_all(change: AlertChange) -> list[str]:
     """Say from when to when it was worse, and who asked meanwhile; nothing where neither is known."""
     affected, until, since = change.details.affected, change.back_at, change.since
-    asked = f": {_who(affected)}{_within(affected)}" if affected is not None and affected.requests else ""
+    asked = f": {affected.who}{_within(affected)}" if affected is not None and affected.requests else ""
     if since is None or (until is None and not asked):
         return []
     return [f"In all, {bad_time(since, until) if until else f'since {time(since)}'}{asked}."]

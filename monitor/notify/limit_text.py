@@ -179,7 +179,7 @@ def _limit(details: LimitDetails) -> str:
 
 def limit_lines(change: AlertChange) -> list[str]:
     """Say in a few lines what a person who was just woken needs."""
-    name, kind, details = change.key.deployment, change.key.metric, change.details.exceeded
+    kind, details, to_do = change.key.metric, change.details.exceeded, f"{WHAT_TO_DO}{limit_what_to_do(change)}"
     if change.change == AlertEvent.RESOLVED:
         return [
             over_line(change),
@@ -195,28 +195,24 @@ def limit_lines(change: AlertChange) -> list[str]:
             *lines,
             "How sure: the answers were compared case by case with those of an earlier run; of all runs together, 1 in "
             "20 or fewer deployments that did not change have such an alert.",
-            f"What to do: dialwatch ground-truth replay --deployment {name} asks them again and shows the worst with "
-            "both answers. If the answers changed on purpose, add --accept.",
+            to_do,
         ]
     if kind == LimitKind.JUDGE_DRIFT:
         return [
             *lines,
             "How sure: a judge that does not change raises this at most once in 365 days on average.",
-            "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be compared. "
-            "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
-            "metric, which learns what is usual anew. This warning never becomes urgent.",
+            to_do,
         ]
     if kind == LimitKind.AT_LEAST:
         return [
             *lines,
             "How sure: a mean that is no worse than the limit raises this at most once in `page_every`, 365 days by "
             "default, on average. It is over when there is as much evidence that the mean is good enough.",
-            "What to do: look at the worst answers on the page of the deployment. A person set this limit, with "
-            "monitor.limits.at_least: it does not depend on how good the answers were before.",
+            to_do,
         ]
     words = _SHARES.get(kind)
     if words is None or details is None:
-        return [*lines, *_of_silence(details)]
+        return [*lines, to_do]
     if details.failing_callers:
         shown = details.failing_callers[:_CALLERS]
         more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
@@ -227,11 +223,42 @@ def limit_lines(change: AlertChange) -> list[str]:
         lines.append(
             f"This is a warning: an outage of less than {length} is not urgent. It becomes urgent if it lasts."
         )
-    return [
-        *lines,
-        _how_sure(details),
-        f"{WHAT_TO_DO}look at {_REFUSED.get(details.mostly or '', words.what_next)}.",
-    ]
+    return [*lines, _how_sure(details), to_do]
+
+
+def limit_look(change: AlertChange) -> str:
+    """Return what to look at first of a limit; empty where there is no such place."""
+    words, details = _SHARES.get(change.key.metric), change.details.exceeded
+    if change.key.metric == LimitKind.AT_LEAST:
+        return (
+            "the worst answers on the page of the deployment. A person set this limit, with monitor.limits.at_least: "
+            "it does not depend on how good the answers were before."
+        )
+    return "" if words is None or details is None else f"{_REFUSED.get(details.mostly or '', words.what_next)}."
+
+
+def limit_what_to_do(change: AlertChange) -> str:
+    """Return what to do about a limit, also to look at what is named first."""
+    kind, details = change.key.metric, change.details.exceeded
+    if look := limit_look(change):
+        return f"look at {look}"
+    if kind == LimitKind.REPLAY:
+        return (
+            f"dialwatch ground-truth replay --deployment {change.key.deployment} asks them again and shows the worst "
+            "with both answers. If the answers changed on purpose, add --accept."
+        )
+    if kind == LimitKind.JUDGE_DRIFT:
+        return (
+            "its model, or who serves it, was changed. Its scores of before and after cannot be compared. Name the "
+            "model's exact version, or give the judge another model or prompt: that is a new version of the metric, "
+            "which learns what is usual anew. This warning never becomes urgent."
+        )
+    if details is not None and details.all_silent:
+        return (
+            "no other deployment has had a later request either. First check whether the collector runs, and whether "
+            "DIAL Core still writes and ships its log."
+        )
+    return "other deployments get requests. Check whether people and programs can still reach this one."
 
 
 def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
@@ -303,15 +330,6 @@ def _silence(change: AlertChange, details: LimitDetails | None) -> str:
         f"{change.key.deployment} has had no request since {time(change.since)}; at this time of day its longest pause "
         f"in four weeks was {duration(usual)}"
     )
-
-
-def _of_silence(details: LimitDetails | None) -> list[str]:
-    if details is not None and details.all_silent:
-        return [
-            "What to do: no other deployment has had a later request either. First check whether the collector runs, "
-            "and whether DIAL Core still writes and ships its log."
-        ]
-    return ["What to do: other deployments get requests. Check whether people and programs can still reach this one."]
 
 
 def _percent(share: float | None) -> str:

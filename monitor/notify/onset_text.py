@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from lake.spec.alert_vocabulary import OnsetKind
 from monitor.alerting.alerts.change import AlertChange
+from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import Reading
 from monitor.notify.plain_text import time
 
@@ -20,6 +21,16 @@ def likely_onset(known: AlertChange | Reading) -> datetime | None:
     interval, kind, _ = _of(known)
     at = interval[0]
     return at if at is None or kind == OnsetKind.RELEASE or _width(interval) < _HOUR else _nearest_hour(at)
+
+
+def incident_onset(incident: Incident) -> datetime:
+    """Return when an incident began, as exact as that is known.
+
+    Of an open one it is when what its sentence says began, of one that is over the earliest beginning of its alerts.
+    """
+    if incident.ended_at is None:
+        return likely_onset(incident.foremost) or incident.opened_at
+    return min(likely_onset(one) or one.fired_at for one in incident.alerts)
 
 
 class OnsetWords:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 # What ends a line for some reader, every other control character, and what turns the direction of the text after it.
@@ -13,6 +14,16 @@ _NOT_IN_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\
 def one_line(text: str) -> str:
     """Return the text with a blank for each break and control character: no name can begin a line of its own."""
     return _NOT_IN_A_LINE.sub(" ", text)
+
+
+def sentences(told: Sequence[str]) -> str:
+    """Join sentences, which have no full stop, to a line that has none at its end."""
+    return " ".join(one if one.endswith("?") else f"{one}." for one in told).removesuffix(".")
+
+
+def in_a_row(parts: Sequence[str]) -> str:
+    """Join parts of a sentence with commas and "and"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def cut(text: str, length: int) -> str:

@@ -13,11 +13,11 @@ from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.related import Related
-from monitor.alerting.incidents.state import state_of
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
-from monitor.notify.alert_text import summary
-from monitor.notify.onset_text import likely_onset
+from monitor.notify.alert_text import what_happened
+from monitor.notify.onset_text import incident_onset
+from monitor.notify.plain_text import in_a_row, sentences
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -128,21 +128,11 @@ def just_ended(state: DeploymentState, now: datetime) -> EndedIncident | None:
     if open_incident(state) is not None:
         return None
     ended = [
-        EndedIncident(one.incident_id, began(one), one.back_at, one.ended_at)
+        EndedIncident(one.incident_id, incident_onset(one), one.back_at, one.ended_at)
         for one in state.incidents
         if one.ended_at is not None and now - one.ended_at < _LATELY
     ]
     return max(ended, key=lambda one: one.closed_at, default=None)
-
-
-def began(incident: Incident) -> datetime:
-    """Return when an incident began, as exact as that is known.
-
-    Of an open one it is when what its sentence says began, of one that is over the earliest beginning of its alerts.
-    """
-    if incident.ended_at is None:
-        return likely_onset(foremost_of(incident)) or incident.opened_at
-    return min(likely_onset(one) or one.fired_at for one in incident.alerts)
 
 
 def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related, ...]:
@@ -151,15 +141,9 @@ def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related
     return snapshot.related_to(mine) if snapshot and mine else ()
 
 
-def foremost_of(incident: Incident) -> AlertChange:
-    """Return the alert whose sentence is that of the incident; of one that is over its first alert."""
-    return state_of(incident.alerts).foremost or incident.alerts[0]
-
-
 def sentence_of(incident: Incident, state: DeploymentState) -> str:
     """Say in a line what an incident is: the sentence of its foremost alert."""
-    foremost = foremost_of(incident)
-    return said_now(foremost, reading_of(foremost, state))
+    return said_now(incident.foremost, reading_of(incident.foremost, state))
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -173,15 +157,27 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
 def said_now(change: AlertChange, reading: Reading | None) -> str:
     """Say in a line what an alert says, as its message does, with the mean since the onset as it is now.
 
-    Where the message had another mean that follows. `reading` is how the metric stands now.
+    What the message had in its place, and who was affected by then, follows. `reading` is how the metric stands now.
     """
-    value, then = _value_now(change, reading), change.current_mean
-    if value is None or then is None:
-        return summary(change, with_affected=False)
+    value = _value_now(change, reading)
+    if value is None:
+        return sentences([what_happened(change), *_when_found(change)])
     # How much it fell at least belongs to the mean of then.
     details = msgspec.structs.replace(change.details, drop_lower=None)
-    said = summary(replace(change, current_mean=value, details=details), with_affected=False)
-    return f"{said}. When this was found the mean was {then:.2f}"
+    said = what_happened(replace(change, current_mean=value, details=details))
+    return sentences([said, *_when_found(change, f"the mean was {change.current_mean:.2f}")])
+
+
+def _when_found(change: AlertChange, *known: str) -> list[str]:
+    """Return the sentence of what was known when an alert was found, also who was affected; none of what is over."""
+    affected = change.details.affected
+    if change.change != AlertEvent.FIRING:
+        return []
+    if affected is not None:
+        refused = (str(affected.refusals),) if affected.refusals else ()
+        asked = (f"{affected.who} were affected",) if affected.requests else ()
+        known = (*known, *refused, *asked)
+    return [f"When this was found, {in_a_row(known)}"] if known else []
 
 
 def _value_now(change: AlertChange, reading: Reading | None) -> float | None:

@@ -12,7 +12,7 @@ from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.incidents.change import IncidentChange, IncidentDetails
-from monitor.alerting.incidents.state import IncidentState, events
+from monitor.alerting.incidents.state import IncidentState, events, state_of
 
 NEWS = frozenset(
     (
@@ -64,6 +64,14 @@ class Incident:
     def what_changed(self) -> str:
         """The verdict in words; where a tool alone is broken it says which."""
         return what_changed(self.verdict, self.fired, self.alerts)
+
+    @property
+    def foremost(self) -> AlertChange:
+        """The alert whose sentence is that of the incident: an urgent one before a warning, and of those the first.
+
+        Of one that is over it is its first alert.
+        """
+        return state_of(self.alerts).foremost or self.alerts[0]
 
     @property
     def back_at(self) -> datetime | None:

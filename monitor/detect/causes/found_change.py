@@ -37,8 +37,8 @@ class RefusalCounts(msgspec.Struct, frozen=True):
         return self.refusals / self.answers >= max(_MOST_REFUSE, before + _MORE_REFUSE)
 
     def __str__(self) -> str:
-        """Say it in words, which stay right as long as the alert is shown."""
-        return f"{self.refusals:,} of {self.answers:,} answers were refusals when this was found"
+        """Say it in words."""
+        return f"{self.refusals:,} of {self.answers:,} answers were refusals"
 
 
 class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -53,6 +53,12 @@ class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     stands_out: tuple[StandsOut, ...] = ()
     refusals: RefusalCounts | None = None
     """Where most of the answers since then refuse, and fewer did before: how many; else None."""
+
+    @property
+    def who(self) -> str:
+        """Requests and the people who made them, in words; people are left out where the log names none."""
+        of = f" of {self.people:,} {'person' if self.people == 1 else 'people'}" if self.people else ""
+        return f"{self.requests:,} request{'' if self.requests == 1 else 's'}{of}"
 
 
 class LoggedAddress(msgspec.Struct, frozen=True):

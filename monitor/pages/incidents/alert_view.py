@@ -10,16 +10,22 @@ from functools import cached_property
 from lake.spec.alert_vocabulary import AlertEvent, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
-from monitor.notify.alert_text import HOW_SURE, IF_MEANT, LOOK_FIRST, WORST_SINCE, description, look_first, summary
-from monitor.notify.limit_text import WHAT_TO_DO
+from monitor.notify.alert_text import (
+    HOW_SURE,
+    IF_MEANT,
+    LOOK_FIRST,
+    WORST_SINCE,
+    description,
+    look_first,
+    what_happened,
+)
+from monitor.notify.limit_text import WHAT_TO_DO, limit_look, limit_what_to_do
 from monitor.notify.onset_text import likely_onset
 from monitor.pages.filters import first_capital
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.news import reading_of, said_now
 
 _MOST_SEGMENTS = 8
-_LOOK_AT = "look at "
-"""How what to do of a limit begins where it names a place."""
 _LARGEST = 690.0
 """Of a natural logarithm, so that its power is a number."""
 
@@ -41,7 +47,7 @@ class AlertView:
     @property
     def summary(self) -> str:
         """What happened, in a line."""
-        return summary(self.ended or self.fired, with_affected=False)
+        return what_happened(self.ended or self.fired)
 
     @property
     def sentence(self) -> str:
@@ -55,24 +61,20 @@ class AlertView:
             return ()
         if not self.fired.is_limit:
             return look_first(self.fired)
-        # Only what names a place is one to look at.
-        return tuple(first_capital(one.removeprefix(_LOOK_AT)) for one in self._to_do if one.startswith(_LOOK_AT))
+        return tuple(filter(None, [first_capital(limit_look(self.fired))]))
 
     @property
     def what_to_do(self) -> tuple[str, ...]:
         """What else to do of a limit, as the message says it; nothing where it is over."""
-        return () if self.ended else tuple(one for one in self._to_do if not one.startswith(_LOOK_AT))
-
-    @property
-    def _to_do(self) -> list[str]:
-        return [line.removeprefix(WHAT_TO_DO) for line in self._told if line.startswith(WHAT_TO_DO)]
+        only_look = not self.fired.is_limit or bool(limit_look(self.fired))
+        return () if self.ended or only_look else (limit_what_to_do(self.fired),)
 
     @property
     def lines(self) -> list[str]:
         """The text of the message without its links, and without what the page says elsewhere."""
         elsewhere = (*_LINKS, *(() if self.ended and self.fired.is_limit else (HOW_SURE,)))
         told = [line for line in self._told if not line.startswith((*elsewhere, *((IF_MEANT,) if self.ended else ())))]
-        return [summary(self.fired, with_affected=False), *told] if self.ended else told
+        return [said_now(self.fired, None), *told] if self.ended else told
 
     @cached_property
     def _told(self) -> list[str]:

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
+from monitor.notify.onset_text import incident_onset
 from monitor.notify.plain_text import duration
-from monitor.pages.news import began
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 LISTED = timedelta(days=30)
@@ -48,7 +48,7 @@ class FoundIncident:
     @property
     def since(self) -> datetime:
         """When it began, as exact as it is known."""
-        return began(self.incident)
+        return incident_onset(self.incident)
 
     @property
     def back_at(self) -> datetime | None:

@@ -16,6 +16,11 @@ from monitor.notify.alert_text import summary
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
+SAID_NOW = (
+    r"fell from 0\.94 to (\d\.\d\d) since.*When this was found, the mean was (\d\.\d\d), "
+    rf"{PER_HOUR} of {PER_HOUR} answers were refusals and {PER_HOUR} requests were affected"
+)
+
 
 def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(
     client: TestClient, monitor: Monitor
@@ -57,7 +62,7 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     monitor.refresh()
     page = client.get(address).text
     (sentence,) = re.findall('<p class="sentence"><strong>(.*?)</strong>', page)
-    ((now, then),) = re.findall(r"fell from 0\.94 to (\d\.\d\d) since.*When this was found the mean was (.*)", sentence)
+    ((now, then),) = re.findall(SAID_NOW, sentence)
     assert float(now) < alert["current_mean"]
     assert then == f"{alert['current_mean']:.2f}"
     assert f'<p class="what"><strong>{sentence}' in page
@@ -78,17 +83,19 @@ def test_that_most_answers_are_refusals_is_in_the_sentence(
     client: TestClient, monitor: Monitor, lake: Lake, clock: Clock
 ) -> None:
     """Of the incident, the overview and the message, in words that stay right also when it is over."""
-    said = f". {PER_HOUR} of {PER_HOUR} answers were refusals when this was found"
+    refused, asked = f"{PER_HOUR} of {PER_HOUR} answers were refusals", f"{PER_HOUR} requests"
+    said = f". When this was found, {refused} and {asked} were affected."
     for path in (f"/incident?id={incident_id(monitor)}", "/"):
-        assert said in client.get(path).text
+        assert said in re.sub("</?strong>", "", client.get(path).text)
     assert monitor.snapshot is not None
-    assert said in summary(monitor.snapshot.deployments["rag-search"].changes[0])
+    told = summary(monitor.snapshot.deployments["rag-search"].changes[0])
+    assert told.endswith(f". {refused} when this was found. {asked} so far")
     clock.advance(minutes=1)
     mark_release(lake, Release("rag-search", None, NOW - timedelta(hours=10), "meant"), clock.now)
     monitor.refresh()
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "Over. It was bad from" in page
-    assert said in page
+    assert said.removesuffix(".") in page
     assert "now refusals" not in page
 
 
