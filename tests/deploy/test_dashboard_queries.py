@@ -138,7 +138,7 @@ class Prometheus:
     def series(self, expression: str) -> list[dict[str, str]]:
         """The labels of each series that an expression has in the last seconds."""
         end = datetime.now(UTC).timestamp()
-        period = {"start": str(end - 3), "end": str(end), "step": "0.5"}
+        period = {"start": str(end - 5), "end": str(end), "step": "0.5"}
         answer = self.get("/api/v1/query_range", query=expression, **period).json()
         assert answer["status"] == "success", f"{expression}: {answer.get('error')}"
         return [one["metric"] for one in answer["data"]["result"]]
@@ -207,7 +207,7 @@ def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             {"job_name": name, "static_configs": [{"targets": [target.removeprefix("http://")]}]}
             for name, target in (("dialwatch", url), ("many", many))
         ]
-        scraped = {"scrape_interval": "300ms", "scrape_timeout": "250ms"}
+        scraped = {"scrape_interval": "1s", "scrape_timeout": "1s"}
         config.write_text(json.dumps({"global": scraped, "scrape_configs": jobs}))
         address = f"127.0.0.1:{free_port()}"
         command = [prometheus, f"--config.file={config}", f"--storage.tsdb.path={folder}/data"]
