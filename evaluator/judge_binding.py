@@ -17,7 +17,8 @@ from evaluator.metrics.llm.llm_metric import LlmMetric
 from lake.spec.vocabulary import JudgeKind, asks_llm
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge, JudgeSettings
+    from evaluator.judges.blocking_client import BoundJudge
+    from evaluator.judges.settings import JudgeSettings
 
 _DATE = re.compile(r"[-@:](latest|\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|\d{2}-\d{2})$")
 

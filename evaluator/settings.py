@@ -15,7 +15,7 @@ from evaluator.answers.core_files import ImageSettings
 from evaluator.engines import EngineName, RaySettings
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.judge_binding import asks_judge, without_prices
-from evaluator.judges import JudgeSettings
+from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import (

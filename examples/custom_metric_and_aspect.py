@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from evaluator.judges import JudgeClient, JudgeSettings
+from evaluator.judges.blocking_client import JudgeClient
+from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import AspectCritique, Description, OddCases, Score, Scores, compute
 
 

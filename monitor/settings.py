@@ -15,7 +15,7 @@ from monitor.access.settings import AccessSettings, Proxies
 from monitor.alerting.controls.silences import Silence
 from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
-from monitor.notify import MailSettings, ReceiverSettings, WebhookSettings
+from monitor.notify.settings import MailSettings, ReceiverSettings, WebhookSettings
 from runtime.durations import reads_seconds
 from runtime.host_names import reads_hosts
 from runtime.setting import COMMON, Section

@@ -33,7 +33,8 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.evaluator.judge_row import Row, reply
-from evaluator.judges import JudgeClient, JudgeSettings
+from evaluator.judges.blocking_client import JudgeClient
+from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import REGISTRY, compute
 from evaluator.metrics.llm.claim_metric import ClaimMetric
 from evaluator.models import Models

@@ -24,7 +24,10 @@ from typing import Any
 
 import openai
 
-from evaluator.judges import Calls, ChatMessage, Judge, JudgeSettings
+from evaluator.judges.calls import Calls
+from evaluator.judges.exchange import ChatMessage
+from evaluator.judges.judge import Judge
+from evaluator.judges.settings import JudgeSettings
 
 _AT_ONCE, _SECONDS, _ROUNDS = 64, 0.2, 3
 _SCHEMA = {

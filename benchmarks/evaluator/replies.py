@@ -22,7 +22,8 @@ from typing import Any
 
 from benchmarks.regression.tables import print_table
 from evaluator.ground_truth.citations import checked_facts, numbered_sentences
-from evaluator.judges import JudgeClient, JudgeSettings
+from evaluator.judges.blocking_client import JudgeClient
+from evaluator.judges.settings import JudgeSettings
 from tests.evaluator.judges.scripted_server import says, serving
 from tests.evaluator.metrics.llm.judging import scored
 from tests.evaluator.metrics.llm.test_reply_forms import ODD_REPLIES, RIVERS

@@ -34,8 +34,10 @@ from monitor.detect.regression import (
     Transition,
 )
 from monitor.detect.regression.detector import Detector
-from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
+from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.messages import MessageIncident
+from monitor.notify.notifier import Notifier
+from monitor.notify.settings import WebhookSettings
 
 METRICS, DAYS, DROP_DAY, LOOK_DAYS = 4, 21, 18, 3
 ANSWERS_AN_HOUR = 48

@@ -24,7 +24,7 @@ from benchmarks.regression.tables import print_table
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from monitor.detect.limits.callers import Callers
-from monitor.notify import Attempt, DeliveryOutcome
+from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 

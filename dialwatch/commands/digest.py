@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dialwatch.config import MonitorSection
     from lake.tables.lake import Lake
     from monitor.alerting.alerts.change import AlertChange
-    from monitor.notify.incident_text import IncidentNote
+    from monitor.notify.texts.incident import IncidentNote
 
 
 def digest(
@@ -54,7 +54,7 @@ def digest(
 def _routing(settings: MonitorSection, name: str | None) -> Callable[[str], bool]:
     if name is None:
         return lambda _: True
-    from monitor.notify import Routing
+    from monitor.notify.routing import Routing
 
     found = [one for one in settings.receivers if one.name == name]
     if not found:
@@ -67,7 +67,7 @@ def _going_on(lake: Lake, is_for: Callable[[str], bool], external_url: str) -> l
     """Return the open incidents that nobody looks after, pages first."""
     from monitor.alerting.incidents.log import read_incidents
     from monitor.alerting.incidents.state import state_of
-    from monitor.notify.incident_text import note_of
+    from monitor.notify.texts.incident import note_of
 
     found = []
     for one in read_incidents(lake):

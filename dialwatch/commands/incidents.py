@@ -72,8 +72,8 @@ def show_one(written_id: _IdArgument, lake: LakeOption = None, config: ConfigOpt
     """Print what is known of an incident: what fell since when, how sure that is, and the worst answers since."""
     opened = open_filled(settings_of(config, lake))
     from monitor.alerting.incidents.log import read_incidents
-    from monitor.notify.alert_text import description, summary
-    from monitor.notify.incident_text import severity_of, urgency_of
+    from monitor.notify.texts.alert import description, summary
+    from monitor.notify.texts.incident import severity_of, urgency_of
 
     incident = _chosen(read_incidents(opened), written_id)
     ended, took = incident.ended_at, incident.acknowledged
@@ -146,7 +146,7 @@ def _row(incident: Incident, *, everything: bool) -> tuple[str, ...]:
 
 
 def _began(incident: Incident) -> str:
-    from monitor.notify.onset_text import incident_onset
+    from monitor.notify.texts.onset import incident_onset
 
     return format_time(incident_onset(incident))
 

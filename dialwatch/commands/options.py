@@ -19,7 +19,7 @@ from runtime.logs import Logs, configure_logs
 if TYPE_CHECKING:
     from dialwatch.config import Settings
     from lake.tables.lake import Lake
-    from monitor.notify import WebhookSettings
+    from monitor.notify.settings import WebhookSettings
 
 LakeOption = Annotated[
     str | None, typer.Option("--lake", help="Folder or URI of the lake, such as s3://bucket/prefix.")
@@ -138,7 +138,7 @@ def receiver_of(url: str, secret_file: Path | None, prefix: str = "", **values: 
     """
     from pydantic import SecretStr, ValidationError
 
-    from monitor.notify import WebhookSettings
+    from monitor.notify.settings import WebhookSettings
 
     secret = {} if secret_file is None else {"secret": SecretStr(secret_file.read_text().strip())}
     try:

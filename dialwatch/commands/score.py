@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evaluator import JudgePool
     from evaluator.datasets import DatasetReport, Summary
     from evaluator.metrics import Metric
-    from monitor.notify import WebhookSettings
+    from monitor.notify.settings import WebhookSettings
 
 _JUDGED_ROWS = 64
 """Rows that are scored together where judges are asked: these take seconds each, and people want to see them done."""
@@ -141,7 +141,8 @@ def _send(report: DatasetReport, receiver: WebhookSettings) -> None:
 
     What is sent is numbers and names of metrics, never a text of the table.
     """
-    from monitor.notify import DeliveryOutcome, connections, deliver, signed_headers
+    from monitor.notify.delivery import DeliveryOutcome, deliver, signed_headers
+    from monitor.notify.network import connections
 
     body, now = _body_of(report), datetime.now(UTC)
     headers = signed_headers(str(uuid.uuid4()), now, body, receiver.secret)
@@ -197,7 +198,7 @@ def _end(report: DatasetReport, *, are_named: bool) -> None:
 
 def _unanswered(report: DatasetReport) -> Iterator[str]:
     """Yield what judges did not answer where they answered about other rows; it may come if this is run again."""
-    from evaluator.judges import NOT_FOR_GOOD
+    from evaluator.judges.exchange import NOT_FOR_GOOD
 
     for line in report.summaries():
         counts = {reason: count for reason, count in line.reasons.items() if reason in NOT_FOR_GOOD}
@@ -211,7 +212,7 @@ def _unanswered(report: DatasetReport) -> Iterator[str]:
 
 def _unscored(report: DatasetReport) -> Iterator[str]:
     """Yield what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
-    from evaluator.judges import Reason
+    from evaluator.judges.exchange import Reason
 
     summaries = list(report.summaries())
     judged = [line for line in summaries if not line.scored and not frozenset(Reason).isdisjoint(line.reasons)]

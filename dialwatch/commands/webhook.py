@@ -15,7 +15,8 @@ from dialwatch.errors import ConfigError
 
 if TYPE_CHECKING:
     from dialwatch.config import MonitorSection
-    from monitor.notify import Attempt, WebhookSettings
+    from monitor.notify.delivery import Attempt
+    from monitor.notify.settings import WebhookSettings
 
 app = typer.Typer(no_args_is_help=True, help="Try out the receivers of alerts.")
 
@@ -50,7 +51,7 @@ def send_test(
     settings = whole.monitor
     if not settings.receivers:
         raise ConfigError("monitor.webhooks is empty: give a URL, or write receivers into the file of --config")
-    from monitor.notify import Routing
+    from monitor.notify.routing import Routing
 
     chosen = {one.name for one in settings.receivers if deployment is None or Routing(one).is_for(deployment)}
     if not chosen:
@@ -64,7 +65,7 @@ def send_test(
 
 def _send_to(webhook: WebhookSettings) -> None:
     """Send a test message to an address that a person has typed, who may mean a machine of their own."""
-    from monitor.notify import why_internal
+    from monitor.notify.network import why_internal
 
     host = webhook.url.host or ""
     if why := why_internal(str(webhook.url)):
@@ -77,7 +78,8 @@ def _posted(
     webhook: WebhookSettings, external_url: str, internal_hosts: Collection[str], installation: str | None
 ) -> bool:
     """Post a test message, print what came back, and say whether it was accepted."""
-    from monitor.notify import connections, send_test
+    from monitor.notify.network import connections
+    from monitor.notify.receiver_check import send_test
 
     # The path of the url may be a secret: it is not shown.
     where, began = f"{webhook.name} at {webhook.url.host}", time.monotonic()
@@ -87,7 +89,8 @@ def _posted(
 
 def _mailed(settings: MonitorSection, names: Collection[str], installation: str | None) -> Iterator[bool]:
     """Mail a test message to the receivers with these names, print what came of each, and say whether it was taken."""
-    from monitor.notify import MailServer, send_test_mail
+    from monitor.notify.mail import MailServer
+    from monitor.notify.receiver_check import send_test_mail
 
     if settings.mail is None:
         return
@@ -100,7 +103,7 @@ def _mailed(settings: MonitorSection, names: Collection[str], installation: str 
 
 
 def _told(where: str, attempt: Attempt, began: float) -> bool:
-    from monitor.notify import DeliveryOutcome
+    from monitor.notify.delivery import DeliveryOutcome
 
     took = f"{time.monotonic() - began:.1f} s"
     if attempt.outcome is DeliveryOutcome.DELIVERED:

@@ -27,7 +27,7 @@ from lake.spec.case_vocabulary import CaseStatus
 from lake.tables.pass_transaction import PassTransaction
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from evaluator.judges.prompts import NUMBER, TEXT, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _FACT = object_of(statement=TEXT, sentences=list_of(NUMBER), quote=TEXT)
 _PROMPT = Prompt.read("case_facts", object_of(facts=list_of(_FACT)))

@@ -22,7 +22,7 @@ from lake.tables.pass_transaction import PassTransaction
 from runtime.identity import identity
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _PROMPT = Prompt.read("synthetic_case", object_of(question=TEXT, answer=TEXT))
 _CHUNK, _LEAST_LETTERS = 1_500, 200

@@ -16,7 +16,7 @@ from evaluator.models import Models
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 Mean = Literal["arithmetic", "harmonic"]
 

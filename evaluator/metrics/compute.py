@@ -14,7 +14,7 @@ from evaluator.models import Models
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 SLICE_ROWS = 1024
 """Rows that are scored together: enough to share repeated texts and fill batches, few enough to forget them again."""

@@ -25,7 +25,7 @@ from evaluator.metrics.scores import Metric
 from evaluator.models import Models
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _LEAST_ALIKE, _MOST_SUGGESTED = 75, 3
 """How like a name must be to be suggested, of 100, and how many are."""

@@ -23,7 +23,8 @@ from lake.spec.case_vocabulary import PREFERENCE
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge, JudgeSettings
+    from evaluator.judges.blocking_client import BoundJudge
+    from evaluator.judges.settings import JudgeSettings
 
 _BETTER = {"type": "string", "enum": ["first", "second", "tie"]}
 _PROMPTS = {

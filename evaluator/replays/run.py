@@ -38,7 +38,7 @@ from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _MOST_UNANSWERED = 0.1
 """Share of the cases: with more the run is incomplete."""

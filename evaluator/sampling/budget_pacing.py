@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from evaluator.judges import JudgeSettings
+from evaluator.judges.settings import JudgeSettings
 
 LEAST_SHARE = 0.01
 """Below it hardly anything would stand for all; what the budget then refuses is asked again later."""

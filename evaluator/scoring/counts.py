@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from evaluator.judges import Spend
-from evaluator.judges.exchange import TRANSIENT, Reason
+from evaluator.judges.exchange import TRANSIENT, Reason, Spend
 
 
 @dataclass

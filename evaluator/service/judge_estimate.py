@@ -10,7 +10,7 @@ from functools import reduce
 import pandas as pd
 
 from evaluator.judge_binding import Jury, judges_itself, judges_of_all, with_judges
-from evaluator.judges import BoundJudge
+from evaluator.judges.blocking_client import BoundJudge
 from evaluator.judges.dry_run import COMPLETION_TOKENS, DryRunClient, seconds_for
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling, SamplingSettings, flagged

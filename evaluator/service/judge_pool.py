@@ -23,8 +23,9 @@ from evaluator.service.group import Alone, Group
 from evaluator.settings import EvaluatorSettings
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge, BudgetLedger, Calls, JudgeClient
-    from evaluator.judges.calls import ForgottenReplies
+    from evaluator.judges.blocking_client import BoundJudge, JudgeClient
+    from evaluator.judges.budget_ledger import BudgetLedger
+    from evaluator.judges.calls import Calls, ForgottenReplies
     from evaluator.judges.shared_replies import SharedReplies
     from lake.tables.lake import Lake
 
@@ -166,7 +167,8 @@ class JudgePool:
             log_failure(logger, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 
     def _opened(self) -> JudgeClient:
-        from evaluator.judges import BudgetLedger, JudgeClient
+        from evaluator.judges.blocking_client import JudgeClient
+        from evaluator.judges.budget_ledger import BudgetLedger
 
         if self._client is None:
             self._calls().close()
@@ -218,7 +220,7 @@ def _shared_replies(lake: Lake) -> SharedReplies:
 
 def opened_calls(path: Path) -> Calls:
     """Open the file of calls; raises JudgeCallsError."""
-    from evaluator.judges import Calls
+    from evaluator.judges.calls import Calls
 
     try:
         return Calls(path)

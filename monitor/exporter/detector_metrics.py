@@ -11,7 +11,7 @@ from lake.spec.alert_vocabulary import Tier
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, Status
 from monitor.exporter.metric_families import counter, gauge
-from monitor.notify.incident_text import tier_of
+from monitor.notify.texts.incident import tier_of
 from monitor.service.snapshot import DeploymentState
 
 _Readings = tuple[tuple[str, str, Callable[[Reading], float | None]], ...]

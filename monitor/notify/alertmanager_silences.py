@@ -12,8 +12,8 @@ import msgspec
 
 from monitor.alerting.incidents.incident import Incident
 from monitor.notify.delivery import request_headers
-from monitor.notify.incident_text import severity_of
-from monitor.notify.plain_text import one_line, time
+from monitor.notify.texts.incident import severity_of
+from monitor.notify.texts.plain import one_line, time
 
 LASTS = timedelta(hours=1)
 """How long a silence holds that is not renewed, as after a monitor is gone."""

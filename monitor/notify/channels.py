@@ -15,9 +15,9 @@ from monitor.notify.formats import FORMATS
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, Incidents, lines, page_of_incidents, title
 from monitor.notify.formats.digest_mail import digest_mail
 from monitor.notify.formats.mail import alert_mail, text_mail
-from monitor.notify.incident_text import IncidentNote
 from monitor.notify.mail import MailServer
 from monitor.notify.settings import MailReceiverSettings, ReceiverSettings, WebhookSettings
+from monitor.notify.texts.incident import IncidentNote
 
 
 class Channel(Protocol):

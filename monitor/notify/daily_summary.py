@@ -17,8 +17,8 @@ from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.digest.log import DigestPlan
 from monitor.notify.digest.table import DigestPeriod, DigestTable, due_period, may_wait, table_of
 from monitor.notify.holding import is_silenced
-from monitor.notify.incident_text import IncidentNote, note_of
 from monitor.notify.routing import Routed, Routing
+from monitor.notify.texts.incident import IncidentNote, note_of
 
 _EVERY = timedelta(days=1)
 _RETRY = timedelta(hours=1)

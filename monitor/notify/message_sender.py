@@ -16,11 +16,11 @@ from monitor.notify.daily_summary import DailySummary
 from monitor.notify.delivery import Attempt, DeliveryOutcome
 from monitor.notify.digest.log import DigestPlan
 from monitor.notify.holding import hold_back
-from monitor.notify.incident_text import also_of
 from monitor.notify.messages import NO_NEWS, MessageIncident, WebhookMessage, messages
 from monitor.notify.receiver import Receiver
 from monitor.notify.retries import MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.routing import Routed
+from monitor.notify.texts.incident import also_of
 from monitor.notify.users_words import MessageWords, UsersWordsReader
 from monitor.notify.view import NotificationView
 from runtime.durations import duration

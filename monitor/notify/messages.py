@@ -13,7 +13,7 @@ from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.incidents.incident import NEWS
 from monitor.alerting.incidents.state import events, state_of
-from monitor.notify.incident_text import IncidentNote, note_of
+from monitor.notify.texts.incident import IncidentNote, note_of
 
 NO_NEWS = (
     "no message of its own: it neither opens, raises or ends its incident for this receiver, nor changes its verdict"

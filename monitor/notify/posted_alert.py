@@ -11,9 +11,9 @@ from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.incidents.state import IncidentState, state_of
-from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import labels_of
-from monitor.notify.incident_text import incident_line, main_link, note_of, severity_of
+from monitor.notify.texts.alert import description, summary
+from monitor.notify.texts.incident import incident_line, main_link, note_of, severity_of
 
 
 class PostedAlert(msgspec.Struct, frozen=True, rename="camel"):

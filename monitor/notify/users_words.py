@@ -22,7 +22,7 @@ from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake
 from monitor.access.audit import AuditLog
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.plain_text import cut, one_line
+from monitor.notify.texts.plain import cut, one_line
 
 _MOST_COMMENTS = 3
 _CHARACTERS = 200

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from lake.spec.metric_names import metric_name, metric_names
 from lake.spec.vocabulary import JudgeKind
 from monitor.detect.regression import Reading, Shift
-from monitor.notify.plain_text import money, percent
+from monitor.notify.texts.plain import money, percent
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 

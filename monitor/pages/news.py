@@ -13,11 +13,12 @@ from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.related import Related
+from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
-from monitor.notify.alert_text import what_happened
-from monitor.notify.onset_text import incident_onset
-from monitor.notify.plain_text import in_a_row, sentences
+from monitor.notify.texts.alert import what_happened
+from monitor.notify.texts.onset import incident_onset
+from monitor.notify.texts.plain import in_a_row, sentences
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -143,7 +144,8 @@ def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related
 
 def sentence_of(incident: Incident, state: DeploymentState) -> str:
     """Say in a line what an incident is: the sentence of its foremost alert."""
-    return said_now(incident.foremost, reading_of(incident.foremost, state))
+    foremost = incident.foremost
+    return said_now(foremost, reading_of(foremost, state), foremost.details.affected)
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -154,23 +156,23 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
     return state.readings.get(change.key.metric)
 
 
-def said_now(change: AlertChange, reading: Reading | None) -> str:
+def said_now(change: AlertChange, reading: Reading | None, affected: AffectedCounts | None = None) -> str:
     """Say in a line what an alert says, as its message does, with the mean since the onset as it is now.
 
-    What the message had in its place, and who was affected by then, follows. `reading` is how the metric stands now.
+    What the message had in its place follows, and who was `affected` by then where that is to be said. `reading` is how
+    the metric stands now.
     """
     value = _value_now(change, reading)
     if value is None:
-        return sentences([what_happened(change), *_when_found(change)])
+        return sentences([what_happened(change), *_when_found(change, affected)])
     # How much it fell at least belongs to the mean of then.
     details = msgspec.structs.replace(change.details, drop_lower=None)
     said = what_happened(replace(change, current_mean=value, details=details))
-    return sentences([said, *_when_found(change, f"the mean was {change.current_mean:.2f}")])
+    return sentences([said, *_when_found(change, affected, f"the mean was {change.current_mean:.2f}")])
 
 
-def _when_found(change: AlertChange, *known: str) -> list[str]:
+def _when_found(change: AlertChange, affected: AffectedCounts | None, *known: str) -> list[str]:
     """Return the sentence of what was known when an alert was found, also who was affected; none of what is over."""
-    affected = change.details.affected
     if change.change != AlertEvent.FIRING:
         return []
     if affected is not None:

@@ -21,8 +21,8 @@ from lake.spec.vocabulary import FailureKind, Signal
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.notify.digest.words import amount
-from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
-from monitor.notify.onset_text import OnsetWords
+from monitor.notify.texts.link import answer_page, incident_page, page_of, response_page, worst_since
+from monitor.notify.texts.onset import OnsetWords
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
 from monitor.pages.texts import shown

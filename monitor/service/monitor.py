@@ -26,9 +26,10 @@ from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.judge_costs import budgets_left
 from monitor.detect.stats.period_sums import KEPT_DAYS
 from monitor.detect.stats.unjoined_signals import UnjoinedSignals
-from monitor.notify import NotificationView, Notifier
+from monitor.notify.notifier import Notifier
 from monitor.notify.receiver import ReceiverState
 from monitor.notify.users_words import UsersWordsReader
+from monitor.notify.view import NotificationView
 from monitor.service.digest import complete_until, digest_plan, digest_rows
 from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of

@@ -24,7 +24,7 @@ from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import RegressionSettings
 from monitor.exporter.registry import registry_of
-from monitor.notify.alert_text import description
+from monitor.notify.texts.alert import description
 from monitor.pages.app import create_app
 from tests.exposition import without_installation
 

@@ -24,20 +24,16 @@ from dialwatch.commands.check.finding import Finding, failed, guarded, skipped, 
 from dialwatch.config import MonitorSection
 from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
-from evaluator.judges import JudgeSettings
+from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import Metric, ModelUnavailableError, problem_of
 from lake.spec.vocabulary import Origin, origin_headers
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
-from monitor.notify import (
-    DeliveryOutcome,
-    MailServer,
-    MailSettings,
-    ReceiverSettings,
-    Routing,
-    WebhookSettings,
-    connections,
-)
+from monitor.notify.delivery import DeliveryOutcome
+from monitor.notify.mail import MailServer
+from monitor.notify.network import connections
+from monitor.notify.routing import Routing
+from monitor.notify.settings import MailSettings, ReceiverSettings, WebhookSettings
 from runtime.durations import duration
 
 _ADVICE = "check collector.kafka.bootstrap_servers, security_protocol, the certificates and the log-in"

@@ -16,7 +16,7 @@ from lake.spec.case_vocabulary import CaseStatus
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
     from lake.tables.lake import Lake
 
 NamedDeploymentOption = Annotated[str, typer.Option(help="Deployment, as DIAL names it.")]

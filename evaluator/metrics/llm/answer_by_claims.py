@@ -29,7 +29,7 @@ from lake.spec.texts.refusals import refusal_in
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _RAGCHECKER = "RAGChecker 0.1.9, arXiv 2408.08067"
 

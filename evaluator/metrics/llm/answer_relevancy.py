@@ -20,7 +20,7 @@ from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _PROMPT = Prompt.read("question", object_of(question=TEXT, noncommittal=YES_OR_NO))
 

@@ -26,7 +26,7 @@ from lake.spec.texts.refusals import only_refuses
 from lake.spec.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 Side = Literal["answer", "contexts", "reference"]
 

@@ -23,7 +23,7 @@ from lake.spec.vocabulary import UnscoredReason
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 JUDGE_MEANING = "`JudgeClient(...).judge(name)`: the judge that is asked"
 

@@ -14,7 +14,7 @@ from evaluator.metrics.llm.llm_metric import JudgedMetric, judged_score
 from evaluator.metrics.scores import Score
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 Row = tuple[Sequence[object], Asking]
 """The cells of a row, and its function, which waits for the replies."""

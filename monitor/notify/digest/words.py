@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lake.spec.metric_names import metric_name
 from monitor.notify.digest.table import DigestRow, DigestTable, Quality
-from monitor.notify.plain_text import money, one_line, percent, time
+from monitor.notify.texts.plain import money, one_line, percent, time
 
 MISSING = "could not be looked at, see the log of the monitor"
 NOTHING = "No deployment had a request or an incident."

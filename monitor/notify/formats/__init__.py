@@ -9,7 +9,7 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.slack import slack_body
 from monitor.notify.formats.standard import webhook_body
 from monitor.notify.formats.teams import teams_body
-from monitor.notify.incident_text import IncidentNote
+from monitor.notify.texts.incident import IncidentNote
 
 
 class BodyFormat(Protocol):

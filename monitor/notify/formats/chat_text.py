@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.alert_text import description, summary
-from monitor.notify.plain_text import one_line
+from monitor.notify.texts.alert import description, summary
+from monitor.notify.texts.plain import one_line
 
 
 def title(changes: Sequence[AlertChange]) -> str:

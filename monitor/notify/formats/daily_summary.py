@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.alert_text import summary
 from monitor.notify.digest.table import DigestTable
 from monitor.notify.digest.words import headline, row_line, total_line
 from monitor.notify.formats.slack import slack_text_body
 from monitor.notify.formats.standard import summary_body
 from monitor.notify.formats.teams import teams_text_body
-from monitor.notify.incident_text import IncidentNote, urgency_of
-from monitor.notify.plain_text import one_line, time
+from monitor.notify.texts.alert import summary
+from monitor.notify.texts.incident import IncidentNote, urgency_of
+from monitor.notify.texts.plain import one_line, time
 
 MOST = 20
 """Incidents, and deployments, in the words of a message."""

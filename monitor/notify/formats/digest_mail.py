@@ -9,8 +9,8 @@ from lake.spec.metric_names import metric_name
 from monitor.notify.digest.table import DigestRow, DigestTable, Quality
 from monitor.notify.digest.words import MISSING, amount, failed_share, headline, row_line, total_line
 from monitor.notify.formats.mail import Mail, button, clean, heading, html_page, paragraph, subject
-from monitor.notify.link import link_to
-from monitor.notify.plain_text import percent
+from monitor.notify.texts.link import link_to
+from monitor.notify.texts.plain import percent
 
 MOST_ROWS = 100
 _GREY, _RED, _GREEN = "#5f6368", "#b3261e", "#1e7b34"

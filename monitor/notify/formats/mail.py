@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, main_link, note_lines, tier_of
-from monitor.notify.plain_text import cut, one_line
+from monitor.notify.texts.incident import IncidentNote, main_link, note_lines, tier_of
+from monitor.notify.texts.plain import cut, one_line
 
 _SUBJECT, _LINE, _LINES = 200, 2000, 200
 _BAD, _GOOD, _NEITHER = "#b3261e", "#1e7b34", "#5f6368"

@@ -13,11 +13,11 @@ from monitor.alerting.alerts.change import AlertChange, WorstAnswer
 from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange
-from monitor.notify.alert_text import WORST, description, summary, worst_links
 from monitor.notify.digest.table import DigestTable
-from monitor.notify.incident_text import IncidentNote, tier_of
-from monitor.notify.link import link_to
-from monitor.notify.plain_text import one_line
+from monitor.notify.texts.alert import WORST, description, summary, worst_links
+from monitor.notify.texts.incident import IncidentNote, tier_of
+from monitor.notify.texts.link import link_to
+from monitor.notify.texts.plain import one_line
 from runtime.labelled_registry import INSTALLATION
 
 ALERT_NAME, LIMIT_ALERT_NAME, SUMMARY_NAME = "DialwatchRegression", "DialwatchFloor", "DialwatchSummary"

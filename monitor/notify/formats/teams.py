@@ -11,8 +11,8 @@ import msgspec
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import mark, text_of, title
-from monitor.notify.incident_text import IncidentNote, main_link, note_lines
-from monitor.notify.plain_text import cut
+from monitor.notify.texts.incident import IncidentNote, main_link, note_lines
+from monitor.notify.texts.plain import cut
 
 _LINE = 1000
 _BYTES = 20_000

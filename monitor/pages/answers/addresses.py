@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from lake.spec.schemas import UNASSIGNED, deployment_of
 from monitor.access.reader import Reader
-from monitor.notify.link import answer_page
+from monitor.notify.texts.link import answer_page
 from monitor.pages.answers.query import AnswerQuery, BadQueryError
 from monitor.pages.rendering import reader_of
 from monitor.pages.visibility import snapshot_for

@@ -26,7 +26,7 @@ from lake.spec.service_vocabulary import AuditAction
 from lake.spec.vocabulary import Signal
 from lake.tables.lake import Lake
 from monitor.alerting.controls.labels import MOST_CHARACTERS, Label, write_label
-from monitor.notify.link import response_page
+from monitor.notify.texts.link import response_page
 from monitor.pages.answers.addresses import (
     AnswerPlace,
     Visible,

@@ -15,7 +15,7 @@ from monitor.detect.limits import LimitReading
 from monitor.detect.regression import Reading, SegmentChange, Status
 from monitor.detect.stats.client_traffic import Burst
 from monitor.detect.stats.unjoined_signals import UnjoinedCounts
-from monitor.notify.alert_text import summary
+from monitor.notify.texts.alert import summary
 from monitor.pages.charts import Drawing, MarkKind
 from monitor.pages.deployment.failures import FailureCount
 from monitor.pages.deployment.judges import Judges

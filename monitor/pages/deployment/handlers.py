@@ -16,8 +16,8 @@ from lake.spec.schemas import deployment_of
 from lake.spec.service_vocabulary import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
-from monitor.notify.alert_text import summary
-from monitor.notify.link import worst_since
+from monitor.notify.texts.alert import summary
+from monitor.notify.texts.link import worst_since
 from monitor.pages.answers.addresses import Visible
 from monitor.pages.deployment.as_json import data_of
 from monitor.pages.deployment.tools import with_times

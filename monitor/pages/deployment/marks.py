@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
-from monitor.notify.alert_text import summary
-from monitor.notify.link import incident_page
-from monitor.notify.plain_text import percent
+from monitor.notify.texts.alert import summary
+from monitor.notify.texts.link import incident_page
+from monitor.notify.texts.plain import percent
 from monitor.pages.charts import Mark, MarkKind
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot

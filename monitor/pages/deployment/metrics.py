@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lake.spec.metric_names import metric_name
 from monitor.detect.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.scores import MetricStats
-from monitor.notify.onset_text import likely_onset
+from monitor.notify.texts.onset import likely_onset
 from monitor.pages.charts import ChartOnset, Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import marks_of
-from monitor.pages.filters import duration, score, whole
+from monitor.pages.filters import duration, first_capital, score, whole
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import Snapshot
 
@@ -144,7 +145,7 @@ def _chart(
     is_learning = reading is not None and reading.status is Status.LEARNING
     return TimeChart(
         key=key,
-        name=metric,
+        name=first_capital(metric_name(metric)),
         begin=period.begin,
         slot=period.slot,
         points=[_point(mean_of(sums), bounds) for sums in slots],

@@ -10,7 +10,7 @@ from functools import cached_property
 from lake.spec.alert_vocabulary import AlertEvent, Tier
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import Reading, SegmentChange, Status
-from monitor.notify.alert_text import (
+from monitor.notify.texts.alert import (
     HOW_SURE,
     IF_MEANT,
     LOOK_FIRST,
@@ -19,8 +19,8 @@ from monitor.notify.alert_text import (
     look_first,
     what_happened,
 )
-from monitor.notify.limit_text import WHAT_TO_DO, limit_look, limit_what_to_do
-from monitor.notify.onset_text import likely_onset
+from monitor.notify.texts.limit import WHAT_TO_DO, limit_look, limit_what_to_do
+from monitor.notify.texts.onset import likely_onset
 from monitor.pages.filters import first_capital
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.news import reading_of, said_now
@@ -74,7 +74,7 @@ class AlertView:
         """The text of the message without its links, and without what the page says elsewhere."""
         elsewhere = (*_LINKS, *(() if self.ended and self.fired.is_limit else (HOW_SURE,)))
         told = [line for line in self._told if not line.startswith((*elsewhere, *((IF_MEANT,) if self.ended else ())))]
-        return [said_now(self.fired, None), *told] if self.ended else told
+        return [said_now(self.fired, None, self.fired.details.affected), *told] if self.ended else told
 
     @cached_property
     def _told(self) -> list[str]:

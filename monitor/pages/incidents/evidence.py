@@ -18,11 +18,13 @@ from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.worst_answers.answer_words import AnswerWords, words_of
 from lake.queries.worst_answers.compared_answers import as_good_as, compared
 from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.metric_names import metric_name
 from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
+from monitor.pages.filters import first_capital
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.incidents.reasons import Reason, ReasonKind, read_reasons
@@ -211,7 +213,9 @@ def _histogram(metric: str, before: pa.Table, after: pa.Table, scale: Scale | No
     high = high if high > low else low + 1.0
     before_side = _distribution("before it began", values[0], low, high)
     after_side = _distribution("since it began", values[1], low, high)
-    return draw_histogram(HistogramChart("distribution", metric, low, high, before_side, after_side))
+    return draw_histogram(
+        HistogramChart("distribution", first_capital(metric_name(metric)), low, high, before_side, after_side)
+    )
 
 
 def _distribution(name: str, values: NDArray[np.float64], low: float, high: float) -> Distribution:

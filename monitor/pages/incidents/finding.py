@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
-from monitor.notify.onset_text import incident_onset
-from monitor.notify.plain_text import duration
+from monitor.notify.texts.onset import incident_onset
+from monitor.notify.texts.plain import duration
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 LISTED = timedelta(days=30)

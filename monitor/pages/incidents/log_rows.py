@@ -16,8 +16,8 @@ from monitor.alerting.alerts.change import AlertChange, from_row
 from monitor.alerting.controls.silences import SilenceChange
 from monitor.alerting.incidents.change import IncidentChange
 from monitor.alerting.incidents.incident import Incident
-from monitor.notify.alert_text import summary
-from monitor.notify.plain_text import time as plain_time
+from monitor.notify.texts.alert import summary
+from monitor.notify.texts.plain import time as plain_time
 
 MOST = 200
 """Rows of the log on the page: the latest."""

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
+from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import MetricStats
-from monitor.notify.alert_text import summary
-from monitor.notify.limit_text import mean_limit
+from monitor.notify.texts.alert import summary
+from monitor.notify.texts.limit import mean_limit
 from monitor.pages.charts import ChartOnset, Drawing, Mark, MarkKind, Point, TimeChart, draw
+from monitor.pages.filters import first_capital
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
 
@@ -59,8 +61,8 @@ def _chart_of_mean_limit(alert: AlertView, found: FoundIncident, key: str) -> Me
         return MetricChart(alert.metric, None, _NOT_SCORED)
     line = _Line(key, means[0].metric, means[0].limit, mean_limit(means[0]))
     chart = _chart_of_means(alert, found, stats, line, None)
-    others = ", ".join(one.metric for one in means[1:])
-    remark = f"Drawn is {means[0].metric}; beyond their limits are also {others}." if others else ""
+    others = ", ".join(metric_name(one.metric) for one in means[1:])
+    remark = f"Drawn is {metric_name(means[0].metric)}; beyond their limits are also {others}." if others else ""
     return MetricChart(alert.metric, chart.drawing, " ".join(filter(None, (remark, chart.remark))))
 
 
@@ -80,7 +82,7 @@ def _chart_of_means(
     period = _period(alert, found, stats.means_by_time)
     chart = TimeChart(
         key=line.key,
-        name=line.metric,
+        name=first_capital(metric_name(line.metric)),
         begin=period.begin,
         slot=period.slot,
         points=list(_points(stats, period)),
@@ -207,7 +209,8 @@ def _chart_of_limit(alert: AlertView, found: FoundIncident, key: str) -> MetricC
         ]
         quantity, unit = f"share of failed {of}", " %"
     chart = TimeChart(
-        key=key, name=alert.metric, begin=period.begin, slot=period.slot, points=points, quantity=quantity, unit=unit,
+        key=key, name=first_capital(metric_name(alert.metric)),
+        begin=period.begin, slot=period.slot, points=points, quantity=quantity, unit=unit,
         counted=of if unit else "", marks=tuple(_marks(alert, found)), is_bars=True,
         is_whole=not unit, is_bad=alert.ended is None, decimals=0,
     )  # fmt: skip

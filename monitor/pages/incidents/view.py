@@ -21,7 +21,7 @@ from monitor.alerting.incidents.related import Related
 from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
-from monitor.notify.alert_text import failed_often
+from monitor.notify.texts.alert import failed_often
 from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView

@@ -12,7 +12,7 @@ from fastapi import Query as Parameter
 from pydantic import BeforeValidator
 
 from lake.spec.metric_names import metric_names
-from monitor.notify.alert_text import summary
+from monitor.notify.texts.alert import summary
 from monitor.pages.json_answers import json_answer
 from monitor.pages.news import also_of, news_of
 from monitor.pages.overview.as_json import overview_of

@@ -11,7 +11,7 @@ from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.log import read_incidents
-from monitor.notify.alert_text import summary
+from monitor.notify.texts.alert import summary
 from tests.commands import dialwatch
 from tests.monitor.notify.test_notifier import transition
 

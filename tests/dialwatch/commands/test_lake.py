@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from collector.redaction import RedactionSettings, Redactor
 from dialwatch.commands.lake import app
-from evaluator.judges import Calls
+from evaluator.judges.calls import Calls
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS

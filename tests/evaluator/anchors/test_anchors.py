@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
-from evaluator.judges import Spend
+from evaluator.judges.exchange import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.scores import Score, score_rows
 from lake.erasure.erasure import erase

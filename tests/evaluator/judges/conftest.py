@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Calls, ChatMessage, Judge, JudgeClient, JudgeError, JudgeReply, JudgeSettings
+from evaluator.judges.blocking_client import JudgeClient
+from evaluator.judges.calls import Calls
+from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply
+from evaluator.judges.judge import Judge
+from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, serving
 

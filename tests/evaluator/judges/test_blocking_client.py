@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import ChatMessage, JudgeError, JudgeReply, JudgeRequest, MisfitError, Spend
 from evaluator.judges.blocking_client import Memo
+from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, JudgeRequest, Spend
+from evaluator.judges.schema import MisfitError
 from tests.evaluator.judges.conftest import SCHEMA, Bench, is_ending
 from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, fails, later, once, says
 

@@ -20,9 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from evaluator.judges import BudgetLedger, Calls, ChatMessage, Judge, JudgeSettings
+from evaluator.judges.budget_ledger import BudgetLedger
 from evaluator.judges.budget_slices import BudgetSlices, UnreservableError
-from evaluator.judges.calls import BudgetSpentError
+from evaluator.judges.calls import BudgetSpentError, Calls
+from evaluator.judges.exchange import ChatMessage
+from evaluator.judges.judge import Judge
+from evaluator.judges.settings import JudgeSettings
 from lake.delta_log.change import Change
 from lake.spec.root_tables import JUDGE_BUDGETS
 from lake.tables.lake import Lake

@@ -1,6 +1,6 @@
 """Types of an exchange with a judge."""
 
-from evaluator.judges import Reason
+from evaluator.judges.exchange import Reason
 from lake.spec.vocabulary import UnscoredReason
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Judge, JudgeError
+from evaluator.judges.exchange import JudgeError
+from evaluator.judges.judge import Judge
 from tests.evaluator.judges import scripted_server as server_
 from tests.evaluator.judges.conftest import Bench, asked
 from tests.evaluator.judges.scripted_server import (

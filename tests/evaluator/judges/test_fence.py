@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges import fence, fenced
-from evaluator.judges.fence import with_marks
+from evaluator.judges import fence
+from evaluator.judges.fence import fenced, with_marks
 
 SECRET = b"of one installation"
 

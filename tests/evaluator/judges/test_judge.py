@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Judge, JudgeError, MisfitError, Spend
+from evaluator.judges.exchange import JudgeError, Spend
+from evaluator.judges.judge import Judge
+from evaluator.judges.schema import MisfitError
 from tests.evaluator.judges import scripted_server as server_
 from tests.evaluator.judges.conftest import Bench, asked
 from tests.evaluator.judges.scripted_server import (

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judges import Calls, ChatMessage, Judge, JudgeSettings
+from evaluator.judges.calls import Calls
+from evaluator.judges.exchange import ChatMessage
+from evaluator.judges.judge import Judge
+from evaluator.judges.settings import JudgeSettings
 from tests.evaluator.judges.conftest import SCHEMA
 from tests.evaluator.judges.scripted_server import calls_of
 from tests.killing import kill, start

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import ChatMessage, Judge, JudgeClient, JudgeError, JudgeReply, JudgeRequest
 from evaluator.judges import prompt_claim as claims
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.judges.completion import ChatCompletion
-from evaluator.judges.exchange import Reason
+from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason
+from evaluator.judges.judge import Judge
 from evaluator.judges.shared_replies import ReplyClaim, SharedReplies
 from lake.store.requests import REQUESTS
 from lake.tables.lake import Lake

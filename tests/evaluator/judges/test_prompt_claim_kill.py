@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judges import Calls, Judge, JudgeSettings
 from evaluator.judges import judge as judge_module
+from evaluator.judges.calls import Calls
+from evaluator.judges.judge import Judge
+from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from lake.tables.lake import Lake
 from tests.evaluator.judges.conftest import asked

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Judge, JudgeError, JudgeReply
+from evaluator.judges.exchange import JudgeError, JudgeReply
+from evaluator.judges.judge import Judge
 from tests.evaluator.judges.conftest import Bench, asked
 from tests.evaluator.judges.scripted_server import Act, Request, ScriptedServer, Send, as_it_can, fails, gives, later
 

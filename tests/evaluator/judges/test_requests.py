@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import ChatMessage, JudgeSettings
 from evaluator.judges.blocking_client import BoundJudge
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, completion_from_json, read_completion
 from evaluator.judges.dry_run import DryRunClient, RequestCount, least, seconds_for
-from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
+from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, PromptClaim
 from evaluator.judges.request_formats import asked_again, request, token_bound
 from evaluator.judges.schema import MisfitError
+from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import ReplyClaim
 from tests.evaluator.judges.conftest import SCHEMA, Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import EvaluatorSettings
-from evaluator.judges import JudgeSettings
+from evaluator.judges.settings import JudgeSettings
 
 URL = "https://dial.example.com"
 

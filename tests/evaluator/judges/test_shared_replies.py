@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from s3fs import S3FileSystem
 
-from evaluator.judges import Calls, ChatMessage, JudgeClient, JudgeReply, JudgeRequest
+from evaluator.judges.blocking_client import JudgeClient
+from evaluator.judges.calls import Calls
 from evaluator.judges.completion import ChatCompletion
+from evaluator.judges.exchange import ChatMessage, JudgeReply, JudgeRequest
 from evaluator.judges.shared_replies import SharedReplies
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

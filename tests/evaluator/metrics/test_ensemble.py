@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import Score, metric_named
 from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric

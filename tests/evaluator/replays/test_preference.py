@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.replays import ReplayRun, ReplaySettings, replay
 from evaluator.settings import EvaluatorSettings
 from lake.queries.preferences import Preferences

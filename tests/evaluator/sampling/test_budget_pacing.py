@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evaluator.judges import JudgeSettings
+from evaluator.judges.settings import JudgeSettings
 from evaluator.sampling import BudgetPacing, allowance, is_sampled
 from evaluator.sampling.budget_pacing import LEAST_SHARE
 

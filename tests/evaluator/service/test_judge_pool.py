@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evaluator.judges import BudgetLedger, Calls
+from evaluator.judges.budget_ledger import BudgetLedger
+from evaluator.judges.calls import Calls
 from evaluator.judges.exchange import Spend
 from evaluator.judges.shared_replies import SharedReplies
 from evaluator.metrics import Metric, registry

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings, PassResult
-from evaluator.judges import Calls
+from evaluator.judges.calls import Calls
 from evaluator.service.judge_pool import JudgeCallsError
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject

@@ -16,7 +16,8 @@ import pytest
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Failure, PassResult, Period
 from evaluator.answers import DeploymentTables
 from evaluator.engines import engine_of
-from evaluator.judges import BudgetLedger, Calls
+from evaluator.judges.budget_ledger import BudgetLedger
+from evaluator.judges.calls import Calls
 from evaluator.judges.exchange import Reason
 from evaluator.metrics import registry
 from evaluator.scoring import ScoreCounts, Scorer

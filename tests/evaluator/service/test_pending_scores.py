@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator
-from evaluator.judges import Calls
+from evaluator.judges.calls import Calls
 from tests.evaluator.conftest import Traffic
 from tests.evaluator.judged import JUDGED, settings
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, as_it_can, fails

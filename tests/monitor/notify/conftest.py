@@ -13,7 +13,7 @@ import pytest
 
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.detect.regression import StreamKey
-from monitor.notify import WebhookSettings
+from monitor.notify.settings import WebhookSettings
 from tests.servers import wait_for
 
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()

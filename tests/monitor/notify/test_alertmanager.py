@@ -20,9 +20,11 @@ from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.log import IncidentLog
 from monitor.alerting.incidents.recovery import with_recovery
 from monitor.detect.regression import Reading, Transition
-from monitor.notify import NotificationView, Notifier, WebhookSettings
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
+from monitor.notify.notifier import Notifier
 from monitor.notify.posted_alert import posted_alerts
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.test_notifier import transition
 from tests.servers import free_port, needed, wait_for, wait_for_url
 

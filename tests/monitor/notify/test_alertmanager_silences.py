@@ -14,9 +14,10 @@ from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
 from monitor.detect.regression import Transition
-from monitor.notify import NotificationView, WebhookSettings
 from monitor.notify.alertmanager import RESEND_EVERY, RESOLVED_FOR, AlertmanagerSender
 from monitor.notify.alertmanager_silences import AlertmanagerSilences, SilenceError
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.test_notifier import transition
 from tests.monitor.notify.test_senders import DAY, HOUR, MINUTE, NOW, SECOND, VIEW, Pool, change
 

@@ -18,8 +18,9 @@ from monitor.alerting.alerts.change import AlertChange, digest
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import Acknowledgement, Incident, incidents_of
-from monitor.notify import NotificationView, Notifier
 from monitor.notify.daily_summary import incidents_that_go_on, summary_id
+from monitor.notify.notifier import Notifier
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.test_notifier import START, transition
 from tests.monitor.notify.test_senders import NOW as NOON
 from tests.monitor.notify.test_senders import change, told

@@ -5,7 +5,8 @@ from typing import Any
 import httpcore
 import pytest
 
-from monitor.notify import Attempt, DeliveryOutcome, connections, deliver
+from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
+from monitor.notify.network import connections
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -22,7 +22,10 @@ from monitor.alerting.controls.silences import Silence
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.limits import LimitChange
 from monitor.detect.regression import Transition
-from monitor.notify import Attempt, DeliveryOutcome, NotificationView, Notifier, WebhookSettings
+from monitor.notify.delivery import Attempt, DeliveryOutcome
+from monitor.notify.notifier import Notifier
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.alerting.incidents.test_incidents import OTHERS, page
 from tests.monitor.notify.conftest import SECRET

@@ -12,7 +12,7 @@ from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import to_row
 from monitor.alerting.alerts.new_changes import change_of
 from monitor.alerting.alerts.store import AlertStore
-from monitor.notify import Notifier
+from monitor.notify.notifier import Notifier
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.notify.test_alertmanager_silences import alertmanager
 from tests.monitor.notify.test_senders import VIEW, Pool

@@ -16,7 +16,8 @@ import pytest
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import StreamKey, Transition
-from monitor.notify import Notifier, WebhookSettings
+from monitor.notify.notifier import Notifier
+from monitor.notify.settings import WebhookSettings
 from tests.killing import kill, start
 from tests.monitor.notify.test_notifier import reading
 from tests.servers import wait_for

@@ -22,11 +22,13 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.regression import StreamKey
-from monitor.notify import MailSettings, NotificationView, Notifier
 from monitor.notify import mail as mail_module
 from monitor.notify.delivery import DeliveryOutcome
 from monitor.notify.formats.mail import Mail, alert_mail, subject, text_mail
 from monitor.notify.mail import MailServer
+from monitor.notify.notifier import Notifier
+from monitor.notify.settings import MailSettings
+from monitor.notify.view import NotificationView
 from monitor.settings import MonitorSettings
 from tests.kafka.certificates import write_certificates
 from tests.monitor.notify.smtp_server import SmtpServer

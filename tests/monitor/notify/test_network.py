@@ -18,8 +18,8 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.notify import DeliveryOutcome, connections, deliver
-from monitor.notify.network import _LimitedStream, refusal
+from monitor.notify.delivery import DeliveryOutcome, deliver
+from monitor.notify.network import _LimitedStream, connections, refusal
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -17,9 +17,11 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
 from monitor.detect.regression.detector import Detector
-from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.formats import FORMATS
+from monitor.notify.network import connections
+from monitor.notify.notifier import Notifier
 from monitor.notify.retries import DELAYS
+from monitor.notify.settings import WebhookSettings
 from tests.killing import KILLED, die, run
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

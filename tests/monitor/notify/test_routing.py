@@ -19,7 +19,10 @@ from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.limits import LimitChange, LimitDetails
-from monitor.notify import NotificationView, Notifier, Routing, WebhookSettings
+from monitor.notify.notifier import Notifier
+from monitor.notify.routing import Routing
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 

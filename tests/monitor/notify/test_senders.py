@@ -22,17 +22,20 @@ from monitor.alerting.incidents.incident import incidents_of
 from monitor.alerting.incidents.shared_cause import SharedCause
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey
-from monitor.notify import NotificationView, Notifier, WebhookSettings, connections
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.channels import WebhookChannel
 from monitor.notify.delivery import deliver, request_headers
 from monitor.notify.holding import held_by_cause
 from monitor.notify.message_sender import LONGEST_PAUSE, MessageSender
 from monitor.notify.messages import MessageIncident, messages
+from monitor.notify.network import connections
+from monitor.notify.notifier import Notifier
 from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.receiver_check import send_test
 from monitor.notify.retries import DELAYS
 from monitor.notify.routing import RoutedAlerts, Routing
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.test_notifier import transition
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitor import MonitorSettings
-from monitor.notify import WebhookSettings
+from monitor.notify.settings import WebhookSettings
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from monitor.notify import signed_headers
+from monitor.notify.delivery import signed_headers
 
 BODY = '{"text": "Ünï"}'.encode()
 

@@ -15,7 +15,8 @@ from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence, add_silence
-from monitor.notify import NotificationView, Notifier
+from monitor.notify.notifier import Notifier
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 

@@ -20,10 +20,12 @@ from lake.tables.lake import Lake
 from monitor.access.audit import AuditLog
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.limits import LimitChange, LimitDetails
-from monitor.notify import NotificationView, Notifier, WebhookSettings
 from monitor.notify.formats import FORMATS
-from monitor.notify.incident_text import IncidentNote
+from monitor.notify.notifier import Notifier
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.texts.incident import IncidentNote
 from monitor.notify.users_words import MessageWords, UsersWords, UsersWordsReader
+from monitor.notify.view import NotificationView
 from tests.monitor.alerting.alerts.test_alerts import HOUR, KEY, NOW, fired, resolved
 from tests.monitor.notify.conftest import SECRET
 

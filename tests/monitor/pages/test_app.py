@@ -12,7 +12,7 @@ import pytest
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence, add_silence
-from monitor.notify.alert_text import description, summary
+from monitor.notify.texts.alert import description, summary
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings

@@ -9,7 +9,7 @@ import numpy as np
 
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
-from monitor.notify.alert_text import description, summary
+from monitor.notify.texts.alert import description, summary
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
 

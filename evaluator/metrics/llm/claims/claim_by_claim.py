@@ -24,7 +24,7 @@ from evaluator.metrics.llm.claims.row_claims import RowClaims
 from evaluator.metrics.llm.claims.row_texts import RowTexts, in_halves, numbered, portions, usual_claims
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _FACTS = Prompt.read("facts", object_of(sentences=list_of(object_of(sentence=NUMBER, facts=list_of(TEXT)))))
 _FACT = {

@@ -24,7 +24,7 @@ from evaluator.metrics.llm.verdicts import (
 from evaluator.metrics.llm.verdicts.judged import any_of, flag
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 _Claims = TypeVar("_Claims", AnswerClaims, ReferenceClaims)
 _SUPPORTED: Mapping[str | None, Verdict] = {"S": True, "C": False, "N": UNDECIDED, None: None}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import Score, metric_named
 from evaluator.models import Models
 from tests.evaluator.judges.scripted_server import Act, Request, Send, says

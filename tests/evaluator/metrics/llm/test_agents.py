@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import Metric, Score, metric_named
 from evaluator.metrics.llm import verdicts
 from evaluator.own_metrics import with_topics

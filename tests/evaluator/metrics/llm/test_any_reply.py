@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges import JudgeError, JudgeReply, Spend
+from evaluator.judges.exchange import JudgeError, JudgeReply, Spend
 from evaluator.judges.schema import MisfitError
 from evaluator.metrics import REGISTRY
 from evaluator.metrics.llm.claim_metric import ClaimMetric

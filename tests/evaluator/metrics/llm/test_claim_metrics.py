@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import (
     REGISTRY,
     FaithfulnessClaimsApart,

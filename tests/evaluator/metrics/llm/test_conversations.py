@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import Score, Turn, metric_named
 from evaluator.metrics.llm import verdicts
 from evaluator.metrics.llm.transcripts import first_and_last, shortened, tokens

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import compute
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, fails, says

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges import MisfitError
-from evaluator.judges.schema import read
+from evaluator.judges.schema import MisfitError, read
 from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer

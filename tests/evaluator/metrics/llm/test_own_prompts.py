@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import JudgeClient
+from evaluator.judges.blocking_client import JudgeClient
 from evaluator.metrics import AspectCritique, metric_named
 from evaluator.models import Models
 from tests.evaluator.judges.conftest import Bench

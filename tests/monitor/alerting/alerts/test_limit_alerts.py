@@ -19,7 +19,7 @@ from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.alerting.alerts.change import from_row
 from monitor.detect.limits import LimitSettings
 from monitor.exporter.registry import registry_of
-from monitor.notify.alert_text import description, summary
+from monitor.notify.texts.alert import description, summary
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings

@@ -13,7 +13,7 @@ from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.limits import FailedTool, LimitDetails
 from monitor.detect.regression import Judgement
-from monitor.notify.alert_text import description
+from monitor.notify.texts.alert import description
 from monitor.pages.incidents.log_rows import log_of
 from monitor.pages.news import worse_deployments
 from monitor.service.snapshot import DeploymentState

@@ -15,7 +15,7 @@ from monitor.alerting.incidents.incident import Incident, incidents_of
 from monitor.alerting.incidents.related import RelatedIncidents
 from monitor.alerting.incidents.state import state_of
 from monitor.detect.limits import FailedTool
-from monitor.notify.incident_text import also_lines, also_of, note_of
+from monitor.notify.texts.incident import also_lines, also_of, note_of
 from tests.monitor.alerting.incidents.test_states import MINUTE, NOW, change, failing
 
 FIRES, ENDS = AlertEvent.FIRING, AlertEvent.RESOLVED

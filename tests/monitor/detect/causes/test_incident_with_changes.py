@@ -16,7 +16,7 @@ from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import from_row
 from monitor.detect.causes import DailyChanges
-from monitor.notify.alert_text import description
+from monitor.notify.texts.alert import description
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 OLD, NEW = "Answer from the contexts.\nSay where it stands.", "Answer from the contexts.\nBe <b>brief</b>."

@@ -30,7 +30,7 @@ from monitor.detect.regression import LowMean, RegressionSettings, Scale, Stream
 from monitor.detect.regression.arrays import moment
 from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
-from monitor.notify.alert_text import description, summary
+from monitor.notify.texts.alert import description, summary
 from monitor.pages.app import create_app
 from tests.monitor.conftest import NOW
 

@@ -14,7 +14,7 @@ from monitor.detect.limits import LimitChange, Limits, LimitSettings
 from monitor.detect.limits.evidence import usual_share
 from monitor.detect.limits.minute_counts import Usual
 from monitor.detect.stats.requests import LOG_COLUMNS
-from monitor.notify.alert_text import summary
+from monitor.notify.texts.alert import summary
 from tests.monitor.detect.limits.test_shares import NOW, limits_of, logs
 
 FEW = LimitSettings()

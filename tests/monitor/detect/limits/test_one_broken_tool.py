@@ -15,7 +15,7 @@ from monitor.detect.limits.evidence import has_risen
 from monitor.detect.limits.minute_counts import Usual
 from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
 from monitor.detect.stats.tools import called_tools
-from monitor.notify.limit_text import limit_lines, limit_summary
+from monitor.notify.texts.limit import limit_lines, limit_summary
 from tests.monitor.detect.limits.test_tool_errors import FAILED, FINE, MINUTE, NOW, call, read, turn
 
 TOOLS = ("search", "order", "refund", "mail", "calendar")

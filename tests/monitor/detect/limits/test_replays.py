@@ -11,7 +11,7 @@ from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import from_row
-from monitor.notify.alert_text import description, summary
+from monitor.notify.texts.alert import description, summary
 
 
 def run(lake: Lake, clock: Any, verdict: str, *values: float | None, **columns: Any) -> None:

@@ -13,7 +13,7 @@ from monitor.detect.regression import RegressionSettings, Streams, Transition
 from monitor.detect.regression.detector import Detector
 from monitor.detect.regression.observations import Observations
 from monitor.detect.regression.outage import Outage
-from monitor.notify.alert_text import summary
+from monitor.notify.texts.alert import summary
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -14,12 +14,14 @@ from lake.spec.root_tables import DIGESTS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import incidents_of
-from monitor.notify import MailSettings, NotificationView, Notifier, WebhookSettings
 from monitor.notify.digest.log import CLAIMED_FOR, DigestLog, DigestPlan
 from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow, Quality, table_of
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, digest_lines
 from monitor.notify.formats.digest_mail import digest_mail
+from monitor.notify.notifier import Notifier
+from monitor.notify.settings import MailSettings, WebhookSettings
+from monitor.notify.view import NotificationView
 from tests.monitor.notify.smtp_server import SmtpServer
 from tests.monitor.notify.test_notifier import START, transition
 

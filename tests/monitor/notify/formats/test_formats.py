@@ -15,13 +15,13 @@ from lake.spec.alert_vocabulary import LIMIT_VERSION, AlertVerdict
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import SegmentChange, StreamKey
-from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS
 from monitor.notify.formats.mail import alert_mail
 from monitor.notify.formats.standard import alert_of
-from monitor.notify.incident_text import IncidentNote
-from monitor.notify.link import link_to_incident
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.texts.incident import IncidentNote
+from monitor.notify.texts.link import link_to_incident
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_messages import change
 

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression import SegmentChange
-from monitor.notify import webhook_body
+from monitor.notify.formats.standard import webhook_body
 
 
 def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> None:

@@ -12,12 +12,12 @@ from lake.spec.alert_vocabulary import AlertEvent, Tier
 from monitor.alerting.alerts.change import AlertChange, WorstAnswer
 from monitor.alerting.incidents.state import state_of
 from monitor.detect.regression import StreamKey
-from monitor.notify.alert_text import description, summary
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.daily_summary import SUMMARY_FORMATS, lines, title
-from monitor.notify.incident_text import incident_line, note_of
-from monitor.notify.plain_text import cut
 from monitor.notify.posted_alert import posted_alerts
+from monitor.notify.texts.alert import description, summary
+from monitor.notify.texts.incident import incident_line, note_of
+from monitor.notify.texts.plain import cut
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

@@ -12,7 +12,7 @@ from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.detect.regression import Release
-from monitor.notify.alert_text import summary
+from monitor.notify.texts.alert import summary
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
@@ -65,7 +65,8 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     ((now, then),) = re.findall(SAID_NOW, sentence)
     assert float(now) < alert["current_mean"]
     assert then == f"{alert['current_mean']:.2f}"
-    assert f'<p class="what"><strong>{sentence}' in page
+    of_metric = re.sub(rf", {PER_HOUR} of.*", "", sentence)
+    assert f'<p class="what"><strong>{of_metric}</strong>' in page
     overview = client.get("/").text
     assert sentence in overview
     assert f"fell 0.94 to {now} since" in overview

@@ -16,7 +16,7 @@ from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import to_row
 from tests.monitor.conftest import NOW, ScoreColumns
-from tests.monitor.notify.test_whole_texts import kind, share
+from tests.monitor.notify.texts.test_whole_texts import kind, share
 from tests.monitor.pages.incidents.conftest import incident_id
 
 REPLAY = (

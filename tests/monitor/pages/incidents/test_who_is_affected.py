@@ -13,8 +13,8 @@ from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
-from monitor.notify.alert_text import description
-from monitor.notify.plain_text import duration
+from monitor.notify.texts.alert import description
+from monitor.notify.texts.plain import duration
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import PER_HOUR, incident_id
 

@@ -14,10 +14,10 @@ from monitor.alerting.alerts.broken_tool import LEAST_FAILED, broken_tool
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
-from monitor.notify.limit_text import bad_time, limit_lines, limit_summary, over_line
-from monitor.notify.link import link_to, link_to_incident, link_to_response, worst_since
-from monitor.notify.onset_text import brief_onset, onset
-from monitor.notify.plain_text import duration, one_line, sentences, time
+from monitor.notify.texts.limit import bad_time, limit_lines, limit_summary, over_line
+from monitor.notify.texts.link import link_to, link_to_incident, link_to_response, worst_since
+from monitor.notify.texts.onset import brief_onset, onset
+from monitor.notify.texts.plain import duration, one_line, sentences, time
 
 LOOK_FIRST = "Look first at: "
 """How the line of what to look at begins."""

@@ -9,7 +9,7 @@ from lake.spec.alert_vocabulary import OnsetKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.regression import Reading
-from monitor.notify.plain_text import time
+from monitor.notify.texts.plain import time
 
 _DAYS, _HOUR, _DAY = timedelta(days=2), timedelta(hours=1), timedelta(days=1)
 _Interval = tuple[datetime | None, datetime | None, datetime | None]

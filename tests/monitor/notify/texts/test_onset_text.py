@@ -7,8 +7,8 @@ from msgspec import structs
 
 from lake.spec.alert_vocabulary import OnsetKind
 from monitor.alerting.alerts.change import AlertChange, from_row, to_row
-from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
+from monitor.notify.texts.alert import description, summary
 
 AT = datetime(2026, 3, 3, 14, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -11,8 +11,8 @@ from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.related import Related, Relation
 from monitor.alerting.incidents.state import IncidentState
-from monitor.notify.link import link_to, link_to_incident
-from monitor.notify.plain_text import one_line
+from monitor.notify.texts.link import link_to, link_to_incident
+from monitor.notify.texts.plain import one_line
 from monitor.notify.users_words import UsersWords
 
 _MOST_ALSO = 5

@@ -17,11 +17,11 @@ from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import FailedTool, LimitDetails
 from monitor.detect.limits.results import ChangedJudge
 from monitor.detect.regression import NewClass, StreamKey
-from monitor.notify.alert_text import description, failed_part_lines, summary, worst_links
-from monitor.notify.incident_text import incident_line, note_of
-from monitor.notify.link import worst_since
-from monitor.notify.onset_text import brief_onset, onset
-from monitor.notify.plain_text import duration
+from monitor.notify.texts.alert import description, failed_part_lines, summary, worst_links
+from monitor.notify.texts.incident import incident_line, note_of
+from monitor.notify.texts.link import worst_since
+from monitor.notify.texts.onset import brief_onset, onset
+from monitor.notify.texts.plain import duration
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

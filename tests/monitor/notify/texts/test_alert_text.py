@@ -11,8 +11,8 @@ from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
 from monitor.detect.causes import AffectedCounts
 from monitor.detect.regression import NewClass, SegmentChange
-from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
+from monitor.notify.texts.alert import description, summary
 
 NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 

@@ -12,10 +12,10 @@ from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.limits import LimitDetails
 from monitor.detect.regression import StreamKey
-from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
-from monitor.notify.link import link_to
 from monitor.notify.messages import messages
+from monitor.notify.texts.alert import description, summary
+from monitor.notify.texts.link import link_to
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import MOST_OF_TOOL, FailedTool, LimitDetails, MeanBeyondLimit
-from monitor.notify.plain_text import duration, time
+from monitor.notify.texts.plain import duration, time
 
 _CALLERS = 10
 """Names of callers in a message."""
