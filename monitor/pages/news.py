@@ -18,7 +18,7 @@ from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.texts.alert import what_happened
 from monitor.notify.texts.onset import incident_onset
-from monitor.notify.texts.plain import in_a_row, sentences
+from monitor.notify.texts.plain import in_a_row, sentences, time
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -164,22 +164,22 @@ def said_now(change: AlertChange, reading: Reading | None, affected: AffectedCou
     """
     value = _value_now(change, reading)
     if value is None:
-        return sentences([what_happened(change), *_when_found(change, affected)])
+        return sentences([what_happened(change), *_by_then(change, affected)])
     # How much it fell at least belongs to the mean of then.
     details = msgspec.structs.replace(change.details, drop_lower=None)
     said = what_happened(replace(change, current_mean=value, details=details))
-    return sentences([said, *_when_found(change, affected, f"the mean was {change.current_mean:.2f}")])
+    return sentences([said, *_by_then(change, affected, f"the mean was {change.current_mean:.2f}")])
 
 
-def _when_found(change: AlertChange, affected: AffectedCounts | None, *known: str) -> list[str]:
-    """Return the sentence of what was known when an alert was found, also who was affected; none of what is over."""
+def _by_then(change: AlertChange, affected: AffectedCounts | None, *known: str) -> list[str]:
+    """Return the sentence of what was known when an alert was told; none of what is over."""
     if change.change != AlertEvent.FIRING:
         return []
     if affected is not None:
         refused = (str(affected.refusals),) if affected.refusals else ()
         asked = (f"{affected.who} were affected",) if affected.requests else ()
         known = (*known, *refused, *asked)
-    return [f"When this was found, {in_a_row(known)}"] if known else []
+    return [f"By {time(change.changed_at)} {in_a_row(known)}"] if known else []
 
 
 def _value_now(change: AlertChange, reading: Reading | None) -> float | None:

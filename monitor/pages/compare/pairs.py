@@ -52,6 +52,10 @@ class ComparedAnswer:
     contexts: Sequence[str] | None = None
     facts: Sequence[ComparedFact] = ()
     """Those of the accepted or proposed case to the question."""
+    answers: int = 1
+    """How many answers its side has to the question, of which it is nearest to their mean."""
+    mean: float | None = None
+    """The mean of these; None of one alone."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,8 @@ def _by_key(some: Iterable[tuple[str, ComparedAnswer]]) -> dict[str, list[Compar
 
 def _typical(some: Sequence[ComparedAnswer]) -> tuple[ComparedAnswer, float]:
     mean = math.fsum(one.value for one in some) / len(some)
-    return min(some, key=lambda one: abs(one.value - mean)), mean
+    nearest = min(some, key=lambda one: abs(one.value - mean))
+    return (replace(nearest, answers=len(some), mean=mean) if len(some) > 1 else nearest), mean
 
 
 def _without_texts(pair: AnswerPair) -> AnswerPair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -127,7 +127,8 @@ class CaseView:
 class Queue:
     """Cases of one status, the most useful first, how many there are of each status, and the chosen one.
 
-    Most useful are those whose questions were asked most often of late; of equal ones the surest.
+    Most useful are those that another case contradicts, and then those whose questions were asked most often of late;
+    of equal ones the surest.
     """
 
     counts: Mapping[str, int]
@@ -138,6 +139,8 @@ class Queue:
     total: int = field(default=0)
     surest: int | None = None
     """Proposed cases from the confidence on that was asked for."""
+    contradicted: int = 0
+    """Accepted cases that another case contradicts, of one deployment."""
 
 
 class RecentlyAsked:
@@ -178,18 +181,20 @@ def read_queue(
     alike = alike_cases(every)
     known = {case["case_id"]: case for case in every}
     asked = times_asked(recent.of(name, now), every) if every else {}
-    wanted = _ordered([case for case in every if status is None or case["status"] == status], asked)
+    against = {case_id for case_id, one in alike.items() if one.contradicting}
+    wanted = _ordered([case for case in every if status is None or case["status"] == status], asked, against)
+    contradicted = sum(one["status"] == CaseStatus.ACCEPTED and one["case_id"] in against for one in every)
     cases = [_queued(case, alike, asked, name, with_texts=with_texts) for case in wanted[:MOST]]
     ids = [case["case_id"] for case in wanted]
     chosen = known.get(case_id) or (wanted[0] if wanted else None)
     to_accept = None if least is None else len(surest(every, least))
     if chosen is None or not with_texts:
-        return Queue(counts, cases, total=len(wanted), surest=to_accept)
+        return Queue(counts, cases, total=len(wanted), surest=to_accept, contradicted=contradicted)
     at = ids.index(chosen["case_id"]) if chosen["case_id"] in ids else -1
     view = _view(lake, name, chosen, rows, alike.get(chosen["case_id"], AlikeCases()), asked[chosen["case_id"]], now)
     before = ids[at - 1] if at > 0 else ""
     after = ids[at + 1] if at + 1 < len(ids) else ""
-    return Queue(counts, cases, view, before, after, len(wanted), to_accept)
+    return Queue(counts, cases, view, before, after, len(wanted), to_accept, contradicted)
 
 
 def read_queues(
@@ -258,8 +263,14 @@ def surest(cases: Sequence[Mapping[str, Any]], least: float) -> list[Mapping[str
     ]
 
 
-def _ordered(cases: Iterable[dict[str, Any]], asked: Mapping[str, int]) -> list[dict[str, Any]]:
-    return sorted(cases, key=lambda case: (-asked[case["case_id"]], -(case["confidence"] or 0.0), case["case_id"]))
+def _ordered(
+    cases: Iterable[dict[str, Any]], asked: Mapping[str, int], contradicted: Container[str]
+) -> list[dict[str, Any]]:
+    def order(case: Mapping[str, Any]) -> tuple[bool, int, float, str]:
+        case_id = case["case_id"]
+        return case_id not in contradicted, -asked[case_id], -(case["confidence"] or 0.0), case_id
+
+    return sorted(cases, key=order)
 
 
 def _queued(

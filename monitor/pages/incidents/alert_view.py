@@ -21,6 +21,7 @@ from monitor.notify.texts.alert import (
 )
 from monitor.notify.texts.limit import WHAT_TO_DO, limit_look, limit_what_to_do
 from monitor.notify.texts.onset import likely_onset
+from monitor.notify.texts.plain import time
 from monitor.pages.filters import first_capital
 from monitor.pages.incidents.finding import FoundIncident
 from monitor.pages.news import reading_of, said_now
@@ -107,11 +108,14 @@ class AlertView:
 
     @property
     def drop(self) -> str:
-        """How large the change is, and at least, by its 90 % interval; empty where that is not known."""
+        """How large the change was when it was told, and at least (90 % interval); empty where that is not known."""
         details = self.fired.details
         if details.drop is None or details.drop_lower is None:
             return ""
-        return f"{details.drop:.2f} worse than the reference, and at least {max(details.drop_lower, 0.0):.2f}"
+        return (
+            f"By {time(self.fired.changed_at)} the mean was {details.drop:.2f} worse than the reference, surely "
+            f"{max(details.drop_lower, 0.0):.2f} or more."
+        )
 
     @property
     def onset(self) -> datetime | None:

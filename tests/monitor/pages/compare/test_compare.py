@@ -68,6 +68,11 @@ def test_two_periods_are_compared_question_by_question(client: TestClient) -> No
     assert [pair["difference"] for pair in whole["pairs"]] == pytest.approx([-0.9, 0.0, 1.0])
     assert whole["pairs"][0]["before"]["answer"] == "You have 30 days of leave."
     assert whole["pairs"][0]["before"]["contexts"] == [f"{HOSTILE} leave"]
+    sides = [whole["pairs"][0][side] for side in ("before", "after")]
+    assert [(one["answers"], one["mean"]) for one in sides] == [(1, None), (2, pytest.approx(0.1))]
+    page = client.get("/compare", params=PERIODS).text
+    assert page.count("answers with the mean") == 1
+    assert "one of 2 answers with the mean 0.10" in page
 
 
 def test_facts_of_the_case_are_shown_on_both_sides(client: TestClient, lake: Lake) -> None:

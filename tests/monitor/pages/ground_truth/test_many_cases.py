@@ -125,6 +125,22 @@ def test_cases_that_contradict_each_other_are_not_accepted_together(client: Test
     assert status_of(lake) == {"a": "proposed", "b": "accepted", "c": "proposed", "d": "accepted", "e": "proposed"}
 
 
+def test_accepted_cases_that_another_one_contradicts_come_first(client: TestClient, lake: Lake) -> None:
+    """The page of another status names them, since answers are compared with them."""
+    address, warning = {"deployment": "rag"}, "1 accepted case is contradicted by another case"
+    assert "contradicted by another case" not in client.get("/ground-truth", params=address, headers=of("on-call")).text
+    (known,) = [row for row in lake.table(GROUND_TRUTH, "rag").read().to_pylist() if row["case_id"] == "d"]
+    others = [case("0", status="accepted", question="Is it first?", answer="By its id."),
+              case("z", question=known["question"], answer="Something else, 17 days.")]  # fmt: skip
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(others))
+    page = client.get("/ground-truth", params=address, headers=of("on-call")).text
+    assert warning in page
+    assert 'href="/ground-truth?deployment=rag&amp;status=accepted">the accepted cases, these first' in page
+    accepted = client.get("/ground-truth", params=address | {"status": "accepted"}, headers=of("on-call")).text
+    assert warning not in accepted
+    assert re.findall(r'<h2 id="case">Case (\w)', accepted) == ["d"]
+
+
 @pytest.mark.parametrize(("least", "status"), [("", 422), ("high", 422), ("1.1", 422), ("nan", 422), ("0.99", 409)])
 def test_a_confidence_that_cannot_be_used_accepts_nothing(
     client: TestClient, lake: Lake, least: str, status: int

@@ -17,15 +17,15 @@ from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
 SAID_NOW = (
-    r"fell from 0\.94 to (\d\.\d\d) since.*When this was found, the mean was (\d\.\d\d), "
+    r"fell from 0\.94 to (\d\.\d\d) since.*By .* UTC the mean was (\d\.\d\d), "
     rf"{PER_HOUR} of {PER_HOUR} answers were refusals and {PER_HOUR} requests were affected"
 )
 
 
 def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(
-    client: TestClient, monitor: Monitor
+    client: TestClient, monitor: Monitor, clock: Clock
 ) -> None:
-    """The two periods are filled in: the day before the fall, and since."""
+    """The two periods are filled in: the day before the fall, and since; its own day only where there is no other."""
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>Look first at: Whether retrieval still finds documents; then the prompt" in page
     assert page.count("Whether retrieval still finds documents") == 1
@@ -38,6 +38,12 @@ def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before
     )
     assert "metric=faithfulness_kprecision" in link
     assert client.get(link.replace("&amp;", "&")).status_code == 200
+    clock.advance(days=2)
+    monitor.refresh()
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
+    first, last = fell.date() + timedelta(days=1), clock.now.date()
+    assert f"before_until={days[0]}&amp;after_since={first}&amp;after_until={last}" in link
 
 
 def test_the_headline_has_the_value_of_now_where_it_is_another_one(
@@ -77,7 +83,7 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     assert "conversations since it fell" in deployment
     assert "so far" not in sentence
     (same,) = client.get(address.replace("?", ".json?")).json()["alerts"]
-    assert "When this was found" not in same["summary"]
+    assert "the mean was" not in same["summary"]
 
 
 def test_that_most_answers_are_refusals_is_in_the_sentence(
@@ -85,7 +91,7 @@ def test_that_most_answers_are_refusals_is_in_the_sentence(
 ) -> None:
     """Of the incident, the overview and the message, in words that stay right also when it is over."""
     refused, asked = f"{PER_HOUR} of {PER_HOUR} answers were refusals", f"{PER_HOUR} requests"
-    said = f". When this was found, {refused} and {asked} were affected."
+    said = f" UTC {refused} and {asked} were affected."
     for path in (f"/incident?id={incident_id(monitor)}", "/"):
         assert said in re.sub("</?strong>", "", client.get(path).text)
     assert monitor.snapshot is not None

@@ -63,11 +63,16 @@ def test_the_page_says_that_it_is_silenced_and_ends_that(
     assert "“<bdi>known</bdi>”" in page
     assert "dialwatch silence end 1 -c dialwatch.yaml" in page
     assert "End silence 1" not in page
+    monitor.refresh()
+    for path in ("/", "/incidents", "/deployment?name=rag-search"):
+        assert '<span class="state">silenced until ' in proxied.get(path, headers=of("readers")).text
     assert "End silence 1" in proxied.get(address, headers=of("on-call")).text
     for _ in range(2):
         ended = sent(proxied, monitor, "silence/end", silence="1")
         assert "Silence 1 is over" in proxied.get(ended.headers["location"], headers=of("readers")).text
     assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
+    monitor.refresh()
+    assert '<span class="state">silenced until ' not in proxied.get("/", headers=of("readers")).text
     assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 2
 
 
