@@ -75,7 +75,7 @@ def what_happened(change: AlertChange) -> str:
 def _counted(affected: AffectedCounts | None) -> list[str]:
     if affected is None:
         return []
-    refused = [f"{affected.refusals} when this was found"] if affected.refusals else []
+    refused = [str(affected.refusals)] if affected.refusals else []
     return [*refused, *([f"{affected.who} so far"] if affected.requests else [])]
 
 
@@ -84,11 +84,12 @@ def _within(affected: AffectedCounts) -> str:
     return f" in {number:,} conversation{'' if number == 1 else 's'}" if number else ""
 
 
-def _affected_line(affected: AffectedCounts | None) -> list[str]:
+def _affected_line(change: AlertChange) -> list[str]:
+    affected = change.details.affected
     if affected is None:
         return []
     groups = [f"Most affected: {'; '.join(map(str, affected.stands_out))}."] if affected.stands_out else []
-    return [f"Affected: {affected.who}{_within(affected)} since then, when this was found.", *groups]
+    return [f"Affected: {affected.who}{_within(affected)} from then until {time(change.changed_at)}.", *groups]
 
 
 def _summary(change: AlertChange) -> str:
@@ -191,7 +192,7 @@ def _firing(change: AlertChange) -> list[str]:
         lines.append(f"Compared with: {details.older_version}, an older version, whose reference this one began with.")
     if change.changed_at > change.fired_at:
         lines.insert(0, f"Update on an alert that was found at {time(change.fired_at)}: {change.reason}.")
-    lines += _affected_line(details.affected)
+    lines += _affected_line(change)
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(

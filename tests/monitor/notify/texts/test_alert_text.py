@@ -54,7 +54,7 @@ def test_who_is_affected_is_counted_and_not_named(
     affected = AffectedCounts(*counts)
     change = replace(firing, details=structs.replace(firing.details, affected=affected))
     assert summary(change) == f"{summary(firing)}. {brief} so far"
-    assert f"Affected: {line} since then, when this was found." in description(change, "").splitlines()
+    assert f"Affected: {line} from then until 2026-11-20 12:00 UTC." in description(change, "").splitlines()
     (data,) = json.loads(webhook_body([change], "team", ""))["data"]
     assert data["affected"] == dict(zip(("requests", "conversations", "people"), counts, strict=True))
     assert from_row(to_row(change)) == change
