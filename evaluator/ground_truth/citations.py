@@ -133,6 +133,9 @@ def _may_be_subject(text: str) -> bool:
 
 def _fact(sentence: Sentence, begin: int, end: int, statement: str) -> CitedFact | None:
     """Cut the outer marks off, so that another chunking of the same text holds the fact too."""
+    # A place ends with its last word; a bracket beside it stays where its other one does.
+    begin = len(sentence.text[:begin].rstrip("(["))
+    end = len(sentence.text) - len(sentence.text[end:].lstrip(")]"))
     said = sentence.text[begin:end]
     text = without_outer_marks(said)
     if gives_orders(sentence.text) or not CITATION.is_usable(text):

@@ -21,7 +21,7 @@ _FACT = object_of(statement=TEXT, sentences=list_of(NUMBER), quote=TEXT)
 _PROMPT = Prompt.read("case_facts", object_of(facts=list_of(_FACT)))
 _OPTIONAL = frozenset({"quote"})
 """Without one the whole sentences are the facts."""
-_VERSION = "judge/3"
+_VERSION = "judge/4"
 _MOST_SPLITS = 2
 """Contexts are divided in two at most so often: in four parts."""
 

@@ -43,6 +43,28 @@ def test_what_stands_there_is_a_fact(given: dict[str, Any], found: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("context", "quote", "found"),
+    [
+        (
+            "It lost data (now mostly fixed) in May.",
+            "It lost data (now mostly fixed)",
+            "It lost data (now mostly fixed)",
+        ),
+        ("It is [sic] (rather) slow.", "(rather) slow", "(rather) slow"),
+        ("It lost data (now mostly fixed) in May.", "now mostly fixed", "now mostly fixed"),
+        ("The tables [see the annex] are new.", "The tables [see the annex]", "The tables [see the annex]"),
+        ("As before (so it was said (twice)) in May.", "so it was said (twice)", "so it was said (twice)"),
+        ("It is [only partly] new here.", "[only partly] new here", "[only partly] new here"),
+        ("Its costs fell by (4 %) again.", "Its costs fell by (4 %)", "Its costs fell by (4 %)"),
+    ],
+)
+def test_a_bracket_stays_with_its_other_one(context: str, quote: str, found: str) -> None:
+    """At the end and at the beginning of a quote; those around all of it go."""
+    (fact,) = checked_facts([cited(1, quote=quote)], numbered_sentences([context])).facts
+    assert fact.text == found == context[fact.start : fact.end]
+
+
+@pytest.mark.parametrize(
     "planted",
     [
         cited(1, quote="Revenue was 2,310 million dollars"),

@@ -68,7 +68,7 @@ def test_a_case_gets_the_facts_that_the_judge_points_at(
     assert case["facts"] == [SEAT]
     assert case["citations"] == [{"statement": "Delhi is the capital.", "chunk": 0, "start": 0, "end": len(SEAT)}]
     assert case["context"] == ["Delhi is the seat of government. It is large."]
-    assert case["extractor"].startswith("judge/3-m-")
+    assert case["extractor"].startswith("judge/4-m-")
     assert (case["version"], case["status"], case["updated_by"]) == (2, "proposed", "evaluator")
     assert "1 of its citations stood nowhere" in case["note"]
     assert len(case_history(lake.table(GROUND_TRUTH, "rag"), case["case_id"])) == 2

@@ -176,7 +176,7 @@ def test_several_answers_are_asked_about_at_once_and_kept_apart() -> None:
     for number in (0, 5):
         with pytest.raises(ValueError, match=f"facts: there is no sentence {number}; there are 1 to 4"):
             check(named((number, "")))
-    assert extractor_of(judge).startswith("judge/3-model-4-")  # type: ignore[arg-type]
+    assert extractor_of(judge).startswith("judge/4-model-4-")  # type: ignore[arg-type]
 
 
 @pytest.fixture
