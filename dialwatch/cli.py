@@ -12,6 +12,7 @@ import typer
 from dialwatch import __version__
 from dialwatch.commands import (
     answers,
+    compare,
     digest,
     evaluate,
     ground_truth,
@@ -45,6 +46,7 @@ app.add_typer(incidents.app, name="incidents")
 app.add_typer(ground_truth.app, name="ground-truth")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("digest")(digest.digest)
 app.command("thresholds")(thresholds.thresholds)
 app.command("score")(score.score)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from evaluator.judge_binding import is_own_model
 from evaluator.metrics import Metric
+from evaluator.preferences import Preference, TwoAnswers, preferences, version_of
 from evaluator.replays.asking import Asked, Deployment, ask_all
 from evaluator.replays.comparison import Comparison, Scores, compare
 from evaluator.replays.earlier_runs import (
@@ -24,15 +26,15 @@ from evaluator.replays.earlier_runs import (
     rows_of_unchanged,
 )
 from evaluator.replays.kept_answers import Row, kept_scores, values_of
-from evaluator.replays.preference import AnswersToCase, preferences
 from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
 from lake.queries.ground_truth.case_versions import cases_in
 from lake.queries.ground_truth.question_keys import normalised_question
-from lake.queries.preferences import Preferences
+from lake.queries.preferences import Preferences, preferences_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
-from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, ReplayVerdict
+from lake.spec.case_vocabulary import CASE_PASSED, PREFERENCE, CaseStatus, ReplayVerdict
 from lake.spec.deployment_families import Families
+from lake.spec.vocabulary import UnscoredReason
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
@@ -69,7 +71,7 @@ class ReplayRun:
     @property
     def preferences(self) -> Preferences | None:
         """Which answers a judge prefers, where one was asked."""
-        return Preferences.of(self.rows)
+        return Preferences.of(value for row in self.rows for value in preferences_in(row))
 
     @property
     def errors(self) -> int:
@@ -210,11 +212,14 @@ def _add_preferences(
     kept = {row["case_id"]: row["answer"] for row in before if row["answer"] is not None}
     places = [place for place, one in enumerate(asked) if one.reply.answer is not None and one.case["case_id"] in kept]
     pairs = [
-        AnswersToCase(one.case["question"], one.case["answer"] or "", kept[one.case["case_id"]], one.reply.answer or "")
+        TwoAnswers(one.case["question"], one.case["answer"] or "", kept[one.case["case_id"]], one.reply.answer or "")
         for one in (asked[place] for place in places)
     ]
-    for place, preferred in zip(places, preferences(judge, name, pairs), strict=True):
-        scored[place].append(preferred)
+    own = [Preference(None, UnscoredReason.JUDGE_IS_THE_MODEL)] * len(pairs)
+    found = own if is_own_model(judge.settings, name) else preferences(judge, pairs)
+    named = {"metric": PREFERENCE, "metric_version": version_of(judge.settings), "failed_part": None}
+    for place, one in zip(places, found, strict=True):
+        scored[place].append(named | {"value": one.value, "reason": one.reason})
 
 
 def _fall(

@@ -21,6 +21,7 @@ from lake.maintenance.cleaning import remove_history
 from lake.maintenance.id_index import forget_gone_files
 from lake.maintenance.retention import newest_baseline
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.preference_tables import PREFERENCES
 from lake.spec.root_tables import AUDIT, ID_INDEX, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
@@ -32,9 +33,11 @@ from lake.tables.rewriting import batches, replace
 from lake.tables.table import Table
 
 _ATTEMPTS = 20
-_MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS, MONITOR_STATE)
+_MADE_OF_LOGS = (
+    USER_SIGNALS, SCORES, ANCHORS, PREFERENCES, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS, MONITOR_STATE,
+)  # fmt: skip
 """Cases decide which replays and scores go, so they go after them."""
-_MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
+_MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, PREFERENCES)
 _ROOT_TABLES = (REJECTED, SILENCES, RELEASES, SAVED_SEARCHES, AUDIT, ROOT_STATE)
 _CANNOT_KNOW = (
     "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.erasure.quotations import strings_in
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.preference_tables import PREFERENCES
 from lake.spec.root_tables import AUDIT, REJECTED, RELEASES, SAVED_SEARCHES, SILENCES
 from lake.spec.schemas import ALERTS, ANCHORS, INCIDENTS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
@@ -160,6 +161,12 @@ def _is_replay(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
     return _any(is_in(batch["case_id"], scope.cases.ids), by_id, is_in(batch["trace_id"], scope.trace_ids))
 
 
+def _is_erased_preference(batch: pa.RecordBatch, scope: ErasureScope) -> pa.Array:
+    chat = {scope.subject.chat} if scope.subject.chat else ()
+    by_id = (is_in(batch[name], scope.event_ids) for name in ("event_id", "earlier_event_id"))
+    return _any(*by_id, *(is_in(batch[name], chat) for name in ("chat_id", "earlier_chat_id")))
+
+
 def of_calls(event_ids: frozenset[str]) -> Rule:
     """Return the rule of `parsed_logs` that erases just these calls."""
     return Rule(("event_id",), lambda batch, _: is_in(batch["event_id"], event_ids))
@@ -173,6 +180,7 @@ RULES: dict[str, Rule] = {
     ),
     SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _is_erased_score, {"details": _rewrite_score}),
     ANCHORS.name: Rule(("event_id", "response_id", "chat_id"), _is_erased_score),
+    PREFERENCES.name: Rule(("event_id", "earlier_event_id", "chat_id", "earlier_chat_id"), _is_erased_preference),
     GROUND_TRUTH.name: Rule(
         ("case_id",),
         lambda batch, scope: is_in(batch["case_id"], scope.cases.ids),

@@ -57,11 +57,11 @@ class LakeMaintenanceSettings(Section):
         dict[str, Day | None], Setting(common=True, default="90d for the three tables with texts, in a new lake")
     ] = Field(default_factory=dict)
     """Age at which rows are deleted, at least 1d, such as `{parsed_logs: 90d}`; null: never. It can be set for
-    parsed_logs, user_signals, scores, anchors, replays, _rejected, _batches, _services, _changes, _judge_budgets and
-    _audit. Without it the rows of parsed_logs, user_signals and _rejected, which hold texts of people, are deleted
-    after 90 days [in a lake that is new](lake.md#texts-of-people), and stay for ever in one of an earlier version. All
-    others stay for ever, those of _services four weeks, those of _judge_budgets a week, those of _changes a day. Of
-    replays the dates of the newest baseline stay."""
+    parsed_logs, user_signals, scores, anchors, replays, preferences, _rejected, _batches, _services, _changes,
+    _judge_budgets and _audit. Without it the rows of parsed_logs, user_signals and _rejected, which hold texts of
+    people, are deleted after 90 days [in a lake that is new](lake.md#texts-of-people), and stay for ever in one of an
+    earlier version. All others stay for ever, those of _services four weeks, those of _judge_budgets a week, those of
+    _changes a day. Of replays the dates of the newest baseline stay."""
     deployments: dict[str, dict[str, Day | None]] = Field(default_factory=dict)
     """Retention of single deployments: `{support-rag: {parsed_logs: 30d}}`."""
 

@@ -1,17 +1,24 @@
-"""Preferences of a judge between the answers of a replay and earlier ones, added up."""
+"""Preferences of a judge between answers, of replays and of logged ones: read, and added up."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.dataset as ds
+
 from lake.spec.case_vocabulary import PREFERENCE
+from lake.spec.preference_tables import PREFERENCES
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
 from runtime.sign_test import sign_test
 
 EARLIER, TIE, LATER = 0.0, 0.5, 1.0
-"""Values of `PREFERENCE` in `replays.scores`."""
+"""Values of `PREFERENCE` in `replays.scores`, and of `preferences.value`."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +36,9 @@ class Preferences:
     probability: float
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Preferences | None:
-        """Add up those of rows of `replays`; None where no judge was asked."""
-        counts = Counter(value for row in rows for value in preferences_in(row))
+    def of(cls, values: Iterable[float | None]) -> Preferences | None:
+        """Add up what was said of pairs, None of an undecided one; None where no judge was asked."""
+        counts = Counter(values)
         if not counts:
             return None
         later, earlier = counts[LATER], counts[EARLIER]
@@ -41,3 +48,38 @@ class Preferences:
 def preferences_in(row: Mapping[str, Any]) -> list[float | None]:
     """Return the preference in a row of `replays`, None for an undecided one; nothing where no judge was asked."""
     return [score["value"] for score in row["scores"] or () if score["metric"] == PREFERENCE]
+
+
+@dataclass(frozen=True)
+class LoggedAnswers:
+    """Answers that people got of a deployment, of the UTC days from `since` to `until`, both included."""
+
+    deployment: str | None
+    since: date
+    until: date
+
+    def overlap(self, other: LoggedAnswers) -> bool:
+        """Whether an answer can be one of both."""
+        return self.deployment == other.deployment and self.since <= other.until and other.since <= self.until
+
+
+def kept_preferences(lake: Lake, earlier: LoggedAnswers, later: LoggedAnswers) -> list[dict[str, Any]]:
+    """Return the rows of `preferences` whose answers are these, in the order in which the judge was asked."""
+    name = ds.field("earlier_deployment")
+    day = ds.field("earlier_date")
+    where = name.is_null() if earlier.deployment is None else name == earlier.deployment
+    where &= (day >= pa.scalar(earlier.since)) & (day <= pa.scalar(earlier.until))
+    reader = DayReader(lake.table(PREFERENCES, later.deployment), later.since, later.until)
+    rows: list[dict[str, Any]] = reader.read(PREFERENCES.schema.names, where).to_pylist()
+    return sorted(rows, key=lambda row: (row["judged_at"], row["preference_id"]))
+
+
+def counted_preferences(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return, of rows of `kept_preferences`, those that count together: one a question, so that each counts once.
+
+    They are of the version of a judge that was asked last, and of each question the last.
+    """
+    if not rows:
+        return []
+    version = rows[-1]["judge_version"]
+    return list({row["question_key"]: row for row in rows if row["judge_version"] == version}.values())

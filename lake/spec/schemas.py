@@ -15,6 +15,7 @@ from lake.spec.alert_vocabulary import (
 )
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
+from lake.spec.preference_tables import PREFERENCES
 from lake.spec.root_tables import (
     APPLICATION_CLASSES,
     AUDIT,
@@ -361,6 +362,7 @@ TABLES = {
         ANCHORS,
         GROUND_TRUTH,
         REPLAYS,
+        PREFERENCES,
         ALERTS,
         INCIDENTS,
         MONITOR_STATE,

@@ -11,8 +11,8 @@ from lake.tables.table import Table
 PASSES = "passes"
 """Counter of the passes over new rows: every pass that writes to a table moves it on by one.
 
-An erasure moves it in `scores`, `anchors`, `ground_truth` and `replays` when the rows are gone, so that a pass that
-has read them is refused with LostRaceError.
+An erasure moves it in `scores`, `anchors`, `ground_truth`, `replays` and `preferences` when the rows are gone, so that
+a pass that has read them is refused with LostRaceError.
 """
 
 BACKFILLS = "backfills"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 
 from fastapi import Request, Response
 from markupsafe import Markup
@@ -59,6 +61,8 @@ class _Read:
     versions: tuple[str, str] = ("", "")
     """Of the metric, on the earlier side and on the later one; empty for runs."""
     may_read_texts: bool = False
+    command: str = ""
+    """What asks a judge about these answers, where none was asked and the reader may act; else empty."""
 
 
 class ComparePage(Page):
@@ -115,6 +119,8 @@ class ComparePage(Page):
         usual = CASE_PASSED if query.between == Between.REPLAYS or CASE_PASSED in metrics else next(iter(metrics), "")
         query = query.with_metric(query.metric or usual)
         read = self._reads.run(seen.reader, lambda: self._compared(query, seen, metrics))
+        if query.between == Between.PERIODS and read.found and not read.found.preferences:
+            read = replace(read, command=_command(query) if all(map(seen.reader.may_act, names)) else "")
         if not all(map(seen.may_read_texts, names)):
             return replace(read, found=read.found and read.found.without_texts())
         if read.found is not None:
@@ -137,6 +143,17 @@ class ComparePage(Page):
         before, after = chosen_runs(query, runs, earlier)
         found = compare_runs(lake, query, stats, before, after) if before and after else None
         return _Read(query, metrics, (earlier, runs), found, (before, after))
+
+
+def _command(query: CompareQuery) -> str:
+    """Return the command that asks a judge about the answers of two periods; empty where these have common days."""
+    earlier, later = query.sides
+    if earlier.overlap(later):
+        return ""
+    named = {"deployment": query.deployment, "before-deployment": query.before_deployment}
+    days = {"since": later.since, "until": later.until, "before-since": earlier.since, "before-until": earlier.until}
+    options = ((f"--{name}", str(value)) for name, value in (named | days).items() if value)
+    return shlex.join(["dialwatch", "compare", *chain.from_iterable(options)])
 
 
 def _period(since: date, until: date) -> str:

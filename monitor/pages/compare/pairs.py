@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
@@ -53,7 +53,7 @@ class ComparedAnswer:
     facts: Sequence[ComparedFact] = ()
     """Those of the accepted or proposed case to the question."""
     answers: int = 1
-    """How many answers its side has to the question, of which it is nearest to their mean."""
+    """How many answers its side has to the question."""
     mean: float | None = None
     """The mean of these; None of one alone."""
 
@@ -109,18 +109,26 @@ def pairs_of(
     *,
     lower_is_better: bool,
     largest: float = math.inf,
+    preferred: Mapping[tuple[str | None, str | None], Preferred | None] | None = None,
 ) -> PairedComparison | None:
     """Pair answers by their keys, and return what the pairs say; None where there is no pair.
 
-    Of several answers with one key on a side the mean of their values counts, and the one nearest to it is shown.
-    `largest` is the largest difference that there can be.
+    Of several answers with one key on a side the mean of their values counts, and the one nearest to it is shown, but
+    where a judge has compared two of them: then these. `preferred` is what it said, by the event ids of both. `largest`
+    is the largest difference that there can be.
     """
     old, new = _by_key(before), _by_key(after)
     sign = -1.0 if lower_is_better else 1.0
+    said_of = preferred or {}
+    partners = dict(said_of.keys())
     found = []
     for key in old.keys() & new.keys():
-        (one, mean_before), (other, mean_after) = _typical(old[key]), _typical(new[key])
-        found.append((AnswerPair(one, other, sign * (mean_after - mean_before)), mean_before, mean_after))
+        mean_before, mean_after = _mean(old[key]), _mean(new[key])
+        shown = _compared(old[key], new[key], partners)
+        one, other = shown or (_nearest(old[key], mean_before), _nearest(new[key], mean_after))
+        said = said_of.get((one.event_id, other.event_id))
+        one, other = _counted(one, old[key], mean_before), _counted(other, new[key], mean_after)
+        found.append((AnswerPair(one, other, sign * (mean_after - mean_before), said), mean_before, mean_after))
     if not found:
         return None
     differences = np.array([pair.difference for pair, _, _ in found])
@@ -170,10 +178,25 @@ def _by_key(some: Iterable[tuple[str, ComparedAnswer]]) -> dict[str, list[Compar
     return found
 
 
-def _typical(some: Sequence[ComparedAnswer]) -> tuple[ComparedAnswer, float]:
-    mean = math.fsum(one.value for one in some) / len(some)
-    nearest = min(some, key=lambda one: abs(one.value - mean))
-    return (replace(nearest, answers=len(some), mean=mean) if len(some) > 1 else nearest), mean
+def _mean(some: Sequence[ComparedAnswer]) -> float:
+    return math.fsum(one.value for one in some) / len(some)
+
+
+def _nearest(some: Sequence[ComparedAnswer], value: float) -> ComparedAnswer:
+    return min(some, key=lambda one: abs(one.value - value))
+
+
+def _counted(shown: ComparedAnswer, some: Sequence[ComparedAnswer], mean: float) -> ComparedAnswer:
+    return replace(shown, answers=len(some), mean=mean) if len(some) > 1 else shown
+
+
+def _compared(
+    old: Sequence[ComparedAnswer], new: Sequence[ComparedAnswer], partners: Mapping[str | None, str | None]
+) -> tuple[ComparedAnswer, ComparedAnswer] | None:
+    """Return the answers to a question that a judge has compared; `partners` are the later ids by the earlier."""
+    later = {one.event_id: one for one in new}
+    known = ((one, later.get(partners[one.event_id])) for one in old if one.event_id in partners)
+    return next(((one, other) for one, other in known if other is not None), None)
 
 
 def _without_texts(pair: AnswerPair) -> AnswerPair:

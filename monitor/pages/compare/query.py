@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 from pydantic import ConfigDict
 from starlette.exceptions import HTTPException
 
+from lake.queries.preferences import LoggedAnswers
+from lake.spec.schemas import deployment_of
 from monitor.pages.answers.addresses import day_of
 from monitor.pages.answers.query import MOST_DAYS, BadQueryError
 
@@ -58,6 +60,14 @@ class CompareQuery:
     def earlier_deployment(self) -> str:
         """Deployment whose answers are the earlier side."""
         return self.before_deployment or self.deployment
+
+    @property
+    def sides(self) -> tuple[LoggedAnswers, LoggedAnswers]:
+        """Answers of the earlier and of the later period."""
+        return (
+            LoggedAnswers(deployment_of(self.earlier_deployment), self.before_since, self.before_until),
+            LoggedAnswers(deployment_of(self.deployment), self.after_since, self.after_until),
+        )
 
     def address(self) -> str:
         """Return the part of the address behind the question mark: the fields that are not empty."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,16 @@ import pyarrow.dataset as ds
 from lake.queries.answer_rows import context_texts
 from lake.queries.ground_truth.case_versions import read_cases
 from lake.queries.metric_scores import metric_scores, texts_of_answers
-from lake.queries.preferences import EARLIER, LATER, TIE, Preferences, preferences_in
+from lake.queries.preferences import (
+    EARLIER,
+    LATER,
+    TIE,
+    LoggedAnswers,
+    Preferences,
+    counted_preferences,
+    kept_preferences,
+    preferences_in,
+)
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
 from lake.spec.schemas import PARSED_LOGS, deployment_of
@@ -62,16 +71,18 @@ def compare_periods(
 ) -> PairedComparison | None:
     """Compare answers of two periods to the same questions by a metric; None where no question is in both."""
     before, after = versions
-    sides = [
-        _answers(lake, deployment_of(name), query.metric, version, since, until)
-        for name, version, since, until in (
-            (query.earlier_deployment, before, query.before_since, query.before_until),
-            (query.deployment, after, query.after_since, query.after_until),
-        )
-    ]
-    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats), largest=_largest(stats))
+    earlier, later = query.sides
+    sides = [_answers(lake, side, query.metric, version) for side, version in ((earlier, before), (later, after))]
+    judged = counted_preferences(kept_preferences(lake, earlier, later))
+    found = pairs_of(
+        *sides,
+        lower_is_better=_is_lower_better(stats),
+        largest=_largest(stats),
+        preferred={(row["earlier_event_id"], row["event_id"]): _PREFERRED.get(row["value"]) for row in judged},
+    )
     if found is None:
         return None
+    found = replace(found, preferences=Preferences.of(row["value"] for row in judged))
     facts = {question_key(case["question"]): case["facts"] or () for case in _cases(lake, query.deployment)}
     pairs = _with_contexts(lake, found.pairs)
     return replace(found, pairs=_with_facts(pairs, lambda side: facts.get(question_key(side.question), ())))
@@ -154,7 +165,7 @@ def _with_facts(
 def _with_preferences(found: PairedComparison, rows: Sequence[Mapping[str, Any]]) -> PairedComparison:
     preferred = {row["case_id"]: _PREFERRED.get(preferences_in(row)[0]) for row in rows}
     pairs = tuple(replace(pair, preferred=preferred.get(pair.after.case_id)) for pair in found.pairs)
-    return replace(found, pairs=pairs, preferences=Preferences.of(rows))
+    return replace(found, pairs=pairs, preferences=Preferences.of(said for row in rows for said in preferences_in(row)))
 
 
 def _largest(stats: MetricStats | None) -> float:
@@ -188,10 +199,9 @@ def _answers_of(
             yield case_id, answer
 
 
-def _answers(
-    lake: Lake, deployment: str | None, metric: str, version: str, since: date, until: date
-) -> list[tuple[str, ComparedAnswer]]:
-    first, last = (datetime.combine(day, time(), UTC) for day in (since, until + _DAY))
+def _answers(lake: Lake, of: LoggedAnswers, metric: str, version: str) -> list[tuple[str, ComparedAnswer]]:
+    first, last = (datetime.combine(day, time(), UTC) for day in (of.since, of.until + _DAY))
+    deployment = of.deployment
     rows = metric_scores(lake, deployment, metric, version, first, last, _ENOUGH)
     rows = rows.slice(0, _ENOUGH)
     texts = texts_of_answers(lake, deployment, rows, ("question", "answer"), _CHARACTERS)

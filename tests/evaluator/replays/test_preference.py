@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,29 +16,10 @@ from lake.queries.preferences import Preferences
 from lake.spec.case_tables import REPLAYS
 from lake.tables.lake import Lake
 from tests.evaluator.judges.conftest import Bench
-from tests.evaluator.judges.scripted_server import Act, Request, ScriptedServer, Send, fails, says
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails
 from tests.evaluator.metrics.llm.judging import prompt
+from tests.evaluator.preferences.comparing import choosing, shown
 from tests.evaluator.replays.test_run import CASES, NAME, NOW, Scripted, fill, misses, right
-
-Chooses = Callable[[str, str, str], str]
-"""What a judge chooses of a question and two answers."""
-
-
-def shown(request: Request) -> tuple[str, str, str]:
-    """Question, first and second answer of a prompt."""
-    text = prompt(request)
-    question = re.search(r"<question 1 \w+>\n(.*)\n</question", text)
-    answers = re.search(r"<answer 1 \w+>\n(.*)\n<answer 2 \w+>\n(.*)\n</answer", text)
-    assert question
-    assert answers
-    return question[1], answers[1], answers[2]
-
-
-def choosing(chooses: Chooses) -> Act:
-    async def act(request: Request, send: Send) -> None:
-        await says(json.dumps({"better": chooses(*shown(request))}))(request, send)
-
-    return act
 
 
 def the_fact(_: str, one: str, other: str) -> str:

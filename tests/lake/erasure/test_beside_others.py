@@ -16,6 +16,7 @@ from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.maintenance.compaction import compact
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
+from lake.spec.preference_tables import PREFERENCES
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TableSpec
 from lake.tables.lake import Lake
@@ -51,7 +52,7 @@ def test_an_erasure_that_was_cut_off_goes_on(lake: Lake, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deployment", ["rag-app", "gpt-4o"], ids=["its table is there", "there is none yet"])
-@pytest.mark.parametrize("spec", [SCORES, GROUND_TRUTH, REPLAYS], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [SCORES, GROUND_TRUTH, REPLAYS, PREFERENCES], ids=lambda spec: spec.name)
 def test_a_pass_that_has_read_the_rows_is_refused(lake: Lake, spec: TableSpec, deployment: str) -> None:
     """What is made of rows that were read before an erasure cannot be added after it; the next pass can add."""
     table = lake.table(spec, deployment)
