@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from dialwatch.config import Settings
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
     from evaluator.preferences import ComparedAnswers
     from lake.queries.preferences import LoggedAnswers
     from lake.tables.lake import Lake

@@ -22,7 +22,7 @@ from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge
+    from evaluator.judges.blocking_client import BoundJudge
 
 
 @dataclass(frozen=True)

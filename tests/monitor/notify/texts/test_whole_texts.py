@@ -107,8 +107,8 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("refusals", "resolved", **share(share=0.1) | meanwhile(120, 200)),
-            "refusals of rag: alert is over: answers refused or said that the information was missing for 50 minutes, "
-            "60 % of 200",
+            "share of refusals of rag: alert is over: answers refused or said that the information was missing for 50 "
+            "minutes, 60 % of 200",
         ),
         (
             kind("replay", requests=12, bad=5, mostly="retrieval"),

@@ -204,7 +204,7 @@ def test_what_cannot_be_published_leaves_the_last_figures(
     rows.logs("rag", {})
     with monkeypatch.context() as failing:
         failing.setattr("monitor.service.monitor.totals_of", broken)
-        failing.setattr("monitor.notify.Notifier.wake", lambda notifier: woken.append(notifier))
+        failing.setattr("monitor.notify.notifier.Notifier.wake", lambda notifier: woken.append(notifier))
         monitor.refresh()
     assert monitor.snapshot is before
     assert woken
