@@ -79,11 +79,11 @@ def drawn_pairs(lake: Lake, earlier: LoggedAnswers, later: LoggedAnswers, most: 
     keys = QuestionKeys(lake)
     old, new = (_side(lake, one, keys, is_own) for one in (earlier, later))
     found: dict[str, DrawnPair] = {}
+    # In the order of the keys, which are as good as random.
     for asked in sorted(old.answers.keys() & new.answers.keys()):
         pair = DrawnPair(asked[0], old.answers[asked][1], new.answers[asked][1])
         found.setdefault(pair.question_key, pair)
-    chosen = sorted(found)[:most]
-    return DrawnPairs([found[key] for key in chosen], len(found), old.own_model + new.own_model)
+    return DrawnPairs(list(found.values())[:most], len(found), old.own_model + new.own_model)
 
 
 def texts_of(lake: Lake, of: LoggedAnswers, answers: Collection[DrawnAnswer]) -> dict[str, tuple[str, str]]:

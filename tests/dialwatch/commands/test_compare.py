@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from dialwatch.cli import app
 from dialwatch.errors import ConfigError
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
+from lake.maintenance.retention import drop_before
 from lake.spec.preference_tables import PREFERENCES
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
@@ -211,6 +212,33 @@ def test_a_follow_up_counts_by_its_standalone_question(lake: Lake, server: Scrip
     assert {shown(request)[0] for request in server.requests} == {"What of a?"}
 
 
+def test_a_follow_up_that_only_its_conversation_explains_is_no_pair(lake: Lake, compare: Compare) -> None:
+    """Not even where both conversations began alike: the judge does not see them."""
+    follows = {"message_count": 3, "prefix_hash": "same", "parent_history_hash": "h"}
+    log(lake, OLD, *answers("old", {"a": "bad"}, **follows))
+    log(lake, NEW, *answers("new", {"a": "good"}, **follows))
+    assert "no question has an answer on both sides" in compare().stdout
+
+
+def test_a_question_about_several_documents_counts_once(lake: Lake, compare: Compare) -> None:
+    """And each time with the answer about the same one, whatever their order."""
+    for document in "xyz":
+        log(lake, OLD, *answers(f"old {document}", {"a": f"bad {document}"}, documents=[document, "w"]))
+        log(lake, NEW, *answers(f"new {document}", {"a": f"good {document}"}, documents=["w", document]))
+    assert "1 questions have answers on both sides; 1 pairs drawn" in compare().stdout
+    (row,) = kept(lake)
+    assert str(row["event_id"]).replace("new", "old") == row["earlier_event_id"]
+
+
+def test_an_answer_that_has_only_thoughts_is_no_pair(lake: Lake, server: ScriptedServer, compare: Compare) -> None:
+    """On either side."""
+    thoughts = "<think>Is it good?</think>"
+    log(lake, OLD, *answers("old", {"a": thoughts, "b": "bad", "c": "bad"}))
+    log(lake, NEW, *answers("new", {"a": "good", "b": thoughts, "c": "good"}))
+    assert "after 1, before 0, ties 0, undecided 0" in compare().stdout
+    assert [row["event_id"] for row in kept(lake)] == ["new c"]
+
+
 def test_nothing_to_compare_is_said(lake: Lake, server: ScriptedServer, compare: Compare) -> None:
     """An answer on one side alone."""
     log(lake, OLD, *answers("old", {"a": "bad"}))
@@ -230,8 +258,8 @@ def test_a_judge_does_not_judge_its_own_answers(lake: Lake, server: ScriptedServ
     done = compare()
     assert "1 pairs drawn, 0 of them compared before; 2 answers of the judge's own model are left out" in done.stdout
     assert [row["event_id"] for row in kept(lake)] == ["other b"]
-    done = compare(judge=f", deployment: {OLD}".replace("model: m", ""))
-    assert "no question has an answer on both sides" in done.stdout
+    done = compare(judge=f", deployment: {OLD}")
+    assert "no question has an answer on both sides: choose longer periods; 4 answers of the judge's own" in done.stdout
     assert "2 pairs drawn" in compare(judge=", allow_own_model: true").stdout
 
 
@@ -320,6 +348,22 @@ def test_pairs_of_a_person_are_erased(lake: Lake, compare: Compare, subject: Sub
     assert len(kept(lake)) == 3
     erase(lake, subject, datetime.now(UTC))
     assert [row["event_id"] for row in kept(lake)] == ["new else"]
+
+
+@pytest.mark.parametrize("chat", ["old chat", "new chat"])
+def test_pairs_of_a_conversation_are_erased_when_its_answers_are_no_longer_in_the_log(
+    lake: Lake, compare: Compare, chat: str
+) -> None:
+    fill(lake, 2)
+    log(lake, OLD, *answers("old", {"else": "bad"}, chat_id="c1"))
+    log(lake, NEW, *answers("new", {"else": "good"}, chat_id="c2"))
+    compare()
+    for name in (OLD, NEW):
+        assert drop_before(lake.table(PARSED_LOGS, name), DAY + timedelta(days=1)).files
+    erase(lake, Subject(chat=chat), datetime.now(UTC))
+    assert [row["event_id"] for row in kept(lake)] == ["new else"]
+    assert drop_before(lake.table(PREFERENCES, NEW), DAY + timedelta(days=1)).files
+    assert kept(lake) == []
 
 
 @pytest.mark.parametrize("user", ["ann", "bob"])
