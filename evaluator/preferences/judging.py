@@ -1,4 +1,4 @@
-"""Which of two answers to a question a judge holds for better, asked in both orders.
+"""Question to a judge, asked in both orders: which of two answers it holds for better.
 
 A judge leans to the answer that it reads first, or second. So a pair counts only where it chooses the same answer in
 both orders (MT-Bench, arXiv 2306.05685).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date
 from typing import Any
 
 import pyarrow.compute as pc
@@ -27,7 +27,6 @@ _TEXTS = (
     "event_id", "ingested_at", "answer", "answer_kind", "status", "error", "finish_reason", *CASE_QUESTION_COLUMNS,
 )  # fmt: skip
 _HAS_TEXT = pc.utf8_length(pc.utf8_trim_whitespace(ds.field("answer"))) > 0
-_DAY = timedelta(days=1)
 _Asked = tuple[str, tuple[str, ...]]
 """Key of a question, and the documents that it is about."""
 
@@ -116,8 +115,7 @@ def _side(lake: Lake, of: LoggedAnswers, keys: QuestionKeys, is_own: IsOwn) -> _
 
 
 def _rows(lake: Lake, of: LoggedAnswers) -> Iterator[dict[str, Any]]:
-    first, last = (datetime.combine(day, time(), UTC) for day in (of.since, of.until + _DAY))
-    where = IS_ANSWER & _HAS_TEXT & ds.field("event_id").is_valid() & within("requested_at", first, last)
+    where = IS_ANSWER & _HAS_TEXT & ds.field("event_id").is_valid() & within("requested_at", *of.asked)
     reader = DayReader(lake.table(PARSED_LOGS, of.deployment), of.since, of.until)
     for day in reader.days():
         yield from reader.read(_READ, where, [day]).to_pylist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -57,6 +57,12 @@ class LoggedAnswers:
     deployment: str | None
     since: date
     until: date
+
+    @property
+    def asked(self) -> tuple[datetime, datetime]:
+        """When these were asked: from a time on, and before one."""
+        first, last = (datetime.combine(day, time(), UTC) for day in (self.since, self.until + timedelta(days=1)))
+        return first, last
 
     def overlap(self, other: LoggedAnswers) -> bool:
         """Whether an answer can be one of both."""

@@ -18,7 +18,7 @@ from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.texts.alert import what_happened
 from monitor.notify.texts.onset import incident_onset
-from monitor.notify.texts.plain import in_a_row, sentences, time
+from monitor.notify.texts.plain import enumerated, sentences, time
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -179,7 +179,7 @@ def _by_then(change: AlertChange, affected: AffectedCounts | None, *known: str) 
         refused = (str(affected.refusals),) if affected.refusals else ()
         asked = (f"{affected.who} were affected",) if affected.requests else ()
         known = (*known, *refused, *asked)
-    return [f"By {time(change.changed_at)} {in_a_row(known)}"] if known else []
+    return [f"By {time(change.changed_at)} {enumerated(known)}"] if known else []
 
 
 def _value_now(change: AlertChange, reading: Reading | None) -> float | None:

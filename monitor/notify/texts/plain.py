@@ -21,7 +21,7 @@ def sentences(told: Sequence[str]) -> str:
     return " ".join(one if one.endswith("?") else f"{one}." for one in told).removesuffix(".")
 
 
-def in_a_row(parts: Sequence[str]) -> str:
+def enumerated(parts: Sequence[str]) -> str:
     """Join parts of a sentence with commas and "and"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -44,7 +44,6 @@ from monitor.pages.compare.query import CompareQuery
 _ENOUGH = 2_000
 """Scores of a period that are compared, the latest days first."""
 _CHARACTERS = 2_000
-_DAY = timedelta(days=1)
 _PREFERRED: Mapping[float | None, Preferred] = {EARLIER: "before", LATER: "after", TIE: "neither"}
 
 
@@ -200,9 +199,8 @@ def _answers_of(
 
 
 def _answers(lake: Lake, of: LoggedAnswers, metric: str, version: str) -> list[tuple[str, ComparedAnswer]]:
-    first, last = (datetime.combine(day, time(), UTC) for day in (of.since, of.until + _DAY))
     deployment = of.deployment
-    rows = metric_scores(lake, deployment, metric, version, first, last, _ENOUGH)
+    rows = metric_scores(lake, deployment, metric, version, *of.asked, _ENOUGH)
     rows = rows.slice(0, _ENOUGH)
     texts = texts_of_answers(lake, deployment, rows, ("question", "answer"), _CHARACTERS)
     found = []
