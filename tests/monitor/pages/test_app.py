@@ -193,7 +193,7 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
     rows.scores("rag", {"metric": "refusal", "value": 0.0})
     monitor.refresh()
     page = open_page("/deployment?name=rag").text
-    assert re.search(r"Refusals</th>\s.*\s.*\s.*too few for a share", page)
+    assert re.search(r"Share of refusals</th>\s.*\s.*\s.*too few for a share", page)
     assert re.search(
         r"Answers without a score</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">no score of a judge", page
     )
