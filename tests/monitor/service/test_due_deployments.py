@@ -152,6 +152,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(steps=st.lists(STEPS, min_size=3, max_size=25))
 def test_what_is_published_is_as_if_all_were_looked_at_each_time(steps: list[tuple[str, str, int]]) -> None:

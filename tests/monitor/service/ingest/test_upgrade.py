@@ -65,6 +65,7 @@ def sent(receiver: Any) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loses_rows", [False, True])
 def test_alerts_that_are_open_at_an_upgrade_are_sent_once_and_resolved_once(
     start: Callable[[int], Monitor], lake: Lake, rows: Any, clock: Any, receiver: Any, loses_rows: bool
