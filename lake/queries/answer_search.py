@@ -59,7 +59,7 @@ class AnswerFilter:
     """Filter, order and page of a search. `since` is included, `until` is not; both have a zone.
 
     `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
-    is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures; a refusal is one by its score, and without one by its text.
+    is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
     `tool` is the name of one that its turn called; with the failure `tool_error` that call failed.
     `words` is a text that the question or the answer contains, `comment` one that a comment of a rating contains, in
     upper or lower case. `user` is a `user_id` as it is stored, `client` a `project_id`. `slower_than` bounds the
