@@ -119,7 +119,10 @@ def _print(earlier: LoggedAnswers, later: LoggedAnswers, judge: str, found: Comp
     if as_json:
         from runtime.json_values import json_values
 
-        given = {"before": earlier, "after": later, "judge": judge, "found": found}
+        before, after = (
+            {"deployment": side.deployment, "since": side.since, "until": side.until} for side in (earlier, later)
+        )
+        given = {"before": before, "after": after, "judge": judge, "found": found}
         # In ASCII: no character of a text reaches the terminal as it is.
         typer.echo(json.dumps(json_values(given), indent=2, ensure_ascii=True))
         return

@@ -16,7 +16,7 @@ from lake.queries.behind_interceptors import LONGEST_CALL
 from lake.queries.call_tables import CallTablesOfDays
 from lake.queries.child_contexts import ChildContexts, add_late_contexts, add_late_tool_calls
 from lake.queries.comments import comment_of, members_of
-from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
+from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, refusing_texts, status_of
 from lake.queries.latest_rows import each_once, latest_scores
 from lake.queries.ratings import (
     IS_LABEL,
@@ -242,9 +242,11 @@ def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
 
 
 def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]:
-    """Return the event id of the answer where its latest score says that it refuses."""
-    latest = (one.value or 0.0 for one in scores if one.metric == REFUSAL and one.is_latest)
-    return {row["event_id"]} if any(value > 0 for value in latest) else set()
+    """Return the event id of the answer where its latest score says that it refuses, and without one its text."""
+    latest = [one.value for one in scores if one.metric == REFUSAL and one.is_latest and one.value is not None]
+    if latest:
+        return {row["event_id"]} if any(value > 0 for value in latest) else set()
+    return refusing_texts([row], ())
 
 
 def score_of(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import CALLED_TOOLS, IS_ENTRY, IS_RATABLE
-from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, calls_tool, failures_of, status_of
+from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, calls_tool, failures_of, refusing_texts, status_of
 from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.queries.ratings import (
     IS_LABEL,
@@ -200,7 +200,7 @@ class _Search:
             rows = rows.filter(_has_words(rows, wanted.words))
         if wanted.status is not None:
             rows = rows.filter(pa.array([status == wanted.status for status in _statuses(rows)], pa.bool_()))
-        if self._of_failure():
+        if self._of_failure() and wanted.failure != FailureKind.REFUSAL:
             kinds = failures_of(rows.select(FAILURE_COLUMNS), ())
             rows = rows.filter(pa.array([wanted.failure in some for some in kinds], pa.bool_()))
         if wanted.rating is not None and rows.num_rows:
@@ -215,8 +215,8 @@ class _Search:
         return self._with_scores(rows, day)
 
     def _of_failure(self) -> tuple[str, ...]:
-        """Columns that tell of the kind of failure; none where the scores alone do."""
-        names = FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
+        """Columns that tell of the kind of failure."""
+        names = FAILURE_COLUMNS if self._wanted.failure is not None else ()
         return tuple(name for name in names if name != "tool_calls")
 
     def _where(self) -> ds.Expression:
@@ -256,8 +256,8 @@ class _Search:
             within = [_is_within(of_metric.get(one), wanted) for one in rows["event_id"].to_pylist()]
             rows = rows.filter(pa.array(within, pa.bool_()))
         if refused:
-            refuse = [values[REFUSAL].get(one, 0.0) > 0 for one in rows["event_id"].to_pylist()]
-            rows = rows.filter(pa.array(refuse, pa.bool_()))
+            kinds = failures_of(rows.select(FAILURE_COLUMNS), _refusing(rows, values[REFUSAL]))
+            rows = rows.filter(pa.array([FailureKind.REFUSAL in some for some in kinds], pa.bool_()))
         sorted_by = values.get(wanted.sort or "", {})
         of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
         days = pa.repeat(pa.scalar(day), rows.num_rows)
@@ -276,8 +276,8 @@ class _Search:
         ratings = ratings_of(rows, self._read_ratings(), self._read_known())
         comments = comments_of(rows, self._read_ratings(), self._read_known())
         labels = labels_of(rows, self._read_labels(), self._read_known())
-        refusing = {one for one, scored in values.items() if (scored.get(REFUSAL) or 0.0) > 0}
-        kinds = failures_of(rows.select(FAILURE_COLUMNS), refusing)
+        scored = {one: value for one, some in values.items() if (value := some.get(REFUSAL)) is not None}
+        kinds = failures_of(rows.select(FAILURE_COLUMNS), _refusing(rows, scored))
         each = zip(rows.to_pylist(), kinds, ratings, comments, labels, strict=True)
         of_each = {said[0]["event_id"]: said for said in each}
         return tuple(
@@ -333,6 +333,12 @@ class _Search:
         if self._labels is None:
             self._labels = self._signals.read(LABEL_COLUMNS, IS_LABEL)
         return self._labels
+
+
+def _refusing(rows: pa.Table, scored: Mapping[str, float]) -> set[str]:
+    """Return the event ids of the rows that refuse by their score of `refusal`, and without one by their text."""
+    texts = rows.select(["event_id", "answer", "status", "error"]).to_pylist()
+    return {one for one, value in scored.items() if value > 0} | refusing_texts(texts, scored)
 
 
 def _has_id_part(rows: pa.Table, part: str) -> pa.Array:

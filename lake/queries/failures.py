@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.spec.answer_kinds import answer_kind_of, finish_kind, is_whole
+from lake.spec.texts.refusals import refusal_in
 from lake.spec.tool_names import shown_name, shown_names
 from lake.spec.vocabulary import CUT_FINISH_REASONS, VISIBLE, AnswerKind, FailureKind
 
 STATUS_COLUMNS = ("status", "error")
+REFUSAL_CHARACTERS = 1_000
+"""Of an answer: a refusal stands at its beginning."""
 FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer_kind", "answer", "tool_calls")
 
 
@@ -31,7 +34,7 @@ def status_of(row: Mapping[str, Any]) -> AnswerStatus:
 
 
 def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[FailureKind, ...]]:
-    """Return the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are those that are scored as refusals.
+    """Return the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are the ids of those that refuse.
 
     An answer that the log does not hold, as of a secured key, is not empty.
     """
@@ -42,6 +45,21 @@ def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[Failu
     answers = answers.set_column(answers.column_names.index("answer"), "answer", is_logged).drop_columns("tool_calls")
     rows = zip(answers.to_pylist(), has_text, fails_tool, strict=True)
     return [_failures(row, text, row["event_id"] in refusing, has_failed) for row, text, has_failed in rows]
+
+
+def refusing_texts(answers: Iterable[Mapping[str, Any]], scored: Container[str]) -> set[str]:
+    """Return the event ids of whole answers (`event_id`, `answer`, `status`, `error`) whose texts refuse.
+
+    Those that are `scored` are left out: their scores say it.
+    """
+    return {
+        one["event_id"]
+        for one in answers
+        if one["event_id"] not in scored
+        and one["answer"]
+        and status_of(one) == AnswerStatus.OK
+        and refusal_in(one["answer"][:REFUSAL_CHARACTERS]) is not None
+    }
 
 
 def calls_tool(calls: pa.ChunkedArray, name: str = "", *, failed: bool = False) -> pa.Array:

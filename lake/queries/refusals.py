@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.queries.answer_rows import ENTRY_COLUMNS, IS_ANSWER
+from lake.queries.failures import REFUSAL_CHARACTERS
 from lake.queries.latest_rows import each_once
 from lake.queries.metric_scores import texts_of_answers
 from lake.spec.schemas import PARSED_LOGS
@@ -18,8 +19,6 @@ from lake.tables.lake import Lake
 
 MOST = 200
 """Answers that are read, the latest."""
-CHARACTERS = 1_000
-"""Of an answer: a refusal stands at its beginning."""
 _READ = tuple(dict.fromkeys(("event_id", "date", "requested_at", "ingested_at", "status", *ENTRY_COLUMNS)))
 
 
@@ -43,6 +42,6 @@ def refused_answers(lake: Lake, deployment: str | None, since: datetime, until: 
         return RefusedAnswers(0, 0)
     rows = pa.concat_tables(parts)
     latest = rows.take(pc.sort_indices(rows, sort_keys=[("requested_at", "descending")])[:MOST])
-    texts = texts_of_answers(lake, deployment, latest, ("answer",), CHARACTERS)
+    texts = texts_of_answers(lake, deployment, latest, ("answer",), REFUSAL_CHARACTERS)
     answers = [one["answer"] for one in texts.values() if (one["answer"] or "").strip()]
     return RefusedAnswers(sum(refusal_in(one) is not None for one in answers), len(answers))

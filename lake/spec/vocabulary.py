@@ -298,8 +298,9 @@ class FailureKind(StrEnum):
     """Ways in which an answer has failed, as its row and its scores tell; it may have failed in several.
 
     `error`: DIAL Core or the deployment did not give a whole answer. `empty`: a whole answer without a visible
-    character, and without a call of a tool. `refusal`: the metric of this name says so. `cut`: the answer ended at the
-    most tokens, or a filter of contents ended it. `tool_error`: a call of a tool in its turn failed.
+    character, and without a call of a tool. `refusal`: the metric of this name says so, and where it has no score the
+    text. `cut`: the answer ended at the most tokens, or a filter of contents ended it. `tool_error`: a call of a tool
+    in its turn failed.
     """
 
     ERROR = "error"

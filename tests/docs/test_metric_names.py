@@ -1,5 +1,6 @@
 """Names of metrics and limits in plain words: each has one, and people find them on the page that lists them."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def test_a_metric_has_a_name_of_its_own() -> None:
     assert metric_name("hit_rate@5") == "right chunk retrieved among the first 5"
     assert metric_name("latency_over@2.5") == "answers that took over 2.5 s"
     assert metric_name("an_own_metric") == "an_own_metric"
+
+
+def test_a_metric_has_a_sentence_of_its_own() -> None:
+    """Who finds two metrics by what they say is told how they differ."""
+    said = Counter(known.says for known in metric_names().values())
+    assert [one for one, times in said.items() if times > 1] == []
 
 
 def test_the_page_of_metrics_has_all_of_them(tmp_path: Path) -> None:

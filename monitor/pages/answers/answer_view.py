@@ -18,6 +18,7 @@ from lake.tables.lake import Lake
 from monitor.pages.answers import findings
 from monitor.pages.answers.findings import Claims, ComparedCase, Facts, ScoredAnswer, Unsupported
 from monitor.pages.answers.outcomes import Outcomes, outcomes_in
+from monitor.pages.answers.reasons import Reason, reasons_against
 from monitor.pages.answers.without_texts import answer_without_texts
 from monitor.pages.texts import MOST_CHARACTERS, TextMark, marked
 
@@ -37,6 +38,8 @@ class AnswerView:
     facts: Facts | None
     claims: Sequence[Claims]
     outcomes: Sequence[Outcomes]
+    against: Sequence[Reason]
+    """All that speaks against the answer."""
     case_status: str | None = None
     """How the case stands now that its scores compare it with; None where they name none, or several."""
 
@@ -84,6 +87,7 @@ def view_of(
         facts=facts,
         claims=findings.claims_in(details),
         outcomes=outcomes_in(details),
+        against=tuple(reasons_against(details, case)),
     )
 
 

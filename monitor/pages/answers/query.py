@@ -125,7 +125,7 @@ class AnswerQuery:
         Raises BadQueryError.
         """
         fields = {name: value for name, value in given.items() if value.strip()}
-        until, start_time = _day(fields, "until", now.date()), _time(fields, "start_time")
+        until, start_time = _day(fields, "until", now.date()), time_of(fields, "start_time")
         usual = start_time.date() if start_time else min(until, now.date()) - (_USUAL_DAYS - 1) * _DAY
         since = _day(fields, "since", usual)
         if since > until:
@@ -257,7 +257,8 @@ def _check_year(day: date) -> None:
         raise BadQueryError("A day is one since 1970")
 
 
-def _time(fields: Mapping[str, str], name: str) -> datetime | None:
+def time_of(fields: Mapping[str, str], name: str) -> datetime | None:
+    """Read the time of a field; None where it is absent. Raises BadQueryError."""
     if name not in fields:
         return None
     try:

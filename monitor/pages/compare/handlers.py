@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from itertools import chain
 
 from fastapi import Request, Response
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
+from lake.queries.preferences import Preferences
 from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.service_vocabulary import AuditAction
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
+from monitor.pages.compare.beginning import beginning_of
 from monitor.pages.compare.pairs import AnswerPair, PairedComparison, different_words
 from monitor.pages.compare.query import Between, CompareQuery
 from monitor.pages.compare.reading import (
+    Compared,
     ReplayRunRow,
     chosen_runs,
     compare_periods,
@@ -36,8 +38,9 @@ _TITLE = "not in the other answer"
 
 @dataclass(frozen=True)
 class CompareData:
-    """What is compared, and what was found; `found` is null where no question has answers on both sides.
+    """What is compared, and what was found; `found` is null where no question has a score on both sides.
 
+    `preferences` is what a judge said of answers of both, whatever their scores; null where none was asked.
     `before_deployment` is that of the earlier side. `versions` are those of the metric on the sides, of two periods.
     """
 
@@ -48,6 +51,7 @@ class CompareData:
     after: str
     versions: tuple[str, str]
     found: PairedComparison | None
+    preferences: Preferences | None
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class _Read:
     runs: tuple[Sequence[ReplayRunRow], Sequence[ReplayRunRow]] = ((), ())
     """Runs to choose from, of the earlier side and of the later one."""
     found: PairedComparison | None = None
+    preferences: Preferences | None = None
     names: tuple[str, str] = ("", "")
     versions: tuple[str, str] = ("", "")
     """Of the metric, on the earlier side and on the later one; empty for runs."""
@@ -72,8 +77,9 @@ class ComparePage(Page):
         """Answer with the comparison as a page, or with what is wrong with the address."""
         seen = Visible.to(request, self._monitor.snapshot)
         read, problem = None, ""
+        begun = None if request.query_params else beginning_of(seen)
         try:
-            read = self._read(request, seen)
+            read = self._read(begun.fields if begun else request.query_params, seen)
         except BadQueryError as error:
             problem = str(error)
         return self._renderer.page(
@@ -82,6 +88,7 @@ class ComparePage(Page):
             _UNPROCESSABLE if problem else 200,
             names=list(seen.states),
             read=read,
+            begun=begun,
             problem=problem,
             Between=Between,
             answers_of=_marked_answers,
@@ -91,7 +98,7 @@ class ComparePage(Page):
     def show_json(self, request: Request) -> Response:
         """Answer with the comparison as JSON."""
         try:
-            read = self._read(request, Visible.to(request, self._monitor.snapshot))
+            read = self._read(request.query_params, Visible.to(request, self._monitor.snapshot))
         except BadQueryError as error:
             raise HTTPException(_UNPROCESSABLE, str(error)) from None
         if not read.query.deployment:
@@ -104,11 +111,12 @@ class ComparePage(Page):
                 *read.names,
                 read.versions,
                 read.found,
+                read.preferences,
             )
         )
 
-    def _read(self, request: Request, seen: Visible) -> _Read:
-        query = CompareQuery.read(request.query_params, seen.now.date())
+    def _read(self, given: Mapping[str, str], seen: Visible) -> _Read:
+        query = CompareQuery.read(given, seen.now.date())
         name = query.deployment
         if not name:
             return _Read(query, ())
@@ -119,7 +127,7 @@ class ComparePage(Page):
         usual = CASE_PASSED if query.between == Between.REPLAYS or CASE_PASSED in metrics else next(iter(metrics), "")
         query = query.with_metric(query.metric or usual)
         read = self._reads.run(seen.reader, lambda: self._compared(query, seen, metrics))
-        if query.between == Between.PERIODS and read.found and not read.found.preferences:
+        if query.between == Between.PERIODS and read.found and not read.preferences:
             read = replace(read, command=_command(query) if all(map(seen.reader.may_act, names)) else "")
         if not all(map(seen.may_read_texts, names)):
             return replace(read, found=read.found and read.found.without_texts())
@@ -135,14 +143,20 @@ class ComparePage(Page):
         if query.between == Between.PERIODS:
             of_earlier = seen.states[query.earlier_deployment].scores.metrics.get(query.metric)
             versions = versions_of(query, of_earlier, stats)
-            found = compare_periods(lake, query, stats, versions) if query.metric else None
-            names = (_period(query.before_since, query.before_until), _period(query.after_since, query.after_until))
-            return _Read(query, metrics, found=found, names=names, versions=versions)
+            found = compare_periods(lake, query, stats, versions)
+            return _Read(
+                query,
+                metrics,
+                found=found.pairs,
+                preferences=found.preferences,
+                names=_periods(query),
+                versions=versions,
+            )
         runs = runs_of(lake, name)
         earlier = runs_of(lake, query.before_deployment) if query.before_deployment else runs
         before, after = chosen_runs(query, runs, earlier)
-        found = compare_runs(lake, query, stats, before, after) if before and after else None
-        return _Read(query, metrics, (earlier, runs), found, (before, after))
+        found = compare_runs(lake, query, stats, before, after) if before and after else Compared()
+        return _Read(query, metrics, (earlier, runs), found.pairs, found.preferences, (before, after))
 
 
 def _command(query: CompareQuery) -> str:
@@ -156,8 +170,13 @@ def _command(query: CompareQuery) -> str:
     return shlex.join(["dialwatch", "compare", *chain.from_iterable(options)])
 
 
-def _period(since: date, until: date) -> str:
-    return f"{since} to {until}"
+def _periods(query: CompareQuery) -> tuple[str, str]:
+    """Return both periods in words: days, and the time that divides them where there is one."""
+    onset = f"{query.onset:%Y-%m-%d %H:%M}" if query.onset else ""
+    return (
+        f"{query.before_since} to {onset or query.before_until}",
+        f"{onset or query.after_since} to {query.after_until}",
+    )
 
 
 def _marked_answers(pair: AnswerPair) -> tuple[Markup, Markup]:

@@ -14,7 +14,6 @@ import numpy as np
 from rapidfuzz.distance import Indel
 
 from lake.queries.ground_truth.question_keys import normalised_question
-from lake.queries.preferences import Preferences
 from monitor.pages.texts import Span
 from runtime.sign_test import sign_test
 
@@ -76,7 +75,7 @@ class PairedComparison:
     """All pairs together: the mean of their differences with its 95 % interval (normal approximation), and counts.
 
     `pairs` are the worst of them. `unpaired` counts the questions of either side that the other does not have.
-    `probability` is that of the sign test of `better` and `worse`, `preferences` what a judge said of the answers.
+    `probability` is that of the sign test of `better` and `worse`.
     """
 
     count: int
@@ -91,7 +90,6 @@ class PairedComparison:
     unpaired: int
     probability: float
     pairs: tuple[AnswerPair, ...]
-    preferences: Preferences | None = None
 
     @property
     def is_enough(self) -> bool:

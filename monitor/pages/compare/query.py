@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlencode
 
@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from lake.queries.preferences import LoggedAnswers
 from lake.spec.schemas import deployment_of
 from monitor.pages.answers.addresses import day_of
-from monitor.pages.answers.query import MOST_DAYS, BadQueryError
+from monitor.pages.answers.query import MOST_DAYS, BadQueryError, time_of
 
 _USUAL_DAYS = 7
 _USUAL_DAYS_OF_TWO = 28
@@ -48,6 +48,9 @@ class CompareQuery:
     after_since: date = date.min
     """First day of the later period; without it the last week, beside another deployment the last 28 days."""
     after_until: date = date.min
+    onset: datetime | None = None
+    """Time that divides the periods, such as the onset of an incident, 2026-11-20T21:30Z: answers before it, and those
+    since. Without days the earlier period begins 7 days before, and the later one ends today."""
     before_version: str = ""
     """Version of the metric in the earlier period; without it the newest."""
     after_version: str = ""
@@ -65,13 +68,15 @@ class CompareQuery:
     def sides(self) -> tuple[LoggedAnswers, LoggedAnswers]:
         """Answers of the earlier and of the later period."""
         return (
-            LoggedAnswers(deployment_of(self.earlier_deployment), self.before_since, self.before_until),
-            LoggedAnswers(deployment_of(self.deployment), self.after_since, self.after_until),
+            LoggedAnswers(deployment_of(self.earlier_deployment), self.before_since, self.before_until, end=self.onset),
+            LoggedAnswers(deployment_of(self.deployment), self.after_since, self.after_until, start=self.onset),
         )
 
     def address(self) -> str:
         """Return the part of the address behind the question mark: the fields that are not empty."""
         fields = {name: str(value) for name, value in asdict(self).items() if value}
+        if self.onset is not None:
+            fields["onset"] = self.onset.isoformat()
         return urlencode(fields, errors="replace")
 
     def with_metric(self, metric: str) -> CompareQuery:
@@ -89,10 +94,12 @@ class CompareQuery:
         # Two deployments may answer at the same time, or one after the other.
         is_of_two = fields.get("before_deployment", "") not in ("", fields.get("deployment", ""))
         usual = ((_USUAL_DAYS_OF_TWO if is_of_two else _USUAL_DAYS) - 1) * _DAY
-        after_until = _day(fields, "after_until", today)
-        after_since = _day(fields, "after_since", after_until - usual)
-        before_until = _day(fields, "before_until", after_until if is_of_two else after_since - _DAY)
-        before_since = _day(fields, "before_since", before_until - usual)
+        onset = time_of(fields, "onset")
+        after_until = _day(fields, "after_until", _last_day(onset, today))
+        after_since = _day(fields, "after_since", onset.date() if onset else after_until - usual)
+        last = onset.date() if onset else after_until if is_of_two else after_since - _DAY
+        before_until = _day(fields, "before_until", last)
+        before_since = _day(fields, "before_since", before_until - (_USUAL_DAYS * _DAY if onset else usual))
         for first, last in ((before_since, before_until), (after_since, after_until)):
             if first > last:
                 raise BadQueryError("The first day of a period must not be after its last day")
@@ -108,8 +115,15 @@ class CompareQuery:
             before_until=before_until,
             after_since=after_since,
             after_until=after_until,
+            # Of other days, as a form may send them, it says nothing.
+            onset=onset if onset and onset.date() == before_until == after_since else None,
             **{name: fields.get(name, "") for name in texts},
         )
+
+
+def _last_day(onset: datetime | None, today: date) -> date:
+    """Return the last day of the later period where none is given."""
+    return today if onset is None else min(max(today, onset.date()), onset.date() + (MOST_DAYS - 1) * _DAY)
 
 
 def _day(fields: Mapping[str, str], name: str, usual: date) -> date:

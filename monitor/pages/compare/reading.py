@@ -21,8 +21,9 @@ from lake.queries.preferences import (
     LoggedAnswers,
     Preferences,
     counted_preferences,
-    kept_preferences,
+    opposite,
     preferences_in,
+    preferences_of_sides,
 )
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus
@@ -48,6 +49,15 @@ _PREFERRED: Mapping[float | None, Preferred] = {EARLIER: "before", LATER: "after
 
 
 @dataclass(frozen=True)
+class Compared:
+    """What was found: `pairs` is None where no question has a score on both sides, `preferences` where no judge was
+    asked which answers are better."""
+
+    pairs: PairedComparison | None = None
+    preferences: Preferences | None = None
+
+
+@dataclass(frozen=True)
 class ReplayRunRow:
     """A run to choose from."""
 
@@ -65,14 +75,13 @@ def versions_of(query: CompareQuery, before: MetricStats | None, after: MetricSt
     )
 
 
-def compare_periods(
-    lake: Lake, query: CompareQuery, stats: MetricStats | None, versions: tuple[str, str]
-) -> PairedComparison | None:
-    """Compare answers of two periods to the same questions by a metric; None where no question is in both."""
-    before, after = versions
-    earlier, later = query.sides
-    sides = [_answers(lake, side, query.metric, version) for side, version in ((earlier, before), (later, after))]
-    judged = counted_preferences(kept_preferences(lake, earlier, later))
+def compare_periods(lake: Lake, query: CompareQuery, stats: MetricStats | None, versions: tuple[str, str]) -> Compared:
+    """Compare answers of two periods to the same questions by a metric."""
+    judged = counted_preferences(preferences_of_sides(lake, *query.sides))
+    preferences = Preferences.of(row["value"] for row in judged)
+    if not query.metric:
+        return Compared(None, preferences)
+    sides = [_answers(lake, side, query.metric, version) for side, version in zip(query.sides, versions, strict=True)]
     found = pairs_of(
         *sides,
         lower_is_better=_is_lower_better(stats),
@@ -80,11 +89,11 @@ def compare_periods(
         preferred={(row["earlier_event_id"], row["event_id"]): _PREFERRED.get(row["value"]) for row in judged},
     )
     if found is None:
-        return None
-    found = replace(found, preferences=Preferences.of(row["value"] for row in judged))
+        return Compared(None, preferences)
     facts = {question_key(case["question"]): case["facts"] or () for case in _cases(lake, query.deployment)}
     pairs = _with_contexts(lake, found.pairs)
-    return replace(found, pairs=_with_facts(pairs, lambda side: facts.get(question_key(side.question), ())))
+    pairs = _with_facts(pairs, lambda side: facts.get(question_key(side.question), ()))
+    return Compared(replace(found, pairs=pairs), preferences)
 
 
 def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
@@ -115,10 +124,8 @@ def chosen_runs(
     return query.before_run or usual, after
 
 
-def compare_runs(
-    lake: Lake, query: CompareQuery, stats: MetricStats | None, before: str, after: str
-) -> PairedComparison | None:
-    """Compare two runs case by case by a metric; None where no case has a score in both.
+def compare_runs(lake: Lake, query: CompareQuery, stats: MetricStats | None, before: str, after: str) -> Compared:
+    """Compare two runs case by case by a metric.
 
     Ids of cases hold their deployment: those of two deployments are paired by their questions.
     """
@@ -133,13 +140,26 @@ def compare_runs(
     if len(set(names)) > 1:
         sides = [[(question_key(one.question) or case_id, one) for case_id, one in side] for side in sides]
     found = pairs_of(*sides, lower_is_better=_is_lower_better(stats), largest=_largest(stats))
-    # What a judge prefers was asked beside the run that this one was compared with.
-    judged = [row for row in rows[1] if row["compared_with"] == before and preferences_in(row)]
+    said = dict(_preferred(rows, before, after))
+    preferences = Preferences.of(said.values())
     if found is None:
-        return None
+        return Compared(None, preferences)
     facts = {case["case_id"]: case["facts"] or () for case in _cases(lake, query.deployment)}
     pairs = _with_facts(found.pairs, lambda side: facts.get(side.case_id or "", ()))
-    return _with_preferences(replace(found, pairs=pairs), judged)
+    pairs = tuple(replace(pair, preferred=_PREFERRED.get(said.get(pair.after.case_id or ""))) for pair in pairs)
+    return Compared(replace(found, pairs=pairs), preferences)
+
+
+def _preferred(
+    rows: Sequence[Sequence[Mapping[str, Any]]], before: str, after: str
+) -> Iterator[tuple[str, float | None]]:
+    """Yield the case and the preference of each pair: a judge was asked beside the run that one was compared with."""
+    for row in rows[1]:
+        if row["compared_with"] == before:
+            yield from ((row["case_id"], value) for value in preferences_in(row))
+    for row in rows[0]:
+        if row["compared_with"] == after:
+            yield from ((row["case_id"], opposite(value)) for value in preferences_in(row))
 
 
 def _cases(lake: Lake, name: str) -> list[dict[str, Any]]:
@@ -159,12 +179,6 @@ def _with_facts(
         return replace(side, facts=[ComparedFact(fact, place is not None) for fact, place in places])
 
     return tuple(replace(pair, before=of(pair.before), after=of(pair.after)) for pair in pairs)
-
-
-def _with_preferences(found: PairedComparison, rows: Sequence[Mapping[str, Any]]) -> PairedComparison:
-    preferred = {row["case_id"]: _PREFERRED.get(preferences_in(row)[0]) for row in rows}
-    pairs = tuple(replace(pair, preferred=preferred.get(pair.after.case_id)) for pair in found.pairs)
-    return replace(found, pairs=pairs, preferences=Preferences.of(said for row in rows for said in preferences_in(row)))
 
 
 def _largest(stats: MetricStats | None) -> float:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process, utils
 
 from lake.queries.affected import StandsOut, standing_out, without_names
-from lake.queries.metric_scores import metric_scores, texts_of_answers
+from lake.queries.answer_details import AnswerScore
+from lake.queries.metric_scores import metric_scores, scores_of_answers, texts_of_answers
 from lake.queries.worst_answers.answer_words import AnswerWords, words_of
 from lake.queries.worst_answers.compared_answers import as_good_as, compared
 from lake.spec.case_vocabulary import CASE_PASSED
@@ -23,11 +24,12 @@ from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
+from monitor.pages.answers.answer_view import read_cases
+from monitor.pages.answers.reasons import Reason, ReasonKind, reasons_of
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.filters import first_capital
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.incidents.reasons import Reason, ReasonKind, read_reasons
 from monitor.pages.incidents.worst_answers import CHARACTERS, WorstAnswers, read_wrong, worst_of_each_kind
 from monitor.pages.texts import MOST_CHARACTERS
 
@@ -157,7 +159,7 @@ def _pairs(lake: Lake, named_worst: tuple[str, WorstAnswers], named_good: tuple[
     worst = found_worst.rows
     # What was wrong may stand behind the excerpt.
     whole = texts_of_answers(lake, deployment_of(name), worst, ("question", "answer"), MOST_CHARACTERS)
-    reasons = read_reasons(lake, name, worst, whole)
+    reasons = _read_reasons(lake, name, worst, whole)
     texts_of_worst = {
         one: {column: text and text[:EXCERPT] for column, text in of_answer.items()} for one, of_answer in whole.items()
     }
@@ -177,6 +179,24 @@ def _pairs(lake: Lake, named_worst: tuple[str, WorstAnswers], named_good: tuple[
     return tuple(
         Pair(one, next(earlier), like.percent) if like else Pair(one) for one, like in zip(asked, found, strict=True)
     )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    row: Mapping[str, Any]
+    scores: Sequence[AnswerScore]
+
+
+def _read_reasons(
+    lake: Lake, name: str, rows: pa.Table, texts: Mapping[str, Mapping[str, Any]]
+) -> dict[str, tuple[Reason, ...]]:
+    """Return by `event_id` why answers of a deployment (rows of `metric_scores`) are bad; `texts` have `answer`."""
+    deployment = deployment_of(name)
+    scores = scores_of_answers(lake, deployment, rows)
+    ids = rows["event_id"].to_pylist()
+    answers = [_Answer({"answer": texts.get(one, {}).get("answer")}, scores.get(one, ())) for one in ids]
+    cases = read_cases(lake, deployment, answers)
+    return {one: tuple(reasons_of(answer, case)) for one, answer, case in zip(ids, answers, cases, strict=True)}
 
 
 def _with_kind(one: Excerpt, worst: WorstAnswers) -> Excerpt:

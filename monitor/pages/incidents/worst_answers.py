@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from rapidfuzz import utils
 
 from lake.queries.answer_search import AnswerFilter, find_answer_ids
+from lake.queries.failures import REFUSAL_CHARACTERS
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.ratings import AnswerRating
-from lake.queries.refusals import CHARACTERS as REFUSAL_CHARACTERS
 from lake.queries.worst_answers.compared_answers import first_rows
 from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.schemas import deployment_of

@@ -11,7 +11,7 @@ from fastapi import Depends, Request, Response
 from fastapi import Query as Parameter
 from pydantic import BeforeValidator
 
-from lake.spec.metric_names import metric_names
+from lake.spec.metric_names import MetricName, metric_names
 from monitor.notify.texts.alert import summary
 from monitor.pages.json_answers import json_answer
 from monitor.pages.news import also_of, news_of
@@ -83,9 +83,33 @@ class OverviewPage(Page):
     def _by_application(self, table: OverviewTable) -> OverviewTable:
         return replace(table, rows=by_application(table.rows, self._monitor.settings.families))
 
-    def metrics_guide(self, request: Request) -> Response:
-        """Answer with the page that says what each metric means."""
-        return self._renderer.page(request, "metrics_guide.html", names=metric_names())
+    def metrics_guide(self, request: Request, q: Annotated[str, Parameter(max_length=400)] = "") -> Response:
+        """Answer with what each metric means, or those whose name, identifier or sentence has all words of `q`."""
+        names, scored = _named(q), _scored(self._snapshot_for(request))
+        return self._renderer.page(
+            request,
+            "metrics_guide.html",
+            q=q,
+            sections={
+                "Scored here": {metric: known for metric, known in names.items() if metric in scored},
+                "All others" if scored else "All": {
+                    metric: known for metric, known in names.items() if metric not in scored
+                },
+            },
+        )
+
+
+def _named(q: str) -> dict[str, MetricName]:
+    # Of a metric with a number, such as hit_rate@5, the guide has one row.
+    words = [word.partition("@")[0] for word in q.casefold().split()]
+    said = {metric: f"{known.name} {metric} {known.says}".casefold() for metric, known in metric_names().items()}
+    return {metric: known for metric, known in metric_names().items() if all(word in said[metric] for word in words)}
+
+
+def _scored(snapshot: Snapshot | None) -> set[str]:
+    """Return the metrics that deployments of a snapshot have scores of, without their numbers."""
+    states = snapshot.deployments.values() if snapshot else ()
+    return {metric.partition("@")[0] for state in states for metric in state.scores.metrics}
 
 
 def _table(snapshot: Snapshot, query: OverviewQuery, times: Times = IN_UTC) -> OverviewTable:

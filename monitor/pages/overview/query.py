@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlencode
@@ -125,11 +126,17 @@ def disliked_answers(row: DeploymentRow, period: PagePeriod) -> str:
 
 
 def worst_answers(row: DeploymentRow, worst: WorstMetric, period: PagePeriod) -> str:
-    """Return the address of all answers, those with the worst score first; of people's ratings the disliked ones."""
+    """Return the address of the answers with the worst score first; of people's ratings the disliked ones.
+
+    Those of a metric that fell within the period are those since the fall.
+    """
+    since = worst.since.astimezone(UTC) if worst.since and worst.since > period.begin else None
+    fields: dict[str, Any] = {"sort": worst.metric, "order": "desc" if worst.lower_is_better else "asc"}
     if worst.metric == DISLIKES:
-        return disliked_answers(row, period)
-    return _list(row, period, sort=worst.metric, order="desc" if worst.lower_is_better else "asc")
+        fields = {"rating": AnswerRating.DISLIKED}
+    return _list(row, period, since, **fields)
 
 
-def _list(row: DeploymentRow, period: PagePeriod, **fields: Any) -> str:
-    return AnswerQuery(row.name, period.begin.date(), period.end.date(), **fields).address()
+def _list(row: DeploymentRow, period: PagePeriod, since: datetime | None = None, **fields: Any) -> str:
+    first = (since or period.begin).date()
+    return AnswerQuery(row.name, first, period.end.date(), start_time=since, **fields).address()

@@ -16,6 +16,7 @@ from monitor.detect.regression import UNDECIDED, Reading, Scale, Status
 from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.scores import MetricStats
+from monitor.notify.texts.onset import likely_onset
 from monitor.pages.charts.small import height_of, line
 from monitor.pages.filters import progress
 from monitor.pages.news import EndedIncident, just_ended
@@ -68,6 +69,8 @@ class WorstMetric:
     """Mean of the latest conversations, which the state is of; None where a regression is told."""
     is_page: bool = False
     """Whether its regression is urgent."""
+    since: datetime | None = None
+    """When its regression began; None without one."""
 
     @property
     def change(self) -> float | None:
@@ -329,6 +332,7 @@ def _standing(metric: str, reading: Reading, deployment: DeploymentState, period
     return WorstMetric(
         metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean,
         latest_mean=None if is_regressed else reading.mean, is_page=is_regressed and is_page(reading.tier, verdict),
+        since=likely_onset(reading) if is_regressed else None,
     )  # fmt: skip
 
 

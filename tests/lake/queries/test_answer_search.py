@@ -58,6 +58,22 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"))
 
 
+def test_a_refusal_is_found_by_its_score_and_without_one_by_its_text(lake: Lake) -> None:
+    """What failed is none, whatever it says; a score says it of an answer that has one."""
+    text = "I do not know the answer to that."
+    write(lake, [
+        log_row("said", answer=text, finish_reason="stop"),
+        log_row("scored", answer="Ask Ann.", finish_reason="stop"),
+        log_row("scored well", answer=text, finish_reason="stop"),
+        log_row("late", answer=2_000 * " " + text, finish_reason="stop"),
+        log_row("failed", answer=text, error="cut"),
+        log_row("good", answer="On the 25th.", finish_reason="stop"),
+    ], [score_row("scored", "refusal", 1.0), score_row("scored well", "refusal", 0.0)])  # fmt: skip
+    assert sorted(found(lake, failure=FailureKind.REFUSAL)) == ["said", "scored"]
+    every = find_answers(lake, AnswerFilter("rag", START, START + HOUR)).rows
+    assert {row.event_id for row in every if FailureKind.REFUSAL in row.failures} == {"said", "scored"}
+
+
 def test_an_answer_that_the_log_does_not_hold_is_not_empty(lake: Lake) -> None:
     """Of a secured key no body is logged, so nobody knows what was said."""
     write(lake, [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
 from tests.browser import PHONE, excess_on_phone, frame_of
+from tests.monitor.conftest import NOW, ScoreColumns
 
 pytestmark = pytest.mark.integration
 
@@ -53,6 +55,25 @@ def test_a_page_fits_a_phone(monitor: Monitor, serve: Callable[[Any], str], tmp_
     """At 390 pixels nothing makes the page scroll sideways, long names included."""
     monitor.refresh()
     address = serve(framed(create_app(monitor)))
+    assert excess_on_phone(f"{address}/frame?path={quote(path, safe='')}", tmp_path) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?deployment={name}", "?deployment={name}&between=replays", "?deployment={name}x"]
+)
+def test_the_comparison_fits_a_phone(
+    monitor: Monitor, serve: Callable[[Any], str], tmp_path: Path, rows: ScoreColumns, query: str
+):
+    """With a deployment whose name has 100 characters and no place to break: found, with nothing, and not there."""
+    name = "long" * 25
+    for days in (1, 8):
+        at = NOW - timedelta(days=days)
+        row = {"event_id": f"e{days}", "response_id": f"e{days}", "requested_at": at, "date": at.date()}
+        rows.logs(name, row | {"question": "How much leave?"})
+        rows.scores(name, row | {"value": 1 / days})
+    monitor.refresh()
+    address = serve(framed(create_app(monitor)))
+    path = f"/compare{query.format(name=name)}"
     assert excess_on_phone(f"{address}/frame?path={quote(path, safe='')}", tmp_path) == (0, "")
 
 

@@ -14,7 +14,7 @@ from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
 from monitor import Monitor, create_app
 from monitor.pages.answers.outcomes import Outcome, OutcomeKind, outcomes_in
-from monitor.pages.incidents.reasons import ReasonKind, _reasons
+from monitor.pages.answers.reasons import ReasonKind, reasons_of
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.answers.conftest import TODAY
 
@@ -90,11 +90,11 @@ def test_what_has_another_form_counts_as_absent(details: dict[str, Any]) -> None
 
 def test_they_are_reasons_of_an_incident() -> None:
     """What was wanted and not got, topics, turns."""
-    reasons = list(_reasons(answer_with(GOAL | TALK | {"topics": TOPICS}), None))
+    reasons = list(reasons_of(answer_with(GOAL | TALK | {"topics": TOPICS}), None))
     assert [(one.kind, len(one.texts)) for one in reasons] == [
         (ReasonKind.UNMET, 2), (ReasonKind.TOPIC, 2), (ReasonKind.TURNS, 2),
     ]  # fmt: skip
-    assert list(_reasons(answer_with({"goal": "Get it."}, 1.0), None)) == []
+    assert list(reasons_of(answer_with({"goal": "Get it."}, 1.0), None)) == []
 
 
 def test_the_page_of_the_last_answer_shows_them(rows: ScoreColumns, monitor: Monitor) -> None:

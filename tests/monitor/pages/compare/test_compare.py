@@ -184,8 +184,9 @@ def test_what_a_judge_prefers_stands_beside_its_runs(client: TestClient, lake: L
         ]
         lake.table(REPLAYS, "rag").append(REPLAYS.rows(rows))
     params = {"deployment": "rag", "between": "replays", "after_run": "r2"}
-    found = client.get("/compare.json", params=params).json()["found"]
-    assert found["preferences"] == {
+    whole = client.get("/compare.json", params=params).json()
+    found = whole["found"]
+    assert whole["preferences"] == {
         "later": 5, "earlier": 1, "ties": 1, "undecided": 1, "probability": pytest.approx(14 / 64),
     }  # fmt: skip
     preferred_by_case = {pair["after"]["case_id"]: pair["preferred"] for pair in found["pairs"]}
@@ -194,14 +195,20 @@ def test_what_a_judge_prefers_stands_beside_its_runs(client: TestClient, lake: L
     assert "prefers the later one in 5, the earlier one in 1, and neither in 1 cases; 1 are undecided" in page
     assert "By chance it is so uneven in 21.9&nbsp;% of comparisons" in page
     assert "the judge prefers the answer after" in page
-    other = client.get("/compare.json", params=params | {"before_run": "r3"}).json()["found"]
-    assert (other["preferences"], {pair["preferred"] for pair in other["pairs"]}) == (None, {None})
+    swapped = client.get("/compare.json", params=params | {"before_run": "r2", "after_run": "r1"}).json()
+    assert (swapped["preferences"]["later"], swapped["preferences"]["earlier"]) == (1, 5)
+    preferred_by_case = {pair["after"]["case_id"]: pair["preferred"] for pair in swapped["found"]["pairs"]}
+    assert [preferred_by_case[f"case-{n}"] for n in range(4)] == ["before", "after", "neither", None]
+    unscored = client.get("/compare.json", params=params | {"metric": "facts_recall"}).json()
+    assert (unscored["found"], unscored["preferences"]["later"]) == (None, 5)
+    other = client.get("/compare.json", params=params | {"before_run": "r3"}).json()
+    assert (other["preferences"], {pair["preferred"] for pair in other["found"]["pairs"]}) == (None, {None})
 
 
 @pytest.mark.parametrize(
     ("params", "status", "words"),
     [
-        ({}, 200, "Choose a deployment"),
+        ({"deployment": ""}, 200, "Choose a deployment"),
         ({"deployment": "rag", "between": "replays"}, 200, "dialwatch ground-truth replay --deployment rag"),
         (PERIODS | {"before_since": "2026-10-01", "before_until": "2026-10-02"}, 200, "No question was asked in both"),
         ({"deployment": "nobody"}, 422, "There is no such deployment"),
@@ -209,6 +216,7 @@ def test_what_a_judge_prefers_stands_beside_its_runs(client: TestClient, lake: L
         (PERIODS | {"after_since": "0001-01-01"}, 422, "A day has a year"),
         (PERIODS | {"after_since": "2026-11-20", "after_until": "2026-11-19"}, 422, "must not be after"),
         (PERIODS | {"between": "us"}, 422, "What is compared are"),
+        (PERIODS | {"onset": "soon"}, 422, "A time is written as"),
     ],
 )
 def test_what_cannot_be_compared_is_explained(

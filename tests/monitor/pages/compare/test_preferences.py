@@ -14,6 +14,7 @@ from dialwatch.cli import app as commands
 from lake.spec.preference_tables import PREFERENCES
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.conftest import ScoreColumns
 from tests.monitor.pages.compare.test_compare import PERIODS, TWO, at, client, filled, versions
 
 __all__ = ["client", "filled", "versions"]
@@ -51,9 +52,9 @@ def test_what_a_judge_prefers_stands_above_the_pairs_and_beside_each(client: Tes
     """A question of which no answer has a score counts too, and has no pair."""
     keep(lake, said(0.0, "leave"), said(1.0, "pay"), said(None, "tea", reason="judge_orders_differ"))
     keep(lake, said(0.0, "unscored"), said(0.0, "also unscored"), said(0.5, "a tie"))
-    found = client.get("/compare.json", params=PERIODS).json()["found"]
-    assert found["preferences"] == {"later": 1, "earlier": 3, "ties": 1, "undecided": 1, "probability": 0.625}
-    assert preferred(found) == {"how much leave": "before", "when is pay day": "after", "is there tea": None}
+    whole = client.get("/compare.json", params=PERIODS).json()
+    assert whole["preferences"] == {"later": 1, "earlier": 3, "ties": 1, "undecided": 1, "probability": 0.625}
+    assert preferred(whole["found"]) == {"how much leave": "before", "when is pay day": "after", "is there tea": None}
     page = client.get("/compare", params=PERIODS).text
     assert "prefers the later one in 1, the earlier one in 3, and neither in 1 questions; 1 are undecided" in page
     assert "By chance it is so uneven in 62.5&nbsp;% of comparisons" in page
@@ -72,14 +73,83 @@ def test_the_answers_that_the_judge_compared_are_shown(client: TestClient, lake:
     assert shown == [("leave-0", "leave-1"), ("leave-0", "leave-again")]
 
 
+SWAPPED = {"before_since": "2026-11-14", "before_until": "2026-11-20", "after_since": "2026-11-07"} | {
+    "after_until": "2026-11-13"
+}
+
+
+def test_sides_that_are_swapped_have_the_same_pairs_turned_round(client: TestClient, lake: Lake) -> None:
+    """What the judge said of the earlier answer it said of the one that the address names as the later one."""
+    keep(lake, said(0.0, "leave"), said(1.0, "pay"), said(None, "tea", reason="judge_orders_differ"))
+    keep(lake, said(0.0, "unscored"), said(0.5, "a tie"))
+    whole = client.get("/compare.json", params=PERIODS | SWAPPED).json()
+    assert whole["preferences"] == {"later": 2, "earlier": 1, "ties": 1, "undecided": 1, "probability": 1.0}
+    assert preferred(whole["found"]) == {"how much leave": "after", "when is pay day": "before", "is there tea": None}
+
+
+def test_two_deployments_that_are_swapped_have_the_same_pairs(versions: None, monitor: Monitor, lake: Lake) -> None:
+    """The rows stand in the table of the deployment that was the later one when the judge was asked."""
+    newer, older = TWO["deployment"], TWO["before_deployment"]
+    ids = {"event_id": f"How much leave?-{newer}", "earlier_event_id": f"How much leave?-{older}"}
+    keep(
+        lake,
+        said(0.0, "leave", **ids, date=at(1)["date"], earlier_date=at(20)["date"], earlier_deployment=older),
+        deployment=newer,
+    )
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        whole = client.get("/compare.json", params=TWO | {"deployment": older, "before_deployment": newer}).json()
+    assert (whole["preferences"]["later"], whole["preferences"]["earlier"]) == (1, 0)
+    assert preferred(whole["found"]) == {"how much leave": "after", "is there tea": None}
+
+
+def test_a_pair_that_is_on_both_sides_either_way_counts_once(client: TestClient, lake: Lake) -> None:
+    """As both periods are the same days: what was asked the way that the address names is not turned round."""
+    keep(lake, said(0.0, "leave", earlier_date=at(4)["date"]))
+    same = {"before_since": "2026-11-14", "before_until": "2026-11-20"}
+    found = client.get("/compare.json", params=PERIODS | same).json()["preferences"]
+    assert (found["later"], found["earlier"]) == (0, 1)
+
+
+def test_of_a_day_that_an_onset_divides_no_pair_counts(client: TestClient, lake: Lake) -> None:
+    """Its rows know days alone: whether an answer was before the onset is not known."""
+    divided = PERIODS | {"onset": "2026-11-14T12:00Z"}
+    for place, (days, earlier) in enumerate(((5, 7), (6, 7), (5, 6))):
+        keep(lake, said(1.0, f"x{place}", date=at(days)["date"], earlier_date=at(earlier)["date"]))
+    assert client.get("/compare.json", params=divided).json()["preferences"]["later"] == 1
+
+
+def test_where_no_question_has_a_score_on_both_sides_the_counts_still_stand(client: TestClient, lake: Lake) -> None:
+    """A judge needs no score: what it said is of the answers."""
+    keep(lake, said(0.0, "leave"), said(0.0, "pay"))
+    params = PERIODS | {"metric": "nobody_scores_it"}
+    whole = client.get("/compare.json", params=params).json()
+    assert (whole["found"], whole["preferences"]["earlier"]) == (None, 2)
+    page = client.get("/compare", params=params).text
+    assert "the earlier one in 2" in page
+    assert "No question has a score of nobody_scores_it on both sides" in page
+    assert "No question was asked" not in page
+
+
+def test_answers_that_no_metric_scores_have_their_counts(
+    rows: ScoreColumns, monitor: Monitor, lake: Lake, client: TestClient
+) -> None:
+    rows.logs("unscored", at(3) | {"event_id": "leave-1"})
+    keep(lake, said(0.0, "leave", earlier_deployment="unscored"), deployment="unscored")
+    monitor.refresh()
+    whole = client.get("/compare.json", params={"deployment": "unscored"}).json()
+    assert (whole["metric"], whole["found"], whole["preferences"]["earlier"]) == ("", None, 1)
+    assert "has a score of a metric on both sides" in client.get("/compare", params={"deployment": "unscored"}).text
+
+
 def test_of_each_question_the_latest_pair_counts_of_the_version_that_was_asked_last(
     client: TestClient, lake: Lake
 ) -> None:
     keep(lake, said(1.0, "leave", 2), said(0.0, "leave", 1, event_id="leave-again"))
     keep(lake, said(0.0, "pay", 3), said(0.0, "tea", 0, judge_version="1-old-0"))
-    found = client.get("/compare.json", params=PERIODS).json()["found"]
-    assert found["preferences"] == {"later": 1, "earlier": 1, "ties": 0, "undecided": 0, "probability": 1.0}
-    assert preferred(found) == {"how much leave": "after", "when is pay day": "before", "is there tea": None}
+    whole = client.get("/compare.json", params=PERIODS).json()
+    assert whole["preferences"] == {"later": 1, "earlier": 1, "ties": 0, "undecided": 0, "probability": 1.0}
+    assert preferred(whole["found"]) == {"how much leave": "after", "when is pay day": "before", "is there tea": None}
 
 
 def test_pairs_of_other_days_or_another_deployment_do_not_count(client: TestClient, lake: Lake) -> None:
@@ -88,10 +158,10 @@ def test_pairs_of_other_days_or_another_deployment_do_not_count(client: TestClie
     late = said(1.0, "tea", earlier_date=at(14)["date"])
     keep(lake, other, late, said(1.0, "tea", date=at(7)["date"]), said(1.0, "tea", date=at(-1)["date"]))
     keep(lake, said(1.0, "tea", earlier_date=at(6)["date"]))
-    assert client.get("/compare.json", params=PERIODS).json()["found"]["preferences"] is None
+    assert client.get("/compare.json", params=PERIODS).json()["preferences"] is None
     for place, (days, earlier) in enumerate(((6, 13), (0, 7))):
         keep(lake, said(1.0, f"x{place}", date=at(days)["date"], earlier_date=at(earlier)["date"]))
-    assert client.get("/compare.json", params=PERIODS).json()["found"]["preferences"]["later"] == 2
+    assert client.get("/compare.json", params=PERIODS).json()["preferences"]["later"] == 2
 
 
 def test_where_no_judge_was_asked_the_page_has_the_command(client: TestClient, lake: Lake, monitor: Monitor) -> None:
@@ -143,9 +213,9 @@ def test_the_command_is_for_who_may_act_and_the_counts_for_all(monitor: Monitor,
         ids = {"event_id": f"How much leave?-{newer}", "earlier_event_id": f"How much leave?-{older}"}
         days = {"date": at(1)["date"], "earlier_date": at(20)["date"], "earlier_deployment": older}
         keep(lake, said(0.0, "leave", **ids, **days), deployment=newer)
-        found = get("/compare.json", "figures").json()["found"]
-        assert found["preferences"]["earlier"] == 1
-        assert {(pair["preferred"], pair["after"]["answer"]) for pair in found["pairs"]} == {
+        whole = get("/compare.json", "figures").json()
+        assert whole["preferences"]["earlier"] == 1
+        assert {(pair["preferred"], pair["after"]["answer"]) for pair in whole["found"]["pairs"]} == {
             ("before", None), (None, None),
         }  # fmt: skip
         assert "the earlier one in 1" in get("/compare", "figures").text

@@ -94,6 +94,13 @@ def test_that_most_answers_are_refusals_is_in_the_sentence(
     said = f" UTC {refused} and {asked} were affected."
     for path in (f"/incident?id={incident_id(monitor)}", "/"):
         assert said in re.sub("</?strong>", "", client.get(path).text)
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    (link,) = re.findall('href="(/answers[^"]*)">The refusals since it began', page)
+    assert "failure=refusal" in link
+    listed = client.get(link.replace("&amp;", "&").replace("/answers", "/answers.json", 1)).json()
+    # Nobody scores `refusal` here, and all answers of the ten hours since refuse.
+    assert listed["total"] == 10 * PER_HOUR
+    assert {(one["answer"], *one["failures"]) for one in listed["rows"]} == {("I do not know.", "refusal")}
     assert monitor.snapshot is not None
     told = summary(monitor.snapshot.deployments["rag-search"].changes[0])
     assert told.endswith(f". {refused}. {asked} so far")

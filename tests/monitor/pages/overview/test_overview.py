@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,9 @@ from starlette.testclient import TestClient
 
 from monitor import Monitor, MonitorSettings, create_app
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock, ScoreColumns
+from tests.monitor.pages.incidents.conftest import regression
+
+__all__ = ["regression"]
 
 GROUPS = {"search": {"deployments": ["rag-*"]}, "all": {"deployments": ["*"]}}
 PROXY = {"access": {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}}
@@ -205,6 +208,25 @@ def test_figures_lead_to_the_answers_that_they_count(monitor: Monitor, rows: Sco
     values = [one["values"]["faithfulness_kprecision"] for one in found[worst]["rows"]]
     assert values == sorted(values)
     assert values[0] == 0
+
+
+def test_the_mean_of_a_metric_that_fell_leads_to_the_answers_since_the_fall(
+    monitor: Monitor, rows: ScoreColumns, regression: None
+) -> None:
+    """The worst first, none of before; of a metric that has not fallen it is the whole period."""
+    rows.hours("well", 48, lambda left: 0.7, "faithfulness_kprecision")
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        found = re.findall(r'<a class="mean" href="(/answers[^"]*)"', client.get("/").text)
+        since, usual = (
+            next(html.unescape(link) for link in found if f"deployment={name}&" in link)
+            for name in ("rag-search", "well")
+        )
+        listed = client.get(since.replace("/answers", "/answers.json", 1)).json()
+    assert "start_time" not in usual
+    assert "sort=faithfulness_kprecision&order=asc" in since
+    assert listed["total"] == 100
+    assert min(datetime.fromisoformat(one["requested_at"]) for one in listed["rows"]) == NOW - timedelta(hours=10)
 
 
 @pytest.mark.usefixtures("three_deployments")

@@ -1,30 +1,37 @@
-"""Reasons why an answer is bad, in its own words: what stands in no context, and which facts it misses."""
+"""Reasons why an answer is bad: how it failed, what stands in no context, which facts it misses, what people said."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-import pyarrow as pa
-
-from lake.queries.answer_details import AnswerScore
-from lake.queries.metric_scores import scores_of_answers
-from lake.spec.schemas import deployment_of
-from lake.tables.lake import Lake
-from monitor.pages.answers.answer_view import read_cases
+from lake.queries.answer_details import AnswerDetails
+from lake.queries.ratings import AnswerLabel, AnswerRating
+from lake.spec.case_vocabulary import CASE_PASSED
+from lake.spec.metric_names import metric_name
+from lake.spec.vocabulary import FailureKind, Signal
 from monitor.pages.answers.findings import CONTRADICTED, ComparedCase, ScoredAnswer, claims_in, facts_in, unsupported_in
 from monitor.pages.answers.outcomes import OutcomeKind, outcomes_in
 
 _MOST_OF_KIND = 3
 _CHARACTERS = 200
 """Of one text."""
+_SLOW = "latency_over@"
 
 
 class ReasonKind(StrEnum):
     """What is wrong; `words` are for people."""
 
+    ERROR = "error"
+    EMPTY = "empty"
+    REFUSAL = "refusal"
+    CUT = "cut"
+    TOOL_ERROR = "tool_error"
+    FAILS_CASE = "fails_case"
+    DISLIKED = "disliked"
+    WRONG = "wrong"
+    SLOW = "slow"
     MISSED_FACT = "missed_fact"
     UNSUPPORTED = "unsupported"
     DENIED_CLAIM = "denied_claim"
@@ -41,6 +48,15 @@ class ReasonKind(StrEnum):
 
 
 _WORDS = {
+    ReasonKind.ERROR: "The request failed",
+    ReasonKind.EMPTY: "The answer is empty",
+    ReasonKind.REFUSAL: "It refuses, or says that the information is missing",
+    ReasonKind.CUT: "It was cut off before its end",
+    ReasonKind.TOOL_ERROR: "A call of a tool failed",
+    ReasonKind.FAILS_CASE: "It does not agree with its case",
+    ReasonKind.DISLIKED: "A person disliked it",
+    ReasonKind.WRONG: "A person labelled it as wrong",
+    ReasonKind.SLOW: "It took too long",
     ReasonKind.MISSED_FACT: "Fact of the case that stands in no context",
     ReasonKind.UNSUPPORTED: "Words that stand in no context",
     ReasonKind.DENIED_CLAIM: "Claim that the contexts contradict",
@@ -73,25 +89,35 @@ class Reason:
         return self.kind.words
 
 
-@dataclass(frozen=True)
-class _Answer:
-    row: Mapping[str, Any]
-    scores: Sequence[AnswerScore]
+def reasons_against(details: AnswerDetails, case: ComparedCase | None) -> Iterator[Reason]:
+    """Yield all that speaks against an answer, how it failed first; `case` is the one that it was compared with.
+
+    Comments and names of tools are those that `details` have: none for who may not read texts.
+    """
+    for failure in details.failures:
+        yield _reason(ReasonKind(failure), _failed_tools(details) if failure == FailureKind.TOOL_ERROR else ())
+    latest = {one.metric: one.value for one in details.scores if one.is_latest and one.value is not None}
+    if latest.get(CASE_PASSED) == 0:
+        yield Reason(ReasonKind.FAILS_CASE)
+    if details.rating == AnswerRating.DISLIKED:
+        said = (one.comment for one in details.signals if one.signal == Signal.DISLIKE)
+        yield _reason(ReasonKind.DISLIKED, [one for one in said if one])
+    if details.label == AnswerLabel.WRONG:
+        yield Reason(ReasonKind.WRONG)
+    slow = [metric_name(metric) for metric, value in latest.items() if value > 0 and metric.startswith(_SLOW)]
+    if slow:
+        yield _reason(ReasonKind.SLOW, slow)
+    refuses = FailureKind.REFUSAL in details.failures
+    # A refusal stands in no document.
+    yield from (one for one in reasons_of(details, case) if not (refuses and one.kind is ReasonKind.UNSUPPORTED))
 
 
-def read_reasons(
-    lake: Lake, name: str, rows: pa.Table, texts: Mapping[str, Mapping[str, Any]]
-) -> dict[str, tuple[Reason, ...]]:
-    """Return by `event_id` why answers of a deployment (rows of `metric_scores`) are bad; `texts` have `answer`."""
-    deployment = deployment_of(name)
-    scores = scores_of_answers(lake, deployment, rows)
-    ids = rows["event_id"].to_pylist()
-    answers = [_Answer({"answer": texts.get(one, {}).get("answer")}, scores.get(one, ())) for one in ids]
-    cases = read_cases(lake, deployment, answers)
-    return {one: tuple(_reasons(answer, case)) for one, answer, case in zip(ids, answers, cases, strict=True)}
+def _failed_tools(details: AnswerDetails) -> list[str]:
+    return [call["name"] for call in details.row["tool_calls"] or () if call["is_error"] and call["name"]]
 
 
-def _reasons(answer: ScoredAnswer, case: ComparedCase | None) -> Iterator[Reason]:
+def reasons_of(answer: ScoredAnswer, case: ComparedCase | None) -> Iterator[Reason]:
+    """Yield what its scores say is bad in an answer, in its own words."""
     if any(one.metric == "context_present" and one.value == 0 for one in answer.scores):
         yield Reason(ReasonKind.NO_CONTEXT)
     facts = facts_in(answer, case)
