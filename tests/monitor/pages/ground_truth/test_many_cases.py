@@ -175,7 +175,7 @@ def test_doubted_cases_are_not_accepted_together(client: TestClient, lake: Lake)
     assert f"There is none. {said}" in left
     assert left.count("proposed, given while an incident was open, ") == 2
     page = client.get("/ground-truth", params={"deployment": "rag", "case": "e"}, headers=of("on-call")).text
-    assert f"Look at it closely: {doubt.replace('2026-11-20 12:10 UTC', '')}" in page
+    assert f"Look at it closely:</strong> {doubt.replace('2026-11-20 12:10 UTC', '')}" in page
     known = {"deployment": "rag", "case": "e"}
     assert client.get("/ground-truth.json", params=known, headers=of("on-call")).json()["chosen"]["doubt"] == doubt
     assert sent(client, "decide", case="e", version="1", status="accepted").status_code == 303
