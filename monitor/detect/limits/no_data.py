@@ -75,7 +75,8 @@ class RequestTimes:
         """Return `until` if that is an hour ago or longer, and longer than the usual pause as far as that is known."""
         if self.until is None or now - self.until < SHORTEST:
             return None
-        return self.until if now - self.until > (self.usual_pause() or SHORTEST) else None
+        usual = self.usual_pause()
+        return self.until if usual is None or now - self.until > usual else None
 
     def usual_pause(self) -> timedelta | None:
         """Return the longest pause that began within three hours of the time of day of the last request.

@@ -180,6 +180,9 @@ def test_what_is_silent_for_longer_than_usual_says_since_when() -> None:
     assert new.silent_since(FRIDAY + timedelta(minutes=64)) is None
     assert new.silent_since(FRIDAY + timedelta(minutes=66)) == new.until
     assert RequestTimes().silent_since(FRIDAY) is None
+    busy = always(FRIDAY)
+    assert busy.silent_since(FRIDAY + timedelta(minutes=60)) is None
+    assert busy.silent_since(FRIDAY + timedelta(minutes=66)) == busy.until
     at_night = at_work(FRIDAY + 18 * HOUR)
     assert at_night.silent_since(FRIDAY + 30 * HOUR) is None
     assert at_night.silent_since(FRIDAY + 90 * HOUR) == at_night.until
