@@ -25,13 +25,14 @@ from dialwatch.services.replaying import read_reply
 from dialwatch.serving.server import BackgroundServer
 from evaluator.metrics import metric_named
 from evaluator.replays import DialDeployment, ReplayDeployment, ReplayRun, ReplaySettings, replay
-from lake.queries.ground_truth.case_versions import change_cases
+from lake.queries.ground_truth.case_versions import change_cases, is_doubted
 from lake.spec.case_vocabulary import CaseStatus, FailedPart, ReplayVerdict
 from lake.tables.lake import Lake
 
 WHO = "demo"
 _RULE = (
-    "accepted by rule: people liked its answer, and its facts stand in what was retrieved, or tools were called for it"
+    "accepted by rule: people liked its answer, which was given while no incident was open, and its facts stand in "
+    "what was retrieved, or tools were called for it"
 )
 _WHOLE_RUNS = 4
 """Runs of the application as it should be: they show how much runs differ."""
@@ -54,10 +55,11 @@ PLANTED = (
 
 
 def accept_by_rule(lake: Lake, deployment: str, now: datetime) -> int:
-    """Accept the proposed cases that have facts or calls of tools; return how many."""
+    """Accept the proposed cases that have facts or calls of tools, and that are not doubted; return how many."""
 
     def change(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-        found = (one for one in cases.values() if one["status"] == CaseStatus.PROPOSED and _can_tell(one))
+        proposed = (one for one in cases.values() if one["status"] == CaseStatus.PROPOSED and not is_doubted(one))
+        found = filter(_can_tell, proposed)
         return {one["case_id"]: {"status": CaseStatus.ACCEPTED, "note": _RULE} for one in found}
 
     return len(change_cases(lake, deployment, change, WHO, now))

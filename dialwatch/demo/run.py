@@ -108,6 +108,7 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
                 "listen": address,
                 "external_url": f"http://{address}/",
                 "refresh_seconds": 1,
+                "currency": "USD",
                 "regression": {
                     "batch": timedelta(minutes=15),
                     "reference_observations": 50,

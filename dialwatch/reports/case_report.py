@@ -13,6 +13,7 @@ from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, 
 from dialwatch.reports.terminal_text import in_one_line
 from lake.queries.answer_details import AnswerSignal
 from lake.queries.ground_truth.alike_cases import AlikeCases
+from lake.queries.ground_truth.case_versions import is_doubted
 from lake.queries.ground_truth.cases import FactPlace
 from lake.queries.signals import fold_signals
 from lake.spec.tool_calls import call_line
@@ -70,6 +71,7 @@ def _head(details: CaseDetails) -> Iterator[str]:
     members = {
         "version": f"{case['version']}{old}",
         "status": _by(case["status"], case["status_by"], case["status_at"]),
+        "doubt": case["doubt"] if is_doubted(case) else None,
         "confidence": None if case["confidence"] is None else f"{case['confidence']:.4g}",
         "asked in": None
         if case["conversation_hash"] is None

@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from evaluator.ground_truth.changed_documents import CASE_COLUMNS, WATCHED_COLUMNS, CaseWatch, telling_ids
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
+from evaluator.ground_truth.falls import FALL_COLUMNS, Fall, doubt_of, read_falls, with_doubts
 from evaluator.ground_truth.ratings import (
     IDENTITY_COLUMNS,
     IS_OPINION,
@@ -40,6 +41,7 @@ from lake.tables.positions import read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
+FROM_ALERTS = "ground_truth:alerts"
 
 _DEFAULT = GroundTruthSettings()
 _DOUBTED = "signals speak against this answer: they now come to {folded:.2f}"
@@ -55,7 +57,8 @@ def propose_cases(
 ) -> int:
     """Make cases of good answers that have none yet, and withdraw those whose answers turn out not to be good.
 
-    A case whose documents new answers show to be changed goes stale, and comes back with them. All of it is one commit;
+    One whose answer was given while an incident was open is doubted, also where the incident is found later. A case
+    whose documents new answers show to be changed goes stale, and comes back with them. All of it is one commit;
     returns the number of new cases. A question that is not the first of its conversation makes a case with its
     standalone question, or with a hash of its conversation, in which alone it is compared then. `similar` finds facts
     where the words of an answer find none.
@@ -67,22 +70,27 @@ def propose_cases(
     """
     if tables.signals.version() is None and tables.truth.version() is None:
         return 0
-    transaction = PassTransaction(tables.truth, (FROM_LOGS, FROM_SIGNALS), uncommitted=tables.uncommitted)
+    inputs = (FROM_LOGS, FROM_SIGNALS, FROM_ALERTS)
+    transaction = PassTransaction(tables.truth, inputs, uncommitted=tables.uncommitted)
     seen = transaction.positions
     # A pass without news reads no rows.
     is_watching = tables.logs.version() != seen.get(FROM_LOGS) and _has_chunks(tables)
     columns = {*IDENTITY_COLUMNS, *(WATCHED_COLUMNS if is_watching else ())}
     logs = read_new(tables.logs, seen.get(FROM_LOGS), sorted(columns))
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
-    read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
+    alerts = read_new(tables.alerts, seen.get(FROM_ALERTS), FALL_COLUMNS)
+    read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version, FROM_ALERTS: alerts.version}
     reached = {name: position for name, position in read.items() if position is not None}
     rated = _newly_rated(tables, logs.rows.filter(IS_RATABLE), signals.rows.filter(IS_OPINION))
     known = newest_versions(tables.truth.read(KNOWN_COLUMNS)).to_pylist() if rated else []
-    cases = _new_cases(tables, rated, known, now, settings, similar)
+    falls = read_falls(tables.alerts) if rated or alerts.rows.num_rows else []
+    cases = _new_cases(tables, rated, known, now, settings, similar, falls)
     changed = _changed_cases(tables, rated, known, now, settings)
+    if alerts.rows.num_rows:
+        changed = with_doubts(tables.truth, tables.logs, falls, changed, now)
     if is_watching:
         changed = [*changed, *_with_changed_documents(tables, logs.rows.filter(IS_ANSWER), changed, now)]
-    if not cases and not changed and not transaction.is_far(reached, [FROM_LOGS, FROM_SIGNALS]):
+    if not cases and not changed and not transaction.is_far(reached, inputs):
         transaction.remember(reached)
         return 0
     transaction.append(GROUND_TRUTH.rows([*cases, *changed]), reached)
@@ -112,6 +120,7 @@ def _new_cases(
     now: datetime,
     settings: GroundTruthSettings,
     similar: SimilarSentences | None,
+    falls: Sequence[Fall],
 ) -> list[dict[str, Any]]:
     ids = {case["case_id"] for case in known}
     good = [
@@ -120,7 +129,7 @@ def _new_cases(
         if one.confidence >= settings.least_confidence and case_id_of(tables.deployment, one.event_id) not in ids
     ]
     selection = Selection(known, settings.most_per_day, tables.matching.similar)
-    return [_case(one, now, similar) for one in selection.chosen(_candidates(tables, good))]
+    return [_case(one, now, similar, falls) for one in selection.chosen(_candidates(tables, good))]
 
 
 def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterator[Candidate]:
@@ -142,7 +151,9 @@ def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterat
                     yield Candidate(answer, answer.case_question, answer.text, of_day[answer.event_id])
 
 
-def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None) -> dict[str, Any]:
+def _case(
+    candidate: Candidate, now: datetime, similar: SimilarSentences | None, falls: Sequence[Fall]
+) -> dict[str, Any]:
     answer, text = candidate.answer, candidate.text
     chunks = list(zip(answer.contexts or (), answer.context_ids or (), strict=True))
     facts, extractor = supporting_sentences(text, answer.contexts or ()), EXTRACTOR
@@ -165,6 +176,7 @@ def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None)
         "source_response_id": _source_id(candidate),
         "source_date": answer.date,
         "confidence": candidate.rating.confidence,
+        "doubt": doubt_of(falls, answer.requested_at),
         "status": CaseStatus.PROPOSED,
         "status_by": EVALUATOR,
         "status_at": now,

@@ -81,6 +81,13 @@ GROUND_TRUTH = TableSpec(
         ("status", pa.string(), f"{one_of(CaseStatus)}."),
         ("status_by", pa.string(), "Who gave the status: a person, or evaluator."),
         ("status_at", TIMESTAMP, "When it was given."),
+        (
+            "doubt",
+            pa.string(),
+            "Why only a person may accept it: an incident of the deployment was open when its answer was given. No "
+            f"answer is compared with a case of this kind while it is {CaseStatus.PROPOSED}. Null where there is none, "
+            "and in cases of earlier versions.",
+        ),
         ("note", pa.string(), "Why this version was made, in a person's words or the evaluator's."),
         ("extractor", pa.string(), "What made question and facts, with its version."),
         ("created_at", TIMESTAMP, "When the case was made."),

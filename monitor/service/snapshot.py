@@ -116,6 +116,12 @@ class DeploymentState:
         return {**self.scores.metrics, **self.ratings.metrics}
 
     @property
+    def silent_since(self) -> datetime | None:
+        """When the last request came, if that is longer ago than usual; None where the limit `no_data` is off."""
+        heard = self.limits.get(LimitKind.NO_DATA)
+        return heard.silent_since if heard else None
+
+    @property
     def firing(self) -> tuple[AlertChange, ...]:
         """The newest changes of the alerts that fire, latest first."""
         newest = {change.key: change for change in reversed(self.changes)}

@@ -51,14 +51,15 @@ def export(
     settings = settings_of(config, lake)
     from dialwatch.lake_access import usual_permissions
     from evaluator.datasets.files import writing
-    from lake.queries.ground_truth.case_versions import read_cases
+    from lake.queries.ground_truth.case_versions import is_doubted, read_cases
     from lake.spec.case_tables import GROUND_TRUTH
 
     chosen = format_of(file, case_format)
     opened = open_filled(settings)
     checked_deployment(opened, deployment)
     wanted = tuple(status or USABLE_STATUS)
-    cases = read_cases(opened.table(GROUND_TRUTH, deployment), wanted)
+    found = read_cases(opened.table(GROUND_TRUTH, deployment), wanted)
+    cases = [case for case in found if not is_doubted(case)]
     cases.sort(key=lambda case: (str(case["created_at"] or ""), case["case_id"]))
     alone = [case for case in cases if case["conversation_hash"] is not None]
     if chosen is CaseFormat.JSONL:
@@ -72,6 +73,8 @@ def export(
     typer.echo(f"{len(cases) - len(alone):,} cases written to {file}")
     if alone:
         typer.echo(f"left out: {len(alone):,} whose question only its conversation explains; jsonl has them")
+    if doubted := len(found) - len(cases):
+        typer.echo(f"left out: {doubted:,} that nobody has accepted and whose answer was given during an incident")
 
 
 def import_(

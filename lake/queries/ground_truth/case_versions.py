@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lake.delta_log.change import LostRaceError
 from lake.spec.case_tables import GROUND_TRUTH
+from lake.spec.case_vocabulary import CaseStatus
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import Table
@@ -38,6 +39,11 @@ def newest_versions(rows: pa.Table) -> pa.Table:
         if version >= newest.get(case_id, (0, 0))[0]:
             newest[case_id] = (version, at)
     return rows.take(pa.array(sorted(at for _, at in newest.values()), pa.int64()))
+
+
+def is_doubted(case: Mapping[str, Any]) -> bool:
+    """Whether a proposed case has a `doubt`: then no rule accepts it, and no answer is compared with it."""
+    return case["status"] == CaseStatus.PROPOSED and case["doubt"] is not None
 
 
 def read_cases(truth: Table, status: Sequence[str] | None = None) -> list[dict[str, Any]]:

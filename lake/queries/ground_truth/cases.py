@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from lake.queries.answer_rows import CaseQuestion
 from lake.queries.ground_truth.case_sources import possible_sources
-from lake.queries.ground_truth.case_versions import newest_versions
+from lake.queries.ground_truth.case_versions import is_doubted, newest_versions
 from lake.queries.ground_truth.question_keys import normalised_question
 from lake.spec.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
 from lake.spec.tool_messages import ToolCall
@@ -46,7 +46,7 @@ def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
 _COLUMNS = (
     "case_id", "deployment", "version", "question", "conversation_hash", "documents", "facts",
     "answer", "is_answerable_label", "context_ids", "tool_calls", "source_response_id", "source_date", "confidence",
-    "status",
+    "status", "doubt",
 )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ class CaseBook:
         status: Sequence[str] = USABLE_STATUS,
         similar: SimilarQuestions | None = None,
     ) -> CaseBook:
-        """Read the cases of a deployment that have one of these statuses."""
+        """Read the cases of a deployment that have one of these statuses; those that are doubted are left out."""
         cases = (
             Case(
                 case_id=row["case_id"],
@@ -182,7 +182,7 @@ class CaseBook:
                 tool_calls=row["tool_calls"],
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
-            if row["status"] in status
+            if row["status"] in status and not is_doubted(row)
         )
         return cls(cases, logs, similar)
 

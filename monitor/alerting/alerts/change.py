@@ -34,6 +34,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """When the alert began firing."""
     tier: Tier | None = None
     """How sure the alert is: `warn`, or `page` from the change on that says so."""
+    log_page_threshold: float | None = None
+    """Of a page: natural logarithm of the evidence that it took; None in older rows."""
     page_due: datetime | None = None
     """Until when, by the clock, what is a page by its evidence waits as a warning for the judge's anchors."""
     recorded_at: datetime | None = None

@@ -124,6 +124,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         details=AlertDetails(
             fired_at=fired_at,
             tier=reading.tier or (opened.tier if opened else None),
+            log_page_threshold=reading.log_page_threshold if reading.tier == Tier.PAGE else None,
             recorded_at=now,
             since_earliest=reading.since_earliest,
             since_latest=reading.since_latest,

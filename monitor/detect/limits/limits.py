@@ -249,7 +249,7 @@ class Limits:
         readings = {name: dict(self._shares[name]) for name in self._counts}
         times = with_history_of_families(self._answered(), self._families)
         silences = self._look_for_silences(times, last, now)
-        for name, reading in self._silence_readings(times, last, silences).items():
+        for name, reading in self._silence_readings(times, last, silences, now).items():
             readings[name][LimitKind.NO_DATA] = reading
         for (name, stopped), why in self.stopped.errors.items():
             if not self.stopped.takes_rows((name, stopped)):
@@ -343,11 +343,11 @@ class Limits:
         return {name: one.request_times for name, one in counts if one.answered_since is not None}
 
     def _silence_readings(
-        self, times: Mapping[str, RequestTimes], last: LastChanges, found: Sequence[LimitChange]
+        self, times: Mapping[str, RequestTimes], last: LastChanges, found: Sequence[LimitChange], now: datetime
     ) -> Mapping[str, LimitReading]:
         changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
         return {
-            name: _silence_reading(times.get(name), changed.get(name, _is_open(last, name, LimitKind.NO_DATA)))
+            name: _silence_reading(times.get(name), changed.get(name, _is_open(last, name, LimitKind.NO_DATA)), now)
             for name in self._counts
             if self._settings.of(name).no_data is not None
         }
@@ -377,11 +377,13 @@ def _look_at_share(
     return [], replace(reading, active=last is not None and last.is_open)
 
 
-def _silence_reading(times: RequestTimes | None, is_open: bool) -> LimitReading:
+def _silence_reading(times: RequestTimes | None, is_open: bool, now: datetime) -> LimitReading:
     """Return the reading of a deployment with these request times; None of one that has answered no request yet."""
+    since = times.silent_since(now) if times is not None else None
     if is_open or (times is not None and times.is_known):
-        return LimitReading(is_open)
+        return LimitReading(is_open, silent_since=since)
     if times is None:
         return LimitReading(False, unjudged="no request has been answered yet")
     days, needed = times.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
-    return LimitReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")
+    unjudged = f"heard for {days} of the {needed} days that it takes to know the usual pauses"
+    return LimitReading(False, unjudged=unjudged, silent_since=since)

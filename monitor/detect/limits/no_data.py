@@ -71,6 +71,13 @@ class RequestTimes:
         """From the first request that is remembered to the last."""
         return int(self._slots[-1] - self._slots[0]) * _SLOT if self._slots.size else timedelta(0)
 
+    def silent_since(self, now: datetime) -> datetime | None:
+        """Return `until` if that is an hour ago or longer, and longer than the usual pause as far as that is known."""
+        if self.until is None or now - self.until < SHORTEST:
+            return None
+        usual = self.usual_pause()
+        return self.until if usual is None or now - self.until > usual else None
+
     def usual_pause(self) -> timedelta | None:
         """Return the longest pause that began within three hours of the time of day of the last request.
 

@@ -138,3 +138,5 @@ class LimitReading:
     """Why it cannot fire yet, in words; None where it can, and where it does."""
     stopped: str | None = None
     """The error for which it is not judged; then `active` is whether an alert is open."""
+    silent_since: datetime | None = None
+    """Of silence: when the last request came, to five minutes, if that is longer ago than pauses usually are."""

@@ -105,7 +105,7 @@ def limit_summary(change: AlertChange) -> str:
             f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}{_lasting(details)}; "
             f"{_limit(details)}{_callers(details)}"
         )
-    of = f"calls of {details.tool.name}" if details.of_tool_alone and details.tool else words.of
+    of = f"calls of the tool {details.tool.name}" if details.of_tool_alone and details.tool else words.of
     share = (
         f"{_percent(details.share)} of {details.requests} {of} of {name} in the last "
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
@@ -128,7 +128,7 @@ def _meanwhile(words: _Words, of: str, details: LimitDetails) -> str:
         return f"{of} {words.was} for {lasted}"
     line = f"{of} {words.was} for {lasted}, {_percent(bad / total)} of {total:,}{_mostly(details)}"
     if tool is not None and tool.failed:
-        line = f"{tool.name} failed for {lasted}, in {tool.failed:,} of {tool.calls:,} calls"
+        line = f"the tool {tool.name} failed for {lasted}, in {tool.failed:,} of {tool.calls:,} calls"
         if tool.calls != total and not details.of_tool_alone:
             line = f"{line}; of all {total:,} {of} {_percent(bad / total)} {words.was}"
     return f"{line}{words.note}"
@@ -148,7 +148,7 @@ def over_line(change: AlertChange) -> str:
 def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
     """Say which tool failed most often, and what share of all calls failed where it is not the only tool."""
     window = duration(timedelta(seconds=details.window_seconds or 0))
-    line = f"{tool.name} failed in {tool.failed} of {tool.calls} calls by {name} in the last {window}"
+    line = f"the tool {tool.name} failed in {tool.failed} of {tool.calls} calls by {name} in the last {window}"
     if tool.calls == details.requests:
         return f"{line} {_COUNTED}"
     return f"{line}; of all {details.requests} calls of tools {_percent(details.share)} failed {_COUNTED}"
@@ -266,7 +266,7 @@ def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
     words, until = _SHARES.get(change.key.metric), change.back_at
     if words is None or details is None or change.since is None or until is None:
         return []
-    of = f"calls of {details.tool.name}" if details.of_tool_alone and details.tool else words.of
+    of = f"calls of the tool {details.tool.name}" if details.of_tool_alone and details.tool else words.of
     of_all = f" of {details.requests_meanwhile:,}" if details.requests_meanwhile else ""
     number = f": {details.bad_meanwhile:,}{of_all} {of} {words.was}" if details.bad_meanwhile else ""
     return [f"In all, {bad_time(change.since, until)}{number}."]

@@ -61,8 +61,8 @@ class CaseActions:
     def accept_surest(self, reader: Reader, name: str, fields: Mapping[str, str]) -> str:
         """Accept the proposed cases from a confidence on, in one commit, and return the id that takes them back.
 
-        Cases that another one contradicts are left out. Raises HTTPException, with 409 where their number is no longer
-        the one that was confirmed.
+        Cases that another one contradicts, and doubted ones, are left out. Raises HTTPException, with 409 where their
+        number is no longer the one that was confirmed.
         """
         least, deployment, now = least_confidence(fields.get("least", "")), deployment_of(name), self._monitor.now()
         if least is None or deployment is None:

@@ -99,6 +99,7 @@ class CaseData:
     signals: Sequence[CaseSignal]
     asked: int
     metrics: Sequence[str]
+    doubt: str | None
 
 
 @dataclass(frozen=True)
@@ -263,4 +264,5 @@ def _data_of(queue: Queue) -> CaseData | None:
         signals=view.signals,
         asked=view.asked,
         metrics=view.metrics,
+        doubt=view.doubt,
     )

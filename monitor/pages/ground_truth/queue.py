@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,7 +21,7 @@ from lake.queries.ground_truth.asked_questions import (
     questions_asked,
     times_asked,
 )
-from lake.queries.ground_truth.case_versions import cases_in, history_in, newest_versions
+from lake.queries.ground_truth.case_versions import cases_in, history_in, is_doubted, newest_versions
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.schemas import deployment_of
@@ -39,7 +39,8 @@ COUNTED_IN = 20
 KEPT = timedelta(minutes=5)
 """What was counted is shown for so long a time: a queue is looked at case by case."""
 _LISTED = (
-    "case_id", "version", "status", "confidence", "question", "answer", "facts", "conversation_hash", "documents",
+    "case_id", "version", "status", "confidence", "doubt", "question", "answer", "facts", "conversation_hash",
+    "documents",
 )  # fmt: skip
 _SHORT = ("case_id", "version", "status", "confidence")
 _OF_FACTS = "facts_"
@@ -62,6 +63,8 @@ class QueuedCase:
     asked: int = 0
     """Answers of the last 7 days to its question."""
     deployment: str = ""
+    doubt: str | None = None
+    """Why no rule accepts it."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class CaseView:
     signals: Sequence[CaseSignal]
     asked: int
     """Answers of the last 7 days to its question."""
+    doubt: str | None
+    """Why no rule accepts it, of a proposed case."""
     metrics: Sequence[str]
     """Metrics that would compare answers with it."""
 
@@ -138,7 +143,9 @@ class Queue:
     next: str = ""
     total: int = field(default=0)
     surest: int | None = None
-    """Proposed cases from the confidence on that was asked for."""
+    """Proposed cases from the confidence on that was asked for, which may be accepted together."""
+    doubted: int = 0
+    """Others from that confidence on, which only a person may accept, one by one."""
     contradicted: int = 0
     """Accepted cases that another case contradicts, of one deployment."""
 
@@ -188,13 +195,15 @@ def read_queue(
     ids = [case["case_id"] for case in wanted]
     chosen = known.get(case_id) or (wanted[0] if wanted else None)
     to_accept = None if least is None else len(surest(every, least))
+    doubted = 0 if least is None else sum(is_doubted(one) and (one["confidence"] or 0.0) >= least for one in every)
+    queue = Queue(counts, cases, total=len(wanted), surest=to_accept, doubted=doubted, contradicted=contradicted)
     if chosen is None or not with_texts:
-        return Queue(counts, cases, total=len(wanted), surest=to_accept, contradicted=contradicted)
+        return queue
     at = ids.index(chosen["case_id"]) if chosen["case_id"] in ids else -1
     view = _view(lake, name, chosen, rows, alike.get(chosen["case_id"], AlikeCases()), asked[chosen["case_id"]], now)
     before = ids[at - 1] if at > 0 else ""
     after = ids[at + 1] if at + 1 < len(ids) else ""
-    return Queue(counts, cases, view, before, after, len(wanted), to_accept, contradicted)
+    return replace(queue, chosen=view, previous=before, next=after)
 
 
 def read_queues(
@@ -252,13 +261,14 @@ def _all_queued(lake: Lake, name: str, asked: Mapping[str, int], *, with_texts: 
 
 
 def surest(cases: Sequence[Mapping[str, Any]], least: float) -> list[Mapping[str, Any]]:
-    """Return the proposed cases from a confidence on that no other case contradicts."""
+    """Return the proposed cases from a confidence on that no other case contradicts and that are not doubted."""
     alike = alike_cases(cases)
     return [
         one
         for one in cases
         if one["status"] == CaseStatus.PROPOSED
         and (one["confidence"] or 0.0) >= least
+        and not is_doubted(one)
         and not alike.get(one["case_id"], AlikeCases()).contradicting
     ]
 
@@ -294,6 +304,7 @@ def _queued(
         contradicts=alike.contradicting,
         asked=asked.get(case["case_id"], 0),
         deployment=name,
+        doubt=case["doubt"] if is_doubted(case) else None,
     )
 
 
@@ -313,6 +324,7 @@ def _view(
         history=history,
         signals=_signals(lake, deployment, case),
         asked=asked,
+        doubt=case["doubt"] if is_doubted(case) else None,
         metrics=[one for one in metrics if case["facts"] or not one.startswith(_OF_FACTS)],
     )
 

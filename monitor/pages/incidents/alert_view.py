@@ -94,6 +94,8 @@ class AlertView:
         """How far the evidence is above what an urgent alert needs, where that is known and it is one, or a warning."""
         change, reading = self.fired, self.reading
         evidence, thresholds = change.log_evidence, [("a warning", change.log_threshold)]
+        if change.tier == Tier.PAGE and change.details.log_page_threshold is not None:
+            thresholds.insert(0, ("an urgent alert", change.details.log_page_threshold))
         if not self.ended and reading is not None and reading.status is Status.REGRESSED:
             evidence, thresholds = reading.log_evidence, [("a warning", reading.log_threshold)]
             if change.tier == Tier.PAGE:

@@ -56,6 +56,12 @@ class FoundIncident:
         return self.incident.back_at
 
     @property
+    def silent_since(self) -> datetime | None:
+        """When the last request came, of one that is open; None where requests come, and where the silence is of it."""
+        silent = self.state.silent_since if self.is_open else None
+        return silent if silent is not None and silent > self.since else None
+
+    @property
     def until(self) -> datetime:
         """Until when it was bad, as far as that is known: else until its last alert was closed, or until now."""
         return self.back_at or self.incident.ended_at or self.now

@@ -125,7 +125,8 @@ def _of_incident(change: IncidentChange, metrics: Mapping[str, str], fired: Sequ
     is_bad = change.change in (IncidentEvent.OPENED, IncidentEvent.RAISED)
     event = str(change.change).replace("_", " ")
     text = texts.get(change.change, "")
-    return LogRow(change.recorded_at, event, text, metric, change.who, change.comment or None, is_bad)
+    # By the times of the answers, as everywhere on the page: an end is told at one time alone.
+    return LogRow(change.changed_at, event, text, metric, change.who, change.comment or None, is_bad)
 
 
 def _of_delivery(row: AlertChange, about: AlertChange | None) -> LogRow:

@@ -24,7 +24,10 @@ class OverviewWorst:
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """One deployment; null for the calls that name none. `failures` is by reason, `coverage` from 0 to 1."""
+    """One deployment; null for the calls that name none. `failures` is by reason, `coverage` from 0 to 1.
+
+    `silent_since` is when the last request came, where that is longer ago than usual: then `state` is that of then.
+    """
 
     deployment: str | None
     state: State
@@ -38,6 +41,7 @@ class OverviewRow:
     dislikes: int
     coverage: float | None
     last_scored: datetime | None
+    silent_since: datetime | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ def _row(row: DeploymentRow) -> OverviewRow:
         dislikes=row.dislikes,
         coverage=row.coverage,
         last_scored=row.last_scored,
+        silent_since=row.silent_since,
     )
 
 

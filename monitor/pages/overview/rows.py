@@ -107,8 +107,15 @@ class DeploymentRow:
     """Calls of tools that failed: no request failed for these."""
     ended: EndedIncident | None = None
     """The incident that ended last, within the last day, where none is open."""
+    silent_since: datetime | None = None
+    """When the last request came, where that is longer ago than usual: the state is that of then."""
     other_versions: tuple[DeploymentRow, ...] = ()
     """Other versions of the application, the newest first, that have no row of their own."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether that no request comes is to be said in place of the state, which is no problem."""
+        return self.silent_since is not None and self.state not in _PROBLEMS
 
     @property
     def failed(self) -> int:
@@ -187,6 +194,9 @@ def row_of(
     }
     worst = _worst_of(deployment, period)
     state, why = _state_of(deployment, period, times, worst.metric if worst else "", has_requests=every > 0)
+    silent = deployment.silent_since if every else None
+    if silent is not None:
+        why = _of_then(state, why, times.brief_moment(silent))
     if state in (State.NO_DATA, State.NOT_WATCHED) and every and decided is not None and not decided.metrics:
         state, why = State.NOT_WATCHED, "only its limits: no metric is scored of it"
     return DeploymentRow(
@@ -203,6 +213,7 @@ def row_of(
         last_scored=deployment.scores.last_scored_at,
         failed_tools=_failed_tools(deployment, period),
         ended=just_ended(deployment, period.end),
+        silent_since=silent,
     )
 
 
@@ -253,6 +264,13 @@ def _state_of(
     if deployment.watched:
         return State.NOT_WATCHED, "no metric that can get worse has scores of the last 4 weeks"
     return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
+
+
+def _of_then(state: State, why: str, silent: str) -> str:
+    """Return the reason of a state that is of the time before the requests stopped."""
+    if state in _PROBLEMS:
+        return f"{why}; no request since {silent}"
+    return f"since {silent}; before that: {state.words}, {why}"
 
 
 def _first(problems: Sequence[str]) -> Sequence[str]:

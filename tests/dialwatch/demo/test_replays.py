@@ -29,7 +29,7 @@ AT = datetime(2026, 11, 20, tzinfo=UTC)
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Proposed cases of right answers, and one without facts."""
+    """Proposed cases of right answers, one without facts, and one whose answer was given during an incident."""
     return filled(Lake(str(tmp_path / "lake")))
 
 
@@ -49,6 +49,7 @@ def filled(lake: Lake, least_rank: int = 0) -> Lake:
             row |= {"question": question.text, "answer": answer.extract.text, "facts": facts, "context": texts}
             rows.append(row | {"status": CaseStatus.PROPOSED, "created_at": AT, "updated_at": AT})
     rows.append(rows[0] | {"case_id": "no-facts", "facts": []})
+    rows.append(rows[0] | {"case_id": "doubted", "doubt": "its answer was given while an incident was open"})
     lake.table(GROUND_TRUTH, DEGRADED_DEPLOYMENT).append(GROUND_TRUTH.rows(rows))
     return lake
 
@@ -63,11 +64,11 @@ def filled(lake: Lake, least_rank: int = 0) -> Lake:
     ids=["other_index", "shuffled_ranks", "wrong_sentences"],
 )
 def test_the_part_that_is_broken_is_named(lake: Lake, faults: Faults, part: FailedPart) -> None:
-    """Asked over HTTP; cases without facts stay proposed."""
+    """Asked over HTTP; cases without facts stay proposed, and those that need a person's word."""
     check = run_replays(lake, DEGRADED_DEPLOYMENT, [Broken(faults, part)])
     assert check.passed, check.found
     cases = read_cases(lake.table(GROUND_TRUTH, DEGRADED_DEPLOYMENT))
-    assert {case["case_id"] for case in cases if case["status"] == CaseStatus.PROPOSED} == {"no-facts"}
+    assert {case["case_id"] for case in cases if case["status"] == CaseStatus.PROPOSED} == {"no-facts", "doubted"}
 
 
 def test_fewer_chunks_are_seen_where_answers_need_several(tmp_path: Path) -> None:

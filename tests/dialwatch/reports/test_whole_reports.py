@@ -40,8 +40,19 @@ def test_an_answer_is_shown_with_its_scores(tmp_path: Path) -> None:
 
 
 def test_a_case_is_shown_with_its_facts_in_their_chunks_and_who_decided(tmp_path: Path) -> None:
-    """A status that nobody has set has no name beside it; versions say what is different in them."""
-    first = {"case_id": "c", "version": 1, "status": "proposed", "question": "Who?", "answer": "Ann.", "created_at": AT}
+    """A status that nobody has set has no name beside it; versions say what is different in them.
+
+    Why only a person may accept it stands there as long as it is proposed.
+    """
+    first = {
+        "case_id": "c",
+        "version": 1,
+        "doubt": "given during an incident",
+        "status": "proposed",
+        "question": "Who?",
+        "answer": "Ann.",
+        "created_at": AT,
+    }
     first |= {"facts": ["Ann leads."], "context": ["We know: Ann leads. So."], "context_ids": ["k"], "updated_at": AT}
     first |= {"citations": [{"statement": "Ann leads.", "chunk": 0, "start": 9, "end": 19}]}
     second = first | {"version": 2, "status": "accepted", "status_by": "bob", "status_at": AT + timedelta(days=1)}
@@ -55,7 +66,9 @@ def test_a_case_is_shown_with_its_facts_in_their_chunks_and_who_decided(tmp_path
     assert "chunk 1, characters 9 to 19" in shown
     assert "same as:     d" in shown
     assert "contradicts: x" in shown
+    assert "doubt:" not in shown
     assert "proposed → accepted" in shown
     shown = format_case(CaseDetails("rag", old, (new, old), AlikeCases((), ()), None, ()))
     assert "version:     1, not the newest, which is 2" in shown
     assert "status:      proposed\n" in shown
+    assert "doubt:       given during an incident\n" in shown

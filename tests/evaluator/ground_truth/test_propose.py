@@ -51,6 +51,7 @@ def test_a_liked_answer_is_a_proposed_case(evaluator: Evaluator, traffic: Any) -
         "context": ["Delhi is the seat of government. It is large."],
         "context_ids": [None],
         "tool_calls": None,
+        "doubt": None,
         "source_response_id": "chatcmpl-a",
         "source_date": date(2026, 11, 20),
         "confidence": 0.9,

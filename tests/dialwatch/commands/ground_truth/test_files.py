@@ -90,6 +90,16 @@ def test_an_export_comes_back_as_it_was(lake: Lake, tmp_path: Path, ending: str)
     assert contents(made, HELD[ending]) == contents((before[name] for name in "abcd"[:held]), HELD[ending])
 
 
+@pytest.mark.parametrize("ending", FORMATS)
+def test_an_export_leaves_out_what_needs_a_persons_word(lake: Lake, tmp_path: Path, ending: str) -> None:
+    """A proposed case that is doubted; accepted, it is as any other."""
+    some = [case(name, question=f"{name}?", doubt="given during an incident") for name in ("f", "g")]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([some[0], some[1] | {"status": "accepted"}]))
+    done = export(lake, tmp_path / f"cases.{ending}")
+    assert done.stdout.startswith(f"{5 if ending == 'jsonl' else 4} cases written")
+    assert "left out: 1 that nobody has accepted and whose answer was given during an incident\n" in done.stdout
+
+
 def test_the_format_follows_the_ending_or_the_option(lake: Lake, tmp_path: Path) -> None:
     assert export(lake, tmp_path / "cases").returncode == 2
     assert export(lake, tmp_path / "cases", "--format", "jsonl", "--status", "rejected").returncode == 0

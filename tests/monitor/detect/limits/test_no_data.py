@@ -171,3 +171,18 @@ def test_tables_that_are_read_a_moment_apart_are_no_silence() -> None:
 def test_who_is_not_expected_is_not_missed(known: Callable[[], RequestTimes]) -> None:
     """Less than two weeks of history say nothing, a day is no pause for who asks daily, and old silence is no news."""
     assert looked(NoDataDetector(), {"a": known(), "b": always(FRIDAY + DAY)}, FRIDAY + DAY) == []
+
+
+def test_what_is_silent_for_longer_than_usual_says_since_when() -> None:
+    """After an hour where the usual pauses are not known; to five minutes."""
+    new = heard([FRIDAY, FRIDAY + timedelta(minutes=2)])
+    assert new.until == FRIDAY + timedelta(minutes=5)
+    assert new.silent_since(FRIDAY + timedelta(minutes=64)) is None
+    assert new.silent_since(FRIDAY + timedelta(minutes=66)) == new.until
+    assert RequestTimes().silent_since(FRIDAY) is None
+    busy = always(FRIDAY)
+    assert busy.silent_since(FRIDAY + timedelta(minutes=60)) is None
+    assert busy.silent_since(FRIDAY + timedelta(minutes=66)) == busy.until
+    at_night = at_work(FRIDAY + 18 * HOUR)
+    assert at_night.silent_since(FRIDAY + 30 * HOUR) is None
+    assert at_night.silent_since(FRIDAY + 90 * HOUR) == at_night.until

@@ -88,8 +88,12 @@ def test_the_text_names_the_tool_with_its_own_calls() -> None:
     begin, page, end = changes_of_limits([], limits_of(outage()).look({}, NOW)[0], NOW)
     assert "refund failed in " in limit_summary(begin)
     assert "calls of tools" not in limit_summary(begin)
-    assert limit_summary(page).startswith("refund failed in 50 of 50 calls by agent in the last 50 minutes (at most 3")
-    assert limit_summary(end).startswith("agent is back: refund failed for 2 hours, in 120 of 120 calls (at most 3")
+    assert limit_summary(page).startswith(
+        "the tool refund failed in 50 of 50 calls by agent in the last 50 minutes (at most 3"
+    )
+    assert limit_summary(end).startswith(
+        "agent is back: the tool refund failed for 2 hours, in 120 of 120 calls (at most 3"
+    )
     assert "of all" not in limit_summary(end)
     assert any("is a warning" in line for line in limit_lines(begin))
 

@@ -90,20 +90,20 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("tool_errors", **share(mostly="search", in_a_row=240, tool=FailedTool("search", 170, 200))),
-            "search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % failed "
-            "(at most 3 calls of a tool in one turn count); limit 30 %",
+            "the tool search failed in 170 of 200 calls by rag in the last 15 minutes; of all 240 calls of tools 71 % "
+            "failed (at most 3 calls of a tool in one turn count); limit 30 %",
         ),
         (
             kind("tool_errors", **share(mostly="search", usual=0.1, tool=FailedTool("search", 170, 240))),
-            "search failed in 170 of 240 calls by rag in the last 15 minutes "
+            "the tool search failed in 170 of 240 calls by rag in the last 15 minutes "
             "(at most 3 calls of a tool in one turn count); usual are 10 % or less",
         ),
         (
             kind(
                 "tool_errors", "resolved", **share(share=0.15, tool=FailedTool("search", 70, 72)) | meanwhile(71, 140)
             ),
-            "rag is back: search failed for 50 minutes, in 70 of 72 calls; of all 140 calls of tools 51 % failed (at "
-            "most 3 calls of a tool in one turn count)",
+            "rag is back: the tool search failed for 50 minutes, in 70 of 72 calls; of all 140 calls of tools 51 % "
+            "failed (at most 3 calls of a tool in one turn count)",
         ),
         (
             kind("refusals", "resolved", **share(share=0.1) | meanwhile(120, 200)),

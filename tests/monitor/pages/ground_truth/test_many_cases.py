@@ -156,3 +156,29 @@ def test_only_who_may_act_and_read_texts_decides_on_many(client: TestClient, lak
     page = client.get("/ground-truth", params={"deployment": "rag", "least": "0.8"}, headers=of("readers")).text
     assert "accept-surest" not in page
     assert status_of(lake)["a"] == "proposed"
+
+
+def test_doubted_cases_are_not_accepted_together(client: TestClient, lake: Lake) -> None:
+    """The page says how many they are and why, and one of them is accepted by itself."""
+    doubt = "its answer was given while an incident was open: facts found got worse, since 2026-11-20 12:10 UTC"
+    doubted = [case(name, doubt=doubt) for name in ("e", "f")]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([*doubted, case("g", doubt=doubt, status="accepted")]))
+    asked = client.get("/ground-truth", params={"deployment": "rag", "least": "0.8"}, headers=of("on-call")).text
+    assert "Accept 2 proposed cases of confidence 0.8 or more?" in asked
+    said = "So are 2 of this confidence whose answers were given while an incident was open: decide on each by itself."
+    assert said in asked
+    assert sent(client, "accept-surest", least="0.8", count="2").status_code == 303
+    assert {name: status_of(lake)[name] for name in "abef"} == {
+        "a": "accepted", "b": "accepted", "e": "proposed", "f": "proposed",
+    }  # fmt: skip
+    left = client.get("/ground-truth", params={"deployment": "rag", "least": "0.8"}, headers=of("on-call")).text
+    assert f"There is none. {said}" in left
+    assert left.count("proposed, given while an incident was open, ") == 2
+    page = client.get("/ground-truth", params={"deployment": "rag", "case": "e"}, headers=of("on-call")).text
+    assert f"Look at it closely:</strong> {doubt.replace('2026-11-20 12:10 UTC', '')}" in page
+    known = {"deployment": "rag", "case": "e"}
+    assert client.get("/ground-truth.json", params=known, headers=of("on-call")).json()["chosen"]["doubt"] == doubt
+    assert sent(client, "decide", case="e", version="1", status="accepted").status_code == 303
+    assert status_of(lake)["e"] == "accepted"
+    accepted = client.get("/ground-truth", params=known | {"status": "accepted"}, headers=of("on-call")).text
+    assert "Look at it closely" not in accepted

@@ -16,6 +16,7 @@ from tests.monitor.pages.incidents.conftest import incident_id
 pytestmark = pytest.mark.integration
 
 _CHOOSE = """<script>
+document.querySelector('.choices [value="METRIC"]').closest("details").open = true;
 for (const value of ["METRIC", "24"]) document.querySelector(`.choices [value="${value}"]`).click();
 const shown = [...document.querySelectorAll(".choices .effect")].filter(one => one.offsetHeight > 0);
 document.title = shown.map(one => one.textContent).join(" | ");

@@ -91,7 +91,10 @@ def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
     page = failing.get("/deployment?name=agent").text
     assert f"No incident is open. {link}The last one is over</a>: it {bad}, {closed_at}." in page
     page = re.sub("<[^>]*>", "", failing.get(f"/incident?id={number}").text)
-    assert "agent is back: orders_get failed for 20 minutes, in 20 of 20 calls; of all 40 calls of tools 50 %" in page
+    assert (
+        "agent is back: the tool orders_get failed for 20 minutes, in 20 of 20 calls; of all 40 calls of tools 50 %"
+        in page
+    )
     times = f"from {since:%-d %b %Y, %H:%M} UTC to about {back:%-d %b %Y, %H:%M} UTC"
     assert f"Over. It was bad {times}, 20 minutes." in page
     assert f"closed at {closed:%-d %b %Y, %H:%M} UTC" in page

@@ -20,7 +20,7 @@ from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
-from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, PER_HOUR, dislike, incident_id
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, METRIC, PER_HOUR, dislike, incident_id
 
 
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
@@ -322,3 +322,26 @@ def test_segments_say_of_how_many_conversations_they_are(rows: ScoreColumns, mon
         page = client.get(f"/incident?id={incident_id(monitor)}").text
     told = r"of the [\d,]{3,} conversations of the reference, and of the latest \d+ conversations from the drop"
     assert re.search(told, " ".join(page.split()))
+
+
+def test_what_is_not_decisive_is_folded(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
+    """Three worst answers are open and seven folded, as are what was before them, long answers, and single metrics."""
+    at = NOW - timedelta(hours=1)
+    place = {"event_id": "long", "response_id": "long", "requested_at": at, "date": at.date()}
+    rows.logs("rag-search", place | {"question": "How many days of leave has team 9?", "answer": "So long. " * 30})
+    rows.scores("rag-search", place | {"value": 0.0, "score_id": "long"})
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    worst = page[page.index('<h2 id="worst">') : page.index('<h2 id="act">')]
+    assert "<details><summary>7 more of the worst answers</summary>" in worst
+    assert worst.index("7 more of the worst") < worst.index('<ol class="pairs" start="4">')
+    assert re.search(
+        r'<details class="whole-answer"><summary dir="auto">So long\. .*<p class="said answered"', worst, re.S
+    )
+    assert worst.count("<details><summary>Before it, ") == worst.count("Before it, ")
+    silence = page[page.index('id="act-silence"') : page.index("For how long")]
+    whole, single = silence.split("<details><summary>Only one metric or limit</summary>")
+    assert 'value="" checked' in whole
+    assert f'value="{METRIC}"' not in whole
+    assert f'value="{METRIC}"' in single
+    assert "<details><summary>The message on" in page
+    assert "<details open" not in page

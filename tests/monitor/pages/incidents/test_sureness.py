@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
@@ -46,6 +47,27 @@ def test_evidence_is_compared_with_what_its_tier_needs(tier: Tier, evidence: flo
     assert AlertView(fired, None, None).sureness == "The evidence is 3 times what a warning needs."
 
 
+@pytest.mark.parametrize(
+    ("known", "said"), [(URGENT, "just what an urgent alert"), (None, "1,212 times what a warning")]
+)
+def test_the_evidence_of_an_ended_urgent_alert_is_compared_with_what_that_needed(
+    known: float | None, said: str
+) -> None:
+    """Rows of earlier versions do not have it."""
+    fired = replace(
+        change("a", AlertEvent.FIRING, 0, tier=Tier.PAGE, verdict=AlertVerdict.SYSTEM),
+        log_evidence=URGENT,
+        log_threshold=WARNING,
+    )
+    fired = replace(fired, details=msgspec.structs.replace(fired.details, log_page_threshold=known))
+    ended = AlertView(fired, replace(fired, change=AlertEvent.RESOLVED), None)
+    assert ended.sureness == f"The evidence was {said} needs."
+
+
 def test_the_page_of_an_urgent_incident_says_it(client: TestClient, monitor: Monitor) -> None:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "what an urgent alert needs." in page
+    assert monitor.snapshot is not None
+    urgent = [one for one in monitor.snapshot.deployments["rag-search"].changes if one.tier == Tier.PAGE]
+    assert urgent
+    assert all((one.details.log_page_threshold or 0.0) > (one.log_threshold or math.inf) for one in urgent)

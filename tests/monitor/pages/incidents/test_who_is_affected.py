@@ -38,6 +38,22 @@ def test_it_counts_who_asked_since_the_onset(rows: ScoreColumns, client: TestCli
     assert "bob" not in page
 
 
+def test_where_no_request_comes_it_says_until_when_it_knows(client: TestClient, monitor: Monitor, clock: Clock) -> None:
+    """On the page of the incident, in the list, on the overview and on the page of the deployment."""
+    address = f"/incident?id={incident_id(monitor)}"
+    assert ", until now" in client.get(address).text
+    clock.advance(hours=3)
+    monitor.refresh()
+    page, last = client.get(address).text, "20 Nov 2026, 11:55 UTC"
+    assert f", until the last request at {last}" in page
+    assert f"No request since {last}:</strong> how it is now is not known." in page
+    assert "no request since 20 Nov, 11:55 UTC" in client.get("/incidents").text
+    assert "; no request since 20 Nov, 11:55 UTC" in client.get("/").text
+    assert f"<strong>No request since {last}.</strong>" in client.get("/deployment?name=rag-search").text
+    row = client.get("/overview.json").json()["rows"][0]
+    assert (row["state"], row["silent_since"]) == ("page", "2026-11-20T11:55:00Z")
+
+
 def test_of_a_long_incident_the_last_week_counts(client: TestClient, monitor: Monitor, clock: Clock) -> None:
     clock.advance(days=7, hours=-5)
     monitor.refresh()

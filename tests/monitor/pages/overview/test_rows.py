@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.deployment_families import Families
+from monitor.detect.limits import LimitReading
+from monitor.detect.stats.period_sums import PeriodSums
+from monitor.detect.stats.requests import RequestStats
 from monitor.pages.overview.rows import DeploymentRow, State, by_application, row_of
 from monitor.pages.period import Days, PagePeriod
 from monitor.service.snapshot import DeploymentState
@@ -51,6 +59,27 @@ def test_versions_of_an_application_are_one_row_that_of_the_newest_one_in_use() 
     assert [one.name for one in shown[0].other_versions] == ["help__1.10.0", "help__1.0.0"]
     assert not any(one.other_versions for one in shown[1:])
     assert by_application(rows, Families(by_id=False)) == rows
+
+
+@pytest.mark.parametrize(
+    ("stopped", "why", "is_silent"),
+    [
+        ({}, "since 20 Nov, 11:05 UTC; before that: no data, no score yet", True),
+        ({"toxicity": "overflow"}, "toxicity stopped by an error; no request since 20 Nov, 11:05 UTC", False),
+    ],
+)
+def test_a_state_without_requests_is_that_of_then(stopped: dict[str, str], why: str, is_silent: bool) -> None:
+    """A problem stays what is said first."""
+    at = NOW - timedelta(minutes=55)
+    rows = pa.table({"requested_at": pa.array([at], pa.timestamp("us", "UTC"))})
+    limits = {LimitKind.NO_DATA: LimitReading(False, silent_since=at)}
+    state = DeploymentState(
+        RequestStats(by_time=PeriodSums().with_values(rows["requested_at"], *[np.ones(1)] * 5)),
+        stopped=stopped,
+        limits=limits,
+    )
+    found = row_of("rag", state, PERIOD)
+    assert (found.why, found.is_silent, found.silent_since) == (why, is_silent, at)
 
 
 def test_of_versions_without_requests_the_newest_has_the_row() -> None:
