@@ -244,18 +244,22 @@ def _long_chats(generator: np.random.Generator, days: int) -> Traffic:
     return made.and_more(later, values, chats=of_each, questions=questions, name=made.classes[0])
 
 
-def _cached(generator: np.random.Generator, days: int) -> Traffic:
-    """60 % of the questions are one of 30, whose answer is kept for a month; which are asked most changes each week."""
-    at = hours_of(generator, days)
-    found = traffic(generator, at, np.zeros(len(at)))
+def _of_few_questions(generator: np.random.Generator, found: Traffic, *, are_kept: bool) -> Traffic:
+    """60 % of the questions are one of 30; which are asked most changes each week. Answers may be kept for a month."""
+    at = found.at
     weeks, months = (at // (7 * 24)).astype(np.intp), (at // _MONTH).astype(np.intp)
     shares = np.array([generator.permutation(1.0 / np.arange(1, 31)) for _ in range(weeks.max() + 1)])
     most = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[weeks]
     asked = (generator.uniform(size=(len(at), 1)) > most).sum(axis=1).clip(0, 29)
     kept = (generator.uniform(size=(months.max() + 1, 30)) < 0.8).astype(np.float64)
     is_kept = generator.uniform(size=len(at)) < 0.6
-    values = np.where(is_kept, kept[months, asked], found.values)
+    values = np.where(is_kept & are_kept, kept[months, asked], found.values)
     return replace(found, values=values, questions=np.where(is_kept, asked - 30, found.questions))
+
+
+def _cached(generator: np.random.Generator, days: int) -> Traffic:
+    at = hours_of(generator, days)
+    return _of_few_questions(generator, traffic(generator, at, np.zeros(len(at))), are_kept=True)
 
 
 def _ends_of_months(generator: np.random.Generator, days: int) -> Traffic:
@@ -343,6 +347,16 @@ def _after_outage(generator: np.random.Generator, days: int) -> Traffic:
     return traffic(generator, at, np.where(since < 0.0, 0.0, np.where(since < 2.0, 0.80, 0.20)))
 
 
+def _fall_with_few_questions(drop: float, *, are_kept: bool) -> Draw:
+    """What is not kept falls."""
+
+    def draw(generator: np.random.Generator, days: int) -> Traffic:
+        found = _fall(drop)(generator, days)
+        return _of_few_questions(generator, found, are_kept=are_kept)
+
+    return draw
+
+
 def _ramp(generator: np.random.Generator, days: int) -> Traffic:
     at = hours_of(generator, days)
     return traffic(generator, at, 0.10 * np.clip((at - _CHANGE) / (30 * 24), 0.0, 1.0))
@@ -356,4 +370,6 @@ FALLS = (
     Law("-0.10, reached in 30 days", _ramp),
     Law("all answers are wrong", _fall(0.80)),
     Law("-0.20, after two hours in which all answers are wrong", _after_outage),
+    Law("-0.20 of the 40 % that are not kept answers", _fall_with_few_questions(0.20, are_kept=True)),
+    Law("-0.10, 60 % of questions are one of 30, answered anew", _fall_with_few_questions(0.10, are_kept=False)),
 )

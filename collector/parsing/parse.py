@@ -10,7 +10,7 @@ from collector.parsing.answer.tool_errors import tool_error
 from collector.parsing.contexts import Context, read_contexts, standalone_question
 from collector.parsing.json_text.bodies import read_object
 from collector.parsing.line.call import Call, read_call
-from collector.parsing.line.callers import NO_PROJECTS, ProjectOrigins, read_origin
+from collector.parsing.line.callers import NO_PROJECTS, ProjectOrigins, read_origin, take_client
 from collector.parsing.line.core_lines import core_lines
 from collector.parsing.line.fast_path import read_usual_call
 from collector.parsing.line.kinds import MODES, RATE
@@ -37,7 +37,12 @@ Record = LogRecord | SignalRecord | Rejection | Filtered
 """Result of reading a line."""
 
 
-def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> list[Record]:
+def parse_piece(
+    raw: bytes,
+    keep_raw_response: bool = False,
+    projects: ProjectOrigins = NO_PROJECTS,
+    client_header: str | None = None,
+) -> list[Record]:
     """Read all lines of one delivered piece; the same as `parse_line` of each of its `core_lines`.
 
     A piece that is one line in the usual form of Core is not searched for further lines.
@@ -45,28 +50,36 @@ def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOr
     raw = raw.strip()
     call = read_usual_call(raw)
     if call is not None:
-        return [_guarded(raw, call, keep_raw_response, projects)]
+        return [_guarded(raw, call, keep_raw_response, projects, client_header)]
     try:
         lines = core_lines(raw)
     except Unreadable as error:
         return [Rejection(reason=error.reason, message=str(error), raw=raw)]
     if lines == [raw]:
-        return [_guarded(raw, None, keep_raw_response, projects)]
-    return [parse_line(raw, keep_raw_response, projects) for raw in lines]
+        return [_guarded(raw, None, keep_raw_response, projects, client_header)]
+    return [parse_line(raw, keep_raw_response, projects, client_header) for raw in lines]
 
 
-def parse_line(raw: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> Record:
+def parse_line(
+    raw: bytes,
+    keep_raw_response: bool = False,
+    projects: ProjectOrigins = NO_PROJECTS,
+    client_header: str | None = None,
+) -> Record:
     """Read one line of `core_lines` as a row, a signal or a rejection. Raises nothing but MemoryError.
 
     With `keep_raw_response` the column `response_body` has the response as Core logged it. Without, a response that
-    could not be read whole stays in `extra`. `projects` has the origin of the requests of some projects.
+    could not be read whole stays in `extra`. `projects` has the origin of the requests of some projects;
+    `client_header` is the request header whose value names the client.
     """
-    return _guarded(raw, read_usual_call(raw), keep_raw_response, projects)
+    return _guarded(raw, read_usual_call(raw), keep_raw_response, projects, client_header)
 
 
-def _guarded(raw: bytes, call: Call | None, keep_raw_response: bool, projects: ProjectOrigins) -> Record:
+def _guarded(
+    raw: bytes, call: Call | None, keep_raw_response: bool, projects: ProjectOrigins, client_header: str | None
+) -> Record:
     try:
-        return _record(call or read_call(read_line(raw), raw), keep_raw_response, projects)
+        return _record(call or read_call(read_line(raw), raw), keep_raw_response, projects, client_header)
     except Unreadable as error:
         return Rejection(reason=error.reason, message=str(error), raw=raw, deployment=error.deployment)
     except MemoryError:
@@ -75,15 +88,18 @@ def _guarded(raw: bytes, call: Call | None, keep_raw_response: bool, projects: P
         return Rejection(reason=RejectionReason.PARSER_FAILURE, message=f"{type(error).__name__}: {error}", raw=raw)
 
 
-def _record(call: Call, keep_raw_response: bool, projects: ProjectOrigins) -> LogRecord | SignalRecord | Filtered:
+def _record(
+    call: Call, keep_raw_response: bool, projects: ProjectOrigins, client_header: str | None
+) -> LogRecord | SignalRecord | Filtered:
     origin = read_origin(call.project_id, call.left.get("headers"), call.user_title, projects)
     if call.kind != RATE:
-        return _log_record(call, origin, keep_raw_response)
+        client = take_client(call.left, client_header) if client_header else None
+        return _log_record(call, origin, client, keep_raw_response)
     # Whoever reads signals takes them for what people think.
     return read_rating(call) if origin is Origin.PRODUCTION else Filtered(origin=origin)
 
 
-def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecord:
+def _log_record(call: Call, origin: Origin, client: str | None, keep_raw_response: bool) -> LogRecord:
     """The row of a call. A secured key hides its bodies: that is no error, its texts are null.
 
     So do the calls of dialwatch itself.
@@ -162,6 +178,7 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         reasoning_tokens=call.usage.reasoning_tokens,
         cached_tokens=call.usage.cached_tokens,
         turn=request.turn,
+        client=client,
         extra=_extra(call, answer, assembled_response, keep_raw_response),
     )
 

@@ -90,6 +90,7 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     turn: int | None = None
+    client: str | None = None
 
 
 class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):

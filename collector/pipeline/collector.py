@@ -326,7 +326,8 @@ class Collector:
         if piece.record is not None:
             read: list[Record] = [piece.record]
         else:
-            read = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
+            given = self._settings
+            read = parse_piece(piece.raw, given.keep_raw_response, given.project_origins, given.client_header)
         is_signal = piece.record is not None
         refused = [index for index, record in enumerate(read) if not self._admits(record, is_signal)]
         if not refused:

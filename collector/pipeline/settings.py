@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -10,6 +11,8 @@ from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
 from lake.spec.vocabulary import Kind, Origin
 from runtime.setting import COMMON, Section, Setting
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 
 
 class PipelineSettings(Section):
@@ -33,11 +36,21 @@ class PipelineSettings(Section):
     """Origin of the requests of a project, if they are not people's: evaluation, replay, judge or test, as in
     `{nightly-checks: test}`. A project is what Core calls the owner of an API key. Calls that such a request makes
     belong to the same project. See [collector.md](collector.md#what-made-a-request)."""
+    client_header: str | None = None
+    """Name of the request header by which clients say who they are, such as `X-Client`. Its value is `client` in
+    `parsed_logs`, [where Core logs the header](collector.md#who-asks)."""
     keep_raw_response: bool = False
     """Whether the response is stored as Core logged it (`response_body`); that is most of the bytes."""
     new_deployments_per_hour: int = Field(default=5000, ge=0)
     """Number of deployments an hour that the lake does not have yet and that log lines may name. Lines of more go to
     `_rejected`."""
+
+    @field_validator("client_header")
+    @classmethod
+    def _is_header(cls, name: str | None) -> str | None:
+        if name is not None and _HEADER.fullmatch(name) is None:
+            raise ValueError(f"{name[:100]!r} is no name of an HTTP header, such as X-Client")
+        return name
 
     @field_validator("leave_out")
     @classmethod

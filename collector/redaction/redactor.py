@@ -41,7 +41,18 @@ _KEPT = frozenset(
 """Names of deployments, words and hashes of ours, and hex ids of traces."""
 
 _IDS = frozenset(
-    {"user_id", "chat_id", "project_id", "response_id", "response_ids", "execution_path", "documents", "url", "id"}
+    {
+        "user_id",
+        "chat_id",
+        "project_id",
+        "client",
+        "response_id",
+        "response_ids",
+        "execution_path",
+        "documents",
+        "url",
+        "id",
+    }
 )
 """Columns that rows are joined by: two different values must stay different."""
 

@@ -30,7 +30,7 @@ ANSWER_COLUMNS = (
     "error", "is_entry", *CASE_QUESTION_COLUMNS, "answer", "documents", "contexts", "contexts_origin", "finish_reason",
     "answer_kind",
     "tool_calls", "tool_calls_origin",
-    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin", "project_id",
+    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin", "project_id", "client",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
@@ -56,7 +56,7 @@ class LoggedAnswer:
     ended before its end, or the log does not hold all of it. `images` are those of the question and of the chunks as
     data URLs, None for one that is not at hand; they are looked for where a judge sees images (`QuestionImages`), of
     chunks without text, whose urls or titles are `image_chunks`. `is_image_pending` says that one of them could not be
-    read, and may be later. `project` is that of the API key that asked.
+    read, and may be later. `project` is that of the API key that asked, `client` what its header says.
     """
 
     event_id: str
@@ -86,6 +86,7 @@ class LoggedAnswer:
     is_image_pending: bool = False
     image_chunks: tuple[str | None, ...] = ()
     project: str | None = None
+    client: str | None = None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:
@@ -122,6 +123,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         own_call=call,
         image_chunks=names_without_text(row["contexts"] or ()) if has_known_contexts(row["contexts_origin"]) else (),
         project=row["project_id"],
+        client=row["client"],
     )
 
 

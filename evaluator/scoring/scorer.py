@@ -252,6 +252,7 @@ def segment_of(answer: LoggedAnswer) -> str:
     - `model`: the model that the log names.
     - `contexts`: whether anything was retrieved.
     - `project`: that of the API key that asked: which client it is.
+    - `client`: what the client says who it is, in the header that is logged for that.
     - `question_length`: `short` up to 80 characters, `medium` up to 400, `long` beyond.
     """
     found = None if answer.question is None else language_of(answer.question[:_LANGUAGE_CHARACTERS])
@@ -261,6 +262,7 @@ def segment_of(answer: LoggedAnswer) -> str:
         "contexts": None if answer.contexts is None else bool(answer.contexts),
         "question_length": None if answer.question is None else _question_length(answer.question),
         "project": answer.project,
+        "client": answer.client,
     }
     return orjson.dumps(parts).decode()
 

@@ -39,12 +39,12 @@ EXCERPT_CHARACTERS = 200
 _SEARCHED = (*JOIN_COLUMNS, "ingested_at", "status", "error")
 _SHOWN = (
     "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
-    "answer", "finish_reason", "answer_kind", "tool_calls", "model", "chat_id", "user_id", "project_id", "duration_ms",
-    "price",
+    "answer", "finish_reason", "answer_kind", "tool_calls", "model", "chat_id", "user_id", "project_id", "client",
+    "duration_ms", "price",
 )  # fmt: skip
 _SAME = (
     "event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price", "user_id",
-    "project_id",
+    "project_id", "client",
 )  # fmt: skip
 _VALUE_COLUMNS = ("event_id", "metric", "value")
 _FOUND = pa.schema(
@@ -62,7 +62,8 @@ class AnswerFilter:
     is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
     `tool` is the name of one that its turn called; with the failure `tool_error` that call failed.
     `words` is a text that the question or the answer contains, `comment` one that a comment of a rating contains, in
-    upper or lower case. `user` is a `user_id` as it is stored, `client` a `project_id`. `slower_than` bounds the
+    upper or lower case. `user` is a `user_id` as it is stored, `client` a `project_id`
+    or a `client`. `slower_than` bounds the
     duration in seconds, `cost_over` the price with all calls, both exclusively.
     `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
     direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests asked, are
@@ -122,6 +123,7 @@ class AnswerRow:
     price: float | None = None
     user_id: str | None = None
     project_id: str | None = None
+    client: str | None = None
     comments: tuple[str, ...] = ()
     """Of ratings, the latest first; excerpts."""
 
@@ -227,7 +229,7 @@ class _Search:
         if wanted.user:
             found &= ds.field("user_id") == wanted.user
         if wanted.client:
-            found &= ds.field("project_id") == wanted.client
+            found &= (ds.field("project_id") == wanted.client) | (ds.field("client") == wanted.client)
         if wanted.model:
             found &= ds.field("model") == wanted.model
         if wanted.slower_than is not None:

@@ -142,6 +142,8 @@ PARSED_LOGS = TableSpec(
          "reasoning_tokens."),
         ("turn", pa.int32(), "Messages of the user in the request: 1 for the first question of a conversation. Null "
          "where the request cannot be read, and in rows of earlier versions."),
+        ("client", pa.string(), "What the client says who it is, in the header that `collector.client_header` names. "
+         "Null where Core did not log it, and in rows of earlier versions."),
     ),
     long_text=("question", "standalone_question", "answer", "contexts", "request_body",
                "assembled_response", "response_body", "extra", "reasoning", "tool_calls", "attachments"),
@@ -203,8 +205,8 @@ SCORES = TableSpec(
         ("question_key", pa.string(), "Hash of the question, whatever its spelling, keyed by a secret of the lake: the "
          "same question is one observation of the detectors. Null where it is not known what was asked, and in rows of "
          "earlier versions."),
-        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length, and "
-         "project, which rows of earlier versions do not have."),
+        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length, "
+         "project and client; rows of earlier versions do not have the last two."),
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY, or of what another program sent."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared. "
          f"{OUTSIDE_VERSION}: another program sent it."),

@@ -1,4 +1,4 @@
-"""Callers: whether a person made a call (`is_entry`), and its origin: people, an evaluation, a replay, a judge ..."""
+"""Callers: whether a person made a call (`is_entry`), its origin (people, an evaluation, a judge ...), its client."""
 
 from __future__ import annotations
 
@@ -42,6 +42,23 @@ def read_origin(project_id: str | None, headers: Any, user_title: str | None, pr
     if user_title is not None and user_title.startswith(ORIGIN_TITLE):
         return _origin(user_title.removeprefix(ORIGIN_TITLE)) or Origin.PRODUCTION
     return Origin.PRODUCTION
+
+
+def take_client(left: dict[str, Any], header: str) -> str | None:
+    """Take the value of this request header, in upper or lower case, out of a line's members without a column.
+
+    None where Core did not log it, and where it is empty or no text, which stays.
+    """
+    headers = left.get("headers")
+    if not isinstance(headers, dict):
+        return None
+    for name, value in headers.items():
+        if name.lower() == header.lower() and isinstance(value, str) and value:
+            left["headers"] = {other: text for other, text in headers.items() if other != name}
+            if not left["headers"]:
+                del left["headers"]
+            return value
+    return None
 
 
 def _origin_in(baggage: str) -> Origin | None:

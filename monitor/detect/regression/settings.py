@@ -35,7 +35,7 @@ class RegressionSettings(Section):
     """Shortest time that a stream learns; a day has both day and night in it."""
     # What the application decides itself (`model`, `contexts`) is not among them by default: a turn to a worse model,
     # or to no contexts, would be no regression.
-    segment_by: tuple[str, ...] = ("language", "question_length", "project", "time_of_day", "weekend")
+    segment_by: tuple[str, ...] = ("language", "question_length", "project", "client", "time_of_day", "weekend")
     """Attributes of `scores.segment` that may divide the traffic, if they explain the scores, and `time_of_day` and
     `weekend` (UTC); `model` and `contexts` are possible too. Of each attribute the first 500 values are used."""
 

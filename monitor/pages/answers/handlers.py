@@ -269,7 +269,7 @@ def _fields_of(request: Request) -> dict[str, str]:
 _COLUMNS = (
     "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",
     "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price", "comments",
-    "user_id", "project_id",
+    "user_id", "project_id", "client",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ _HEADINGS = {
     Column.TIME: "Seconds",
     Column.COST: "Cost",
     Column.MODEL: "Model",
-    Column.CLIENT: "Client (project)",
+    Column.CLIENT: "Client (project, header)",
     Column.USER: "User",
     Column.CONVERSATION: "Conversation",
 }
@@ -97,7 +97,7 @@ class AnswerQuery:
     comment: str = ""
     """Text that a comment of a rating contains; for who may read texts."""
     client: str = ""
-    """The project of the API key; for who may read texts."""
+    """The project of the API key, or what the client says in its header; for who may read texts."""
     user: str = ""
     """The user's id as the lake stores it; for who may read texts."""
     model: str = ""

@@ -21,7 +21,9 @@ _SHOWN = frozenset((
 
 def page_without_texts(page: AnswerPage) -> AnswerPage:
     """Return the page without questions, answers, comments, errors, conversations, and who asked."""
-    nothing: dict[str, Any] = dict.fromkeys(("question", "answer", "error", "chat_id", "user_id", "project_id"))
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("question", "answer", "error", "chat_id", "user_id", "project_id", "client")
+    )
     rows = (replace(row, comments=(), **nothing) for row in page.rows)
     return replace(page, rows=tuple(rows))
 

@@ -22,6 +22,7 @@ from monitor.detect.limits.no_data import RequestTimes
 from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.regression.baselines import Baselines
 from monitor.detect.regression.batches.batches import Batches, ScoreColumns
+from monitor.detect.regression.batches.repeats import Repeats
 from monitor.detect.regression.batches.worst_answers import WorstByBatch
 from monitor.detect.regression.day_spread import DaySpread
 from monitor.detect.regression.detector import Detector
@@ -105,6 +106,7 @@ _CLASSES = (
     Recent,
     Recovery,
     Reference,
+    Repeats,
     ReplayStats,
     ReplayVerdict,
     RequestStats,

@@ -15,12 +15,13 @@ def segment(row: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_class_is_of_the_question_the_model_and_whether_anything_was_retrieved(traffic: Any) -> None:
     """A short English question of a client, with chunks, answered by a model that the log names."""
-    assert segment(traffic.answer("a", model="gpt-4o", project_id="intranet")) == {
+    assert segment(traffic.answer("a", model="gpt-4o", project_id="intranet", client="teams-bot")) == {
         "language": "en",
         "model": "gpt-4o",
         "contexts": True,
         "question_length": "short",
         "project": "intranet",
+        "client": "teams-bot",
     }
 
 
@@ -35,7 +36,7 @@ def test_the_length_of_a_question_changes_after_80_and_after_400_characters(
 def test_an_unknown_attribute_is_null(traffic: Any) -> None:
     """No question, no model, and a log that does not say what was retrieved: nothing is guessed."""
     row = traffic.answer("a", question=None, contexts=None, contexts_origin=None)
-    assert segment(row) == dict.fromkeys(("language", "model", "contexts", "question_length", "project"))
+    assert segment(row) == dict.fromkeys(("language", "model", "contexts", "question_length", "project", "client"))
 
 
 def test_a_question_too_short_for_a_language_has_none(traffic: Any) -> None:

@@ -18,7 +18,7 @@ from lake.tables.lake import Lake
 from lake.tables.table import Table
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SEGMENT = '{"language":"en","model":null,"contexts":true,"question_length":"short","project":null}'
+SEGMENT = '{"language":"en","model":null,"contexts":true,"question_length":"short","project":null,"client":null}'
 KPRECISION, PRESENT = "faithfulness_kprecision", "context_present"
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
 

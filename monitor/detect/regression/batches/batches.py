@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from monitor.detect.regression.arrays import Floats, Integers, Times, begins_of, microseconds, sizes_of
+from monitor.detect.regression.batches.repeats import Repeats
 from monitor.detect.regression.batches.worst_answers import WorstByBatch, worst_of_each
 from monitor.detect.regression.observations import Observations, Segment
 from monitor.detect.regression.segments.partition import in_use
@@ -98,7 +99,8 @@ class Batches:
     An observation is a conversation in a batch. The same question in a batch counts once, whoever asked it: with the
     weighted mean of its scores, in the conversation that asked it first, so that a load test or a bot is no more than
     one observation. The value of a conversation is the weighted mean of its questions, and its segment that of the
-    first. Its weight is that of its questions: their sum from the first batch on in which weights differ, as then the
+    first. A question that was asked in the same day before counts less, as `Repeats` says. The weight of a conversation
+    is that of its questions: their sum from the first batch on in which weights differ, as then the
     weighted mean is that of all answers, whichever were drawn; a conversation of which some answers were not drawn has
     no mean that is known. Before it is their mean, so that each conversation counts alike.
 
@@ -116,6 +118,7 @@ class Batches:
     _first_open: int | None
     _cap: float | None
     _weights_differ: bool
+    _repeats: Repeats
 
     def __init__(self, length: timedelta, grace: timedelta) -> None:
         self._length = length // _MICROSECOND
@@ -126,6 +129,7 @@ class Batches:
         """Number of the first batch, counted from 1970, that is not closed."""
         self._cap = None
         self._weights_differ = False
+        self._repeats = Repeats()
 
     def add(self, rows: ScoreColumns) -> None:
         """Put scores into their batches, or into the oldest open one if theirs is closed."""
@@ -172,18 +176,21 @@ class Batches:
         # Where two are asked at the same time, the order must not depend on the portions in which rows came.
         conversations = _ranks(rows.conversations)[asked.first]
         numbers, at = numbers[asked.first], rows.at[asked.first]
+        places, names = np.asarray(rows.questions.indices)[asked.first], rows.questions.dictionary.to_pylist()
+        factors = self._repeats.factors(numbers, self._length, places, names, asked.values)
         order = np.lexsort((asked.weights, asked.values, at, conversations, numbers))
         numbers, conversations = numbers[order], conversations[order]
         begins = begins_of(numbers, conversations)
         values, weights = asked.values[order], asked.weights[order]
-        summed = np.add.reduceat(weights, begins)
-        means = np.add.reduceat(values * weights, begins) / summed
+        summed, counted = np.add.reduceat(weights, begins), weights * factors[order]
+        left = np.add.reduceat(counted, begins)
+        means = np.add.reduceat(values * counted, begins) / left
         numbers = numbers[begins]
         batches = begins_of(numbers)
         at = np.maximum(at[order][begins], numbers * self._length)
         of_each = np.where(self._summed(rows.weights, of_rows, numbers), summed, summed / sizes_of(begins, len(values)))
         return Observations(
-            at, np.clip(means, 0.0, 1.0), self._capped(of_each, batches),
+            at, np.clip(means, 0.0, 1.0), self._capped(of_each, batches) * (left / summed),
             rows.segments[asked.first][order][begins], batches, rows.kinds,
         )  # fmt: skip
 

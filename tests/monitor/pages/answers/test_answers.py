@@ -73,7 +73,8 @@ def test_the_form_finds(client: TestClient, rows: ScoreColumns, query: str, expe
 @pytest.mark.usefixtures("many_answers")
 def test_a_complaint_is_found_by_its_words_and_its_client(client: TestClient, rows: ScoreColumns) -> None:
     """List, JSON and CSV show what people wrote, the latest first, and who asked."""
-    rows.logs("rag", {"event_id": "c1", "response_id": "c1", "project_id": "hr", "user_id": "u-1", "model": "m"})
+    rows.logs("rag", {"event_id": "c1", "response_id": "c1", "project_id": "hr", "user_id": "u-1", "client": "web"})
+    rows.logs("rag", {"event_id": "c2", "response_id": "c2", "client": "bot"})
     rated = {"response_id": "c1", "signal": "dislike", "origin": "explicit", "deployment": "rag", "date": NOW.date()}
     said = ["Wrong CITY", "=evil\nsecond line", " "]
     signals = [
@@ -81,14 +82,21 @@ def test_a_complaint_is_found_by_its_words_and_its_client(client: TestClient, ro
         for n, text in enumerate(said)
     ]
     rows.lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows(signals))
-    for query, number in (("comment=wrong+city", 1), ("comment=town", 0), ("client=hr", 1), ("client=h", 0)):
+    for query, number in (
+        ("comment=wrong+city", 1),
+        ("comment=town", 0),
+        ("client=hr", 1),
+        ("client=h", 0),
+        ("client=web", 1),
+        ("client=bot", 1),
+    ):
         assert client.get(f"/answers.json?deployment=rag&{query}").json()["total"] == number
     row = client.get("/answers.json?deployment=rag&comment=evil").json()["rows"][0]
     assert (row["rating"], row["comments"]) == ("disliked", ["=evil\nsecond line", "Wrong CITY"])
-    assert (row["user_id"], row["project_id"]) == ("u-1", "hr")
+    assert (row["user_id"], row["project_id"], row["client"]) == ("u-1", "hr", "web")
     line = next(csv.DictReader(io.StringIO(client.get("/answers.csv?deployment=rag&client=hr").text, newline="")))
     assert line["comments"] == "'=evil\nsecond line\nWrong CITY"
-    assert (line["rating"], line["user_id"], line["project_id"]) == ("disliked", "u-1", "hr")
+    assert (line["rating"], line["user_id"], line["project_id"], line["client"]) == ("disliked", "u-1", "hr", "web")
     assert "Wrong CITY" in client.get("/answers?deployment=rag&client=hr").text
 
 

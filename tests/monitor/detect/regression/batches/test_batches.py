@@ -37,7 +37,9 @@ def rows(*scores: Score) -> ScoreColumns:
     return ScoreColumns(
         np.array([microseconds(one.at) for one in scores]),
         pa.array([one.conversation for one in scores]).dictionary_encode(),
-        pa.array([one.question or f"{one.conversation} {n}" for n, one in enumerate(scores)]).dictionary_encode(),
+        pa.array(
+            [one.question or f"{one.conversation} {one.at} {n}" for n, one in enumerate(scores)]
+        ).dictionary_encode(),
         pa.array([f"answer at {one.at} {one.value}" for one in scores]).dictionary_encode(),
         np.array([one.value for one in scores]),
         np.array([one.weight for one in scores]),
