@@ -16,8 +16,11 @@ Flags = NDArray[np.bool_]
 
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1) // _MICROSECOND
-_MOST = 10_000
-"""Questions of a day that are known again, the first of them: those asked often are soon among them."""
+_MOST = 2_000
+"""Questions of a day that are known again, the first of them: those asked often are soon among them.
+
+A stream holds 24 bytes of each, also in its saved state.
+"""
 _LEFT, _LEAST = 0.999, 1e-9
 """Of what is known from one batch to the next, as an application may begin to keep answers; the least variance."""
 _PRIOR = 50.0

@@ -111,10 +111,10 @@ def test_in_a_conversation_the_new_question_counts_more() -> None:
 
 def test_after_ten_thousand_questions_of_a_day_new_ones_are_not_known_again() -> None:
     """Those of the batch in which the number is reached still are; the next day begins anew."""
-    first = [Asked(0, f"early {number}", 1.0) for number in range(10_000)]
+    first = [Asked(0, f"early {number}", 1.0) for number in range(2_000)]
     again = [Asked(hour, name, 1.0) for hour in (1, 2) for name in ("early 0", "late")]
     next_day = [Asked(hour, "late", 1.0) for hour in (24, 25)]
-    *of_day, tomorrow, once_more = weights([*first, *again, *next_day])[10_000:]
+    *of_day, tomorrow, once_more = weights([*first, *again, *next_day])[2_000:]
     assert sorted(of_day) == [round(1 / 3, 9), 0.5, 1.0, 1.0]
     assert (tomorrow, once_more) == (1.0, 0.5)
     assert weights([*first[:-1], *again])[-1] == 0.5
