@@ -38,7 +38,7 @@ class Explainer:
         self._looked: set[str] = set()
         self._counted: dict[tuple[str, datetime, datetime], AffectedCounts | None] = {}
         self._compared: dict[tuple[StreamKey, datetime], tuple[StandsOut, ...]] = {}
-        self._refusals: dict[str, RefusalCounts | None] = {}
+        self._refusals: dict[tuple[str, datetime], RefusalCounts | None] = {}
         self._joined = 0
 
     def begin(self) -> None:
@@ -125,22 +125,23 @@ class Explainer:
         return self._compared.get(fall, ())
 
     def refusals(self, transition: Transition, now: datetime) -> RefusalCounts | None:
-        """Count the answers that refuse since the onset and before it, once for a deployment in a refresh.
+        """Count the answers that refuse since the onset and before it, once in a refresh for alerts of one time.
 
         None where most do not, or did before, and where those of too many deployments were counted.
         """
         name, since = transition.key.deployment, transition.reading.since
         if since is None:
             return None
-        if name not in self._refusals and len(self._refusals) < MOST_AT_ONCE:
-            self._refusals[name] = None  # a read that fails is one of the five too
+        asked = name, min(transition.at, now)
+        if asked not in self._refusals and len(self._refusals) < MOST_AT_ONCE:
+            self._refusals[asked] = None  # a read that fails is one of the five too
             earliest = transition.reading.since_earliest or since
-            after = refused_answers(self._lake, deployment_of(name), since, min(transition.at, now))
+            after = refused_answers(self._lake, deployment_of(name), since, asked[1])
             older = deployment_of(transition.reading.older_version or name)
             before = refused_answers(self._lake, older, earliest - _LONGEST, earliest)
             counts = RefusalCounts(*after, *before)
-            self._refusals[name] = counts if counts.are_most else None
-        return self._refusals.get(name)
+            self._refusals[asked] = counts if counts.are_most else None
+        return self._refusals.get(asked)
 
     def _read_standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
         key, reading = transition.key, transition.reading

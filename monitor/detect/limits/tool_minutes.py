@@ -27,7 +27,7 @@ _MOST_TOOLS = 200
 """Tools of a deployment that are counted; a model may make up names."""
 _MOST_LOOKED_AT, _LEAST_BAD = 20, 4
 """Tools that are looked at alone, those that failed last, and the minutes with a failed call without which none is."""
-_ALL_FAIL = "the calls of all tools failed from then on, which is an alert of its own"
+_ALL_FAIL = "an alert on the calls of all tools together took its place"
 _SECOND = timedelta(seconds=1)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 MOST_OF_TOOL, _MOST_OF_TURN = 3, 10

@@ -138,7 +138,8 @@ def _failed_most(failed: Mapping[FailedPart, int]) -> str:
     if not failed:
         return ""
     part, count = max(failed.items(), key=lambda one: one[1])
-    return f". {_FAILED[part]} in {count:,} of {sum(failed.values()):,}"
+    total = sum(failed.values())
+    return f". {_FAILED[part]} in {count:,} of {total:,} failed case{'s' if total > 1 else ''}"
 
 
 def description(change: AlertChange, external_url: str) -> str:

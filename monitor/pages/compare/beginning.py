@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -24,27 +24,31 @@ class Beginning:
     incident: Incident | None = None
     since: datetime | None = None
     """Its onset; None where cases that were asked again got worse answers, and so two runs are compared."""
+    is_chosen: bool = False
+    """Whether the deployment was named."""
 
 
-def beginning_of(seen: Visible) -> Beginning | None:
-    """Return what who was woken wants to see; None where no deployment has scores.
+def beginning_of(seen: Visible, named: str = "") -> Beginning | None:
+    """Return what who was woken wants to see, of one deployment or of all; None where none has scores.
 
     It is the newest incident that is open, an urgent one before others, else the one that ended last within 7 days.
     Without one it is the last week of the deployment with most answers.
     """
-    incident = max(_incidents(seen), key=_rank, default=None)
+    states = {named: seen.states[named]} if named else seen.states
+    incident = max(_incidents(states.values(), seen.now), key=_rank, default=None)
     if incident is not None:
         return _of_incident(incident, seen)
-    scored = {name: state for name, state in seen.states.items() if state.scores.metrics}
+    scored = {name: state for name, state in states.items() if state.scores.metrics}
     if not scored:
         return None
-    return Beginning({"deployment": max(scored, key=lambda name: scored[name].requests.answers)})
+    chosen = max(scored, key=lambda name: scored[name].requests.answers)
+    return Beginning({"deployment": chosen}, is_chosen=bool(named))
 
 
-def _incidents(seen: Visible) -> Iterator[Incident]:
-    for state in seen.states.values():
+def _incidents(states: Iterable[DeploymentState], now: datetime) -> Iterator[Incident]:
+    for state in states:
         for one in state.incidents:
-            if one.ended_at is None or seen.now - one.ended_at < _LATELY:
+            if one.ended_at is None or now - one.ended_at < _LATELY:
                 yield one
 
 

@@ -16,7 +16,7 @@ from lake.spec.case_vocabulary import CASE_PASSED
 from lake.spec.service_vocabulary import AuditAction
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
-from monitor.pages.compare.beginning import beginning_of
+from monitor.pages.compare.beginning import Beginning, beginning_of
 from monitor.pages.compare.pairs import AnswerPair, PairedComparison, different_words
 from monitor.pages.compare.query import Between, CompareQuery
 from monitor.pages.compare.reading import (
@@ -77,7 +77,7 @@ class ComparePage(Page):
         """Answer with the comparison as a page, or with what is wrong with the address."""
         seen = Visible.to(request, self._monitor.snapshot)
         read, problem = None, ""
-        begun = None if request.query_params else beginning_of(seen)
+        begun = self._beginning(request.query_params, seen)
         try:
             read = self._read(begun.fields if begun else request.query_params, seen)
         except BadQueryError as error:
@@ -94,6 +94,13 @@ class ComparePage(Page):
             answers_of=_marked_answers,
             address_of=address_of,
         )
+
+    def _beginning(self, given: Mapping[str, str], seen: Visible) -> Beginning | None:
+        """Return what is compared where the address names a deployment at most."""
+        named = given.get("deployment", "")
+        if given.keys() - {"deployment"} or (given and named not in seen.states):
+            return None
+        return beginning_of(seen, named)
 
     def show_json(self, request: Request) -> Response:
         """Answer with the comparison as JSON."""

@@ -111,9 +111,9 @@ def pairs_of(
 ) -> PairedComparison | None:
     """Pair answers by their keys, and return what the pairs say; None where there is no pair.
 
-    Of several answers with one key on a side the mean of their values counts, and the one nearest to it is shown, but
-    where a judge has compared two of them: then these. `preferred` is what it said, by the event ids of both. `largest`
-    is the largest difference that there can be.
+    Of several answers with one key on a side the mean of their values counts. The one nearest to it is shown; of the
+    later side the worst one where the question has got worse. Where a judge has compared two of them, these are shown.
+    `preferred` is what it said, by the event ids of both. `largest` is the largest difference that there can be.
     """
     old, new = _by_key(before), _by_key(after)
     sign = -1.0 if lower_is_better else 1.0
@@ -122,11 +122,13 @@ def pairs_of(
     found = []
     for key in old.keys() & new.keys():
         mean_before, mean_after = _mean(old[key]), _mean(new[key])
-        shown = _compared(old[key], new[key], partners)
-        one, other = shown or (_nearest(old[key], mean_before), _nearest(new[key], mean_after))
+        difference = sign * (mean_after - mean_before)
+        worst = min(new[key], key=lambda one: sign * one.value)
+        later = worst if difference < -_SMALLEST else _nearest(new[key], mean_after)
+        one, other = _compared(old[key], new[key], partners) or (_nearest(old[key], mean_before), later)
         said = said_of.get((one.event_id, other.event_id))
         one, other = _counted(one, old[key], mean_before), _counted(other, new[key], mean_after)
-        found.append((AnswerPair(one, other, sign * (mean_after - mean_before), said), mean_before, mean_after))
+        found.append((AnswerPair(one, other, difference, said), mean_before, mean_after))
     if not found:
         return None
     differences = np.array([pair.difference for pair, _, _ in found])

@@ -115,9 +115,9 @@ class DeploymentView:
         metrics = self.state.scores.metrics
         found: dict[LimitKind, str] = {}
         if REFUSAL not in metrics:
-            found[LimitKind.REFUSALS] = f"no score of the metric {REFUSAL}"
+            found[LimitKind.REFUSALS] = f"not watched, as the metric {REFUSAL} is not scored"
         if not any(asks_llm(scores.judge) for scores in metrics.values()):
-            found[LimitKind.UNSCORED] = "no score of a judge"
+            found[LimitKind.UNSCORED] = "not watched, as no judge scores"
         return found
 
     @property

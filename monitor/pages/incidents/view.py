@@ -159,18 +159,17 @@ class IncidentView:
 
     @property
     def comparison(self) -> str | None:
-        """Address of the answers of the day before the onset beside those after its day; None of what has no scores."""
+        """Address of the answers before the onset beside those since; None of what has no scores."""
         onset = self.chosen.onset
         if self.chosen.fired.is_limit or onset is None or self.chosen.metric == DISLIKES:
             return None
-        first, last = (one.astimezone(UTC).date() for one in (onset, self.found.until))
-        before = first - timedelta(days=1)
-        # Its first day has good answers too: it counts where there is no other one.
-        first = min(first + timedelta(days=1), last)
+        first, last = (one.astimezone(UTC) for one in (onset, self.found.until))
         fields = {
-            "deployment": self.found.name, "metric": self.chosen.metric, "before_since": before, "before_until": before,
-            "after_since": first, "after_until": min(last, first + timedelta(days=MOST_DAYS - 1)),
-        }  # fmt: skip
+            "deployment": self.found.name,
+            "metric": self.chosen.metric,
+            "onset": f"{first:%Y-%m-%dT%H:%MZ}",
+            "after_until": min(last, first + timedelta(days=MOST_DAYS - 1)).date(),
+        }
         return f"/compare?{urlencode(fields, errors='replace')}"
 
     @property

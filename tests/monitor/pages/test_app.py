@@ -195,7 +195,8 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
     page = open_page("/deployment?name=rag").text
     assert re.search(r"Share of refusals</th>\s.*\s.*\s.*too few for a share", page)
     assert re.search(
-        r"Answers without a score</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">no score of a judge", page
+        r"Answers without a score</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">not watched, as no judge",
+        page,
     )
     metrics = without_installation(open_page("/metrics").text)
     assert 'dialwatch_floor_judged{deployment="rag",floor="errors"} 0.0' in metrics

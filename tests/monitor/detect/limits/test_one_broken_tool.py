@@ -116,9 +116,7 @@ def test_a_broken_tool_hides_no_outage_of_all() -> None:
     assert [one.tier for one in found] == [Tier.WARN, Tier.PAGE, Tier.PAGE, Tier.WARN, Tier.PAGE]
     assert found[3].at - (NOW - 300 * MINUTE) < 15 * MINUTE
     (end,) = [one for one in changes_of_limits([], found, NOW) if one.change == "resolved"]
-    assert limit_summary(end).endswith(
-        "alert is over, the calls of all tools failed from then on, which is an alert of its own"
-    )
+    assert limit_summary(end).endswith("alert is over, an alert on the calls of all tools together took its place")
     known: list[AlertChange] = []
     limits = Limits(LimitSettings())
     for first in range(0, len(rows), 50):

@@ -200,7 +200,7 @@ def test_a_summary_says_which_part_failed_in_how_many(firing: AlertChange) -> No
     """The most frequent of all that are known; not where only the judge changed."""
     details = structs.replace(firing.details, failed_parts={"generation": 2, "retrieval": 22})
     failed = replace(firing, details=details)
-    assert summary(failed).endswith(" since 2026-11-20 09:30 UTC. Retrieval failed in 22 of 24")
+    assert summary(failed).endswith(" since 2026-11-20 09:30 UTC. Retrieval failed in 22 of 24 failed cases")
     assert "Retrieval" not in summary(replace(failed, verdict="judge"))
 
 

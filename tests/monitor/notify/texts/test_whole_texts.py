@@ -258,9 +258,9 @@ def test_failed_parts_are_the_most_frequent_first() -> None:
 def test_a_needed_tool_that_failed_is_in_the_headline(firing: AlertChange) -> None:
     """In words, as every part."""
     failed = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.TOOL: 24}))
-    assert summary(failed).endswith(". A needed tool failed in 24 of 24")
+    assert summary(failed).endswith(". A needed tool failed in 24 of 24 failed cases")
     wrong = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.WRONG_TOOL: 3}))
-    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3")
+    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3 failed cases")
 
 
 def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:

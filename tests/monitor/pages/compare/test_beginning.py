@@ -98,7 +98,10 @@ def test_without_an_incident_it_is_the_last_week_of_the_deployment_with_most_ans
     monitor.refresh()
     words = words_of(client.get("/compare").text)
     assert "Compared is the last week of most with the week before: no incident is open or ended within 7 days" in words
-    assert "Compared" not in words_of(client.get("/compare", params={"deployment": "rarely"}).text)
+    words = words_of(client.get("/compare", params={"deployment": "rarely"}).text)
+    assert "Compared is the last week of rarely with the week before: none of its incidents is open or ended" in words
+    assert "Compared" not in words_of(client.get("/compare", params={"deployment": "rarely", "metric": METRIC}).text)
+    assert client.get("/compare", params={"deployment": "unknown"}).status_code == 422
 
 
 def test_an_urgent_incident_comes_first_and_a_limit_has_another_metric(monitor: Monitor, regression: None) -> None:
@@ -118,6 +121,10 @@ def test_an_urgent_incident_comes_first_and_a_limit_has_another_metric(monitor: 
         return found.incident and found.incident.incident_id, found.fields
 
     assert begun(now, newer)[0] == "newer"
+    both = {one.deployment: replace(state, incidents=(one,)) for one in (now, newer)}
+    chosen = beginning_of(Visible(Reader(), replace(snapshot, deployments=both)), "rag-search")
+    assert chosen is not None
+    assert chosen.incident == now
     assert begun(now, replace(newer, tier=Tier.WARN))[0] == now.incident_id
     assert begun(now, replace(newer, ended_at=NOW))[0] == now.incident_id
     early, late = NOW - timedelta(days=2), NOW - timedelta(days=1)

@@ -98,6 +98,18 @@ def test_of_several_answers_the_one_nearest_to_their_mean_is_shown() -> None:
     assert [(pair.before.answer, pair.after.answer, pair.difference) for pair in found.pairs] == [("near", "new", 0.0)]
 
 
+@pytest.mark.parametrize(("lower_is_better", "shown"), [(False, ("near", "low")), (True, ("near", "near"))])
+def test_where_a_question_got_worse_the_worst_of_its_later_answers_is_shown(
+    lower_is_better: bool, shown: tuple[str, str]
+) -> None:
+    """Most of them may be as good as before."""
+    old = [("a", answer(0.9, "near")), ("a", answer(1.0, "high"))]
+    new = [("a", answer(0.0, "low")), ("a", answer(0.8, "near")), ("a", answer(0.9, "high"))]
+    found = pairs_of(old, new, lower_is_better=lower_is_better)
+    assert found is not None
+    assert [(pair.before.answer, pair.after.answer) for pair in found.pairs] == [shown]
+
+
 def test_questions_are_paired_whatever_their_spelling_and_those_without_a_word_are_not() -> None:
     assert question_key(" WHERE - is it? ") == question_key("where is it") != question_key("who is it")
     assert question_key(None) == question_key("?!") == ""

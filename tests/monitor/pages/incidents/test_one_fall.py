@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from urllib.parse import unquote
 
 from fastapi.testclient import TestClient
 
@@ -25,25 +26,22 @@ SAID_NOW = (
 def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before(
     client: TestClient, monitor: Monitor, clock: Clock
 ) -> None:
-    """The two periods are filled in: the day before the fall, and since; its own day only where there is no other."""
+    """The onset divides the two periods, also within its day."""
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>Look first at: Whether retrieval still finds documents; then the prompt" in page
     assert page.count("Whether retrieval still finds documents") == 1
-    (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
+    (link,) = re.findall('href="(/compare[^"]*)">the same questions before and since', page)
     fell = NOW - timedelta(hours=10)
-    days = fell.date() - timedelta(days=1), NOW.date()
-    assert (
-        f"before_since={days[0]}&amp;before_until={days[0]}&amp;after_since={fell.date()}&amp;after_until={days[1]}"
-        in link
-    )
+    (onset,) = re.findall("onset=([^&]*)&amp;", link)
+    assert abs(datetime.fromisoformat(unquote(onset)) - fell) <= timedelta(hours=1)
+    assert link.endswith(f"after_until={NOW.date()}")
     assert "metric=faithfulness_kprecision" in link
     assert client.get(link.replace("&amp;", "&")).status_code == 200
     clock.advance(days=2)
     monitor.refresh()
     page = client.get(f"/incident?id={incident_id(monitor)}").text
-    (link,) = re.findall('href="(/compare[^"]*)">the same questions the day before and since', page)
-    first, last = fell.date() + timedelta(days=1), clock.now.date()
-    assert f"before_until={days[0]}&amp;after_since={first}&amp;after_until={last}" in link
+    (link,) = re.findall('href="(/compare[^"]*)">the same questions before and since', page)
+    assert link.endswith(f"onset={onset}&amp;after_until={clock.now.date()}")
 
 
 def test_the_headline_has_the_value_of_now_where_it_is_another_one(
