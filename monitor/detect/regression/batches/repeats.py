@@ -16,6 +16,7 @@ Flags = NDArray[np.bool_]
 
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1) // _MICROSECOND
+_HOUR = timedelta(hours=1) // _MICROSECOND
 _MOST = 2_000
 """Questions of a day that are known again, the first of them: those asked often are soon among them.
 
@@ -31,7 +32,8 @@ _PRIOR = 50.0
 class Repeats:
     """The questions of a day (UTC) of one stream, and how alike the scores of the same question are within a day.
 
-    A question that was asked in k earlier batches of the day counts `1 / (1 + correlation * k)` in the next one. The
+    A question that was asked in k earlier batches of the day counts `1 / (1 + correlation * k)` in the next one, where
+    a batch shorter than an hour is that part of one: else shorter batches would find a fall later. The
     correlation is that of its scores in one batch and the one before: 1 for answers that are kept, 0 where they vary as
     those of other questions do. It is known before the batch, so that no weight depends on a score that it weighs.
     """
@@ -63,7 +65,8 @@ class Repeats:
         for batch in np.stack([_of_batches(numbers, begins, one) for one in amounts], axis=1):
             correlations.append(_correlation(*self._sums.tolist()))
             self._sums = _LEFT * self._sums + batch
-        return np.asarray(1.0 / (1.0 + np.repeat(correlations, sizes_of(begins, len(numbers))) * asked))
+        hours = asked * min(length / _HOUR, 1.0)
+        return np.asarray(1.0 / (1.0 + np.repeat(correlations, sizes_of(begins, len(numbers))) * hours))
 
     def _asked_before(
         self, numbers: Times, days: Times, places: Integers, names: Sequence[str], values: Floats

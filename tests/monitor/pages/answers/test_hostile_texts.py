@@ -27,7 +27,7 @@ TAGS = frozenset(_TAGS.split())
 _ATTRIBUTES = """
 lang charset name content rel href type class id src alt width height aria-label aria-labelledby aria-hidden dir value
 title scope colspan action method selected inputmode size rows maxlength required
-checked data-label open tabindex role data-rows data-with-keys hidden
+checked data-label open tabindex role data-rows data-with-keys hidden start
 """
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 OWN_SCRIPT = [("src", "/static/keys.js"), ("defer", None)]

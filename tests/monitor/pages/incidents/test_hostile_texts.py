@@ -156,7 +156,7 @@ def test_the_pages_fit(hostile: Monitor, serve: Callable[[Any], str], tmp_path: 
     address = serve(framed(create_app(hostile)))
     for path in ("/incidents", page_of(hostile, "rag")):
         url = f"{address}/frame?path={quote(path, safe='')}&width={width}"
-        assert excess_on_phone(url, tmp_path) == (0, "")
+        assert (path, *excess_on_phone(url, tmp_path)) == (path, 0, "")
 
 
 @pytest.mark.integration

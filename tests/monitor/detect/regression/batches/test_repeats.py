@@ -60,6 +60,18 @@ def test_a_question_whose_answer_is_kept_counts_ever_less_until_the_next_day() -
     assert weights(asked) == [round(1 / k, 9) for k in (1, 2, 3, 4, 1, 2, 1)]
 
 
+def test_a_batch_shorter_than_an_hour_is_a_part_of_one() -> None:
+    """Four quarters of an hour in which a question was asked make it count as one hour does, not as four."""
+    batches = Batches(HOUR // 4, timedelta(0))
+    asked = [Asked(0, "same", 1.0), Asked(0, "same", 1.0), Asked(1, "same", 1.0)]
+    given = rows(asked)
+    given.at[1] += microseconds(START + HOUR // 4) - microseconds(START)
+    batches.add(given)
+    closed = batches.close(START + 10 * HOUR)
+    assert closed is not None
+    assert closed.observations.weights.tolist() == pytest.approx([1, 1 / 1.25, 1 / 1.5])
+
+
 def test_other_questions_count_whole() -> None:
     assert weights([Asked(hour, f"{hour}", hour % 2) for hour in range(30)]) == [1.0] * 30
 
