@@ -34,6 +34,7 @@ class Fall:
     `ended_at` is None while one of its alerts fires. `metric` is that of the alert with the earliest onset.
     """
 
+    incident_id: str
     since: datetime
     ended_at: datetime | None
     metric: str
@@ -54,19 +55,24 @@ def read_falls(alerts: Table) -> list[Fall]:
     incidents: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in alerts.read(FALL_COLUMNS, ds.field("change").isin(ALERT_STATES)).to_pylist():
         if row["verdict"] != AlertVerdict.JUDGE and row["metric"] not in _NOT_OF_ANSWERS:
-            incidents[row["incident_id"] or row["alert_id"]].append(row)
-    found = [_fall(rows) for rows in incidents.values()]
+            incidents[incident_of(row)].append(row)
+    found = [_fall(name, rows) for name, rows in incidents.items()]
     return sorted((one for one in found if one is not None), key=lambda one: one.since)
 
 
-def _fall(rows: Sequence[Mapping[str, Any]]) -> Fall | None:
+def incident_of(row: Mapping[str, Any]) -> str:
+    """Return the incident of a row of `alerts`; an alert of an older version is one by itself."""
+    return str(row["incident_id"] or row["alert_id"])
+
+
+def _fall(incident_id: str, rows: Sequence[Mapping[str, Any]]) -> Fall | None:
     fired = [row for row in rows if row["change"] == AlertEvent.FIRING]
     if not fired:
         return None
     first = min(fired, key=_onset)
     ended = {row["alert_id"]: row["changed_at"] for row in rows if row["change"] == AlertEvent.RESOLVED}
     is_open = any(row["alert_id"] not in ended for row in fired)
-    return Fall(_onset(first), None if is_open else max(ended.values()), first["metric"])
+    return Fall(incident_id, _onset(first), None if is_open else max(ended.values()), first["metric"])
 
 
 def _onset(row: Mapping[str, Any]) -> datetime:

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from evaluator.ground_truth.changed_documents import CASE_COLUMNS, WATCHED_COLUMNS, CaseWatch, telling_ids
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
-from evaluator.ground_truth.falls import FALL_COLUMNS, Fall, doubt_of, read_falls, with_doubts
+from evaluator.ground_truth.falls import FALL_COLUMNS, Fall, doubt_of, incident_of, read_falls, with_doubts
 from evaluator.ground_truth.ratings import (
     IDENTITY_COLUMNS,
     IS_OPINION,
@@ -32,6 +32,7 @@ from lake.queries.answer_rows import IS_ANSWER, IS_RATABLE
 from lake.queries.ground_truth.case_sources import case_id_of
 from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions, next_version
 from lake.queries.signals_by_answer import read_signaled
+from lake.spec.alert_vocabulary import ALERT_STATES
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.case_vocabulary import CaseStatus
 from lake.spec.texts.refusals import only_refuses
@@ -86,8 +87,9 @@ def propose_cases(
     falls = read_falls(tables.alerts) if rated or alerts.rows.num_rows else []
     cases = _new_cases(tables, rated, known, now, settings, similar, falls)
     changed = _changed_cases(tables, rated, known, now, settings)
-    if alerts.rows.num_rows:
-        changed = with_doubts(tables.truth, tables.logs, falls, changed, now)
+    # New cases know all falls. Of the others only those of an incident that is new, or has changed, may be doubted.
+    news = {incident_of(row) for row in alerts.rows.to_pylist() if row["change"] in ALERT_STATES}
+    changed = with_doubts(tables.truth, tables.logs, [one for one in falls if one.incident_id in news], changed, now)
     if is_watching:
         changed = [*changed, *_with_changed_documents(tables, logs.rows.filter(IS_ANSWER), changed, now)]
     if not cases and not changed and not transaction.is_far(reached, inputs):
