@@ -91,9 +91,10 @@ class Visible:
         query = AnswerQuery.read(given, self.now)
         if query.deployment and query.deployment not in self.states:
             raise BadQueryError("There is no such deployment")
-        if query.is_of_people and not self.may_read_texts(query.deployment):
+        names = [query.deployment] if query.deployment else self.states
+        if query.is_of_people and not any(map(self.may_read_texts, names)):
             raise BadQueryError(
-                "Only people with the right to read the texts of the deployment can search words, comments, clients "
+                "Only people with the right to read the texts of a deployment can search words, comments, clients "
                 "and users"
             )
         return query

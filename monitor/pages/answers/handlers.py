@@ -37,6 +37,7 @@ from monitor.pages.answers.addresses import (
     no_answer,
 )
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
+from monitor.pages.answers.everywhere import find_everywhere
 from monitor.pages.answers.query import MOST_DAYS, USUAL_COLUMNS, AnswerQuery, BadQueryError, Column
 from monitor.pages.answers.saved_searches import MOST_CHARACTERS as MOST_OF_NAME
 from monitor.pages.answers.saved_searches import SavedSearch, read_saved_searches
@@ -47,6 +48,8 @@ from monitor.pages.page import Page
 from runtime.spreadsheet_cells import cell_of_text
 
 _MOST_IN_CSV = 10_000
+_OF_EACH = 3
+"""Answers of each deployment that are shown where all are searched."""
 _FORBIDDEN, _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 403, 404, 422, 303
 _BEGINNING = date(1970, 1, 1)
 FoundT = TypeVar("FoundT")
@@ -67,10 +70,13 @@ class AnswerPages(Page):
 
     def search(self, request: Request) -> Response:
         """Answer with the list that is searched, or with what is wrong with the search."""
-        seen, query, found, problem = self._seen(request), None, None, ""
+        seen, query, found, everywhere, problem = self._seen(request), None, None, None, ""
         try:
             query = seen.query(_fields_of(request))
-            found = self._found(seen, query) if query.deployment else None
+            if query.deployment:
+                found = self._found(seen, query)
+            elif query.is_narrow:
+                everywhere = find_everywhere(seen, query.with_page(1), lambda one: self._found(seen, one, _OF_EACH))
         except BadQueryError as error:
             problem = str(error)
         return self._renderer.page(
@@ -81,10 +87,11 @@ class AnswerPages(Page):
             metrics=seen.metrics(query),
             query=query,
             found=found,
+            everywhere=everywhere,
             problem=problem,
             chosen=_chosen_metric(query),
             first=1 + (found.filter.page - 1) * found.filter.page_size if found else 0,
-            everything=AnswerQuery(query.deployment, query.since, query.until).address() if query else "",
+            all_of_period=AnswerQuery(query.deployment, query.since, query.until).address() if query else "",
             most_in_csv=_MOST_IN_CSV,
             may_read_texts=bool(query) and seen.may_read_texts(query.deployment if query else ""),
             may_act=bool(query) and seen.reader.may_act(query.deployment if query else ""),

@@ -197,6 +197,17 @@ class AnswerQuery:
         """Return the query of another page of the same list."""
         return replace(self, page=page)
 
+    def of_deployment(self, name: str) -> AnswerQuery:
+        """Return the same query of one deployment."""
+        return replace(self, deployment=name)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for more than the answers of a period."""
+        whole = AnswerQuery(self.deployment, self.since, self.until)
+        order = {"start_time", "metric", "sort", "order", "page", "entries_only", "columns"}
+        return self.fields().keys() - order != whole.fields().keys() - order
+
     @property
     def is_of_people(self) -> bool:
         """Whether it tells of texts or of who asked: only who may read texts may search so."""

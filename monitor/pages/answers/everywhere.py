@@ -1,0 +1,59 @@
+"""Answers of any deployment that match a search: in which deployments they are, how many, and the latest of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from lake.queries.answer_search import AnswerPage
+from monitor.pages.answers.addresses import Visible
+from monitor.pages.answers.query import AnswerQuery
+
+_MOST = 50
+"""Deployments that are searched, those with the most requests."""
+_SECONDS = 3.0
+"""After which no further deployment is searched: a person waits."""
+
+
+@dataclass(frozen=True)
+class FoundIn:
+    """What one deployment has: the list of it, and its beginning."""
+
+    query: AnswerQuery
+    page: AnswerPage
+
+
+@dataclass(frozen=True)
+class FoundEverywhere:
+    """Deployments with answers that match, those with the latest first, and how many were and were not searched."""
+
+    deployments: tuple[FoundIn, ...]
+    searched: int
+    left: int
+
+
+def find_everywhere(
+    seen: Visible,
+    query: AnswerQuery,
+    find: Callable[[AnswerQuery], AnswerPage],
+    monotonic: Callable[[], float] = time.monotonic,
+) -> FoundEverywhere:
+    """Search the deployments that a reader may search so; `find` gives the beginning of the list of one."""
+    names, until = _names(seen, query), monotonic() + _SECONDS
+    found: list[FoundIn] = []
+    searched = 0
+    for name in names[:_MOST]:
+        if searched and monotonic() > until:
+            break
+        of_one = query.of_deployment(name)
+        found.append(FoundIn(of_one, find(of_one)))
+        searched += 1
+    matching = (one for one in found if one.page.rows)
+    ordered = sorted(matching, key=lambda one: max(row.requested_at for row in one.page.rows), reverse=True)
+    return FoundEverywhere(tuple(ordered), searched, len(names) - searched)
+
+
+def _names(seen: Visible, query: AnswerQuery) -> list[str]:
+    names: Iterable[str] = (name for name in seen.states if not query.is_of_people or seen.may_read_texts(name))
+    return sorted(names, key=lambda name: (-seen.states[name].requests.total, name))
