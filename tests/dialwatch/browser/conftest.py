@@ -107,6 +107,7 @@ def paths(demo_pages: str, chromium: Browser) -> dict[str, str]:
     go(found["deployment"])
     found["answer"] = first("/answer?")
     found["answers"] = "/answers?" + found["deployment"].partition("?name=")[2].join(("deployment=", ""))
+    found["answers of all"] = "/answers?rating=disliked"
     of_deployment = found["answers"].partition("?")[2]
     found["ground-truth"] = f"/ground-truth?{of_deployment}&status=accepted"
     found["compare"] = f"/compare?{of_deployment}&between=replays"

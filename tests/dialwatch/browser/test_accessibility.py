@@ -10,8 +10,8 @@ from playwright.sync_api import Page
 from tests.browser import DESKTOP, PHONE
 from tests.dialwatch.browser.conftest import OpenPage
 
-PAGES = ["overview", "deployment", "answers", "answer", "incidents", "incident", "ground-truth", "compare",
-         "no such answer", "not found"]  # fmt: skip
+PAGES = ["overview", "deployment", "answers", "answers of all", "answer", "incidents", "incident", "ground-truth",
+         "compare", "no such answer", "not found"]  # fmt: skip
 
 
 def serious(page: Page, axe: str) -> list[Any]:
