@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lake.spec.alert_vocabulary import Tier
 from lake.spec.metric_names import metric_name
 from monitor.detect.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.detect.stats.means import Mean, mean_of
@@ -83,10 +84,19 @@ class MetricView:
         return -self.change / (self.scale.best - self.scale.worst)
 
     @property
-    def order(self) -> tuple[bool, bool, bool, bool, float, str]:
-        """Problems first, then what stands worst; last what is not scored any more."""
+    def order(self) -> tuple[bool, bool, bool, bool, bool, float, str]:
+        """Problems first, urgent ones before others, then what stands worst; last what is not scored any more."""
         drifted, is_idle = self.anchors is not None and self.anchors.active, self.idle_since is not None
-        return not self.regressed, self.stopped is None, not drifted, is_idle, -self.worse_by, self.metric
+        is_urgent = self.regressed and self.reading is not None and self.reading.tier == Tier.PAGE
+        return (
+            not is_urgent,
+            not self.regressed,
+            self.stopped is None,
+            not drifted,
+            is_idle,
+            -self.worse_by,
+            self.metric,
+        )
 
 
 def metrics_of(name: str, snapshot: Snapshot, period: PagePeriod) -> tuple[MetricView, ...]:

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from lake.spec.alert_vocabulary import Tier
 from lake.tables.lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Grant, Reader
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release, Scale, Status
-from monitor.pages.deployment.metrics import power_words
+from monitor.pages.deployment.metrics import metrics_of, power_words
+from monitor.pages.period import Days, PagePeriod
 from monitor.pages.visibility import snapshot_for
 from tests.monitor.alerting.alerts.test_alerts import READING
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
@@ -161,6 +163,20 @@ def test_what_stands_worst_comes_first(monitor: Monitor, ask: Ask, rows: ScoreCo
     assert metrics[0]["metric"] == "regressed"
     changes = [one["mean"] - one["reference"] for one in metrics[1:]]
     assert changes == sorted(changes)
+
+
+def test_an_urgent_regression_comes_before_a_larger_fall_that_only_warns(monitor: Monitor, rows: ScoreColumns) -> None:
+    rows.hours("rag-search", 60, lambda left: 0.82 if left > 10 else 0.6, "regressed")
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    period = PagePeriod(Days.WEEK, monitor.snapshot.taken_at)
+    (found,) = (one for one in metrics_of("rag-search", monitor.snapshot, period) if one.metric == "regressed")
+    reading = found.reading
+    assert reading is not None
+    urgent = replace(found, reading=replace(reading, tier=Tier.PAGE))
+    warning = replace(found, metric="a", reading=replace(reading, tier=Tier.WARN, reference_mean=1.0))
+    assert warning.worse_by > urgent.worse_by
+    assert sorted([warning, urgent], key=lambda one: one.order) == [urgent, warning]
 
 
 def test_failures_by_kind(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
