@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
 
 from deltalake import DeltaTable
@@ -31,7 +31,6 @@ from lake.store.log_copy import (
 )
 from lake.store.whole_files import keep, kept
 
-T = TypeVar("T")
 _OPENED: WeakValueDictionary[str, CopiedSnapshot] = WeakValueDictionary()
 """States that handles of this process hold, by the folder of the log: at a start several parts open the same tables."""
 _FIRST_COMMIT_STAYS_SECONDS = 1800.0
@@ -94,15 +93,12 @@ class LocalLogFiles:
     def open(self) -> TableSnapshot | None:
         """Return the state of the table, as deltalake reads it; None where there is no table."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
-        return _opened(self._by_deltalake, self.entry) if self._folder.is_dir() else None
+        return _opened(lambda: DeltaTable(self._uri), self.entry) if self._folder.is_dir() else None
 
     @contextlib.contextmanager
     def newest(self) -> Iterator[DeltaTable | None]:
         """Yield deltalake's table as it is now; None where there is no table."""
-        yield _if_there(self._by_deltalake)
-
-    def _by_deltalake(self, version: int | None = None) -> DeltaTable:
-        return DeltaTable(self._uri, version=version)
+        yield _table(lambda: DeltaTable(self._uri))
 
     def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint by deltalake, and remove old entries of the log."""
@@ -190,11 +186,8 @@ class StoreLogFiles:
 
     trusted_seconds: Final = 60.0
 
-    def __init__(self, filesystem: Any, table: str, by_deltalake: Callable[[int | None], DeltaTable]) -> None:
-        """`table` is the path of the table on `filesystem`.
-
-        `by_deltalake` opens a log that is out of the ordinary at a version, None being the newest.
-        """
+    def __init__(self, filesystem: Any, table: str, by_deltalake: Callable[[], DeltaTable]) -> None:
+        """`table` is the path of the table on `filesystem`; `by_deltalake` opens a log that is out of the ordinary."""
         self._filesystem = filesystem
         self._folder = f"{table}/{LOG}"
         self._by_deltalake = by_deltalake
@@ -235,7 +228,7 @@ class StoreLogFiles:
         try:
             found = log_entries(self._read)
         except UnusualLogError:
-            yield _if_there(lambda: self._by_deltalake(None))
+            yield _table(self._by_deltalake)
             return
         if found is None:
             yield None
@@ -320,12 +313,13 @@ class StoreLogFiles:
         """Leave it: what a store has taken is durable."""
 
 
-def _opened(open_at: Callable[[int | None], DeltaTable], read: Read) -> TableSnapshot | None:
-    return _if_there(lambda: DeltaSnapshot(open_at, read))
+def _opened(open_table: Callable[[], DeltaTable], read: Read) -> TableSnapshot | None:
+    table = _table(open_table)
+    return None if table is None else DeltaSnapshot(table, read)
 
 
-def _if_there(opened: Callable[[], T]) -> T | None:
+def _table(open_table: Callable[[], DeltaTable]) -> DeltaTable | None:
     try:
-        return opened()
+        return open_table()
     except TableNotFoundError:
         return None

@@ -62,8 +62,8 @@ class LogTail:
         self.version = snapshot.version
         self.table_id = snapshot.table_id
         """Given to the table when it was made."""
-        self._last = _digest(snapshot.last_commit or files.read(self.version))
-        """Tells the last commit that was read from any other; None where the log does not have it any more."""
+        self._last = snapshot.last_commit or files.read(self.version)
+        """The bytes of the last commit that was read; None where the log does not have them any more."""
         self._seen_at = monotonic()
         """When that commit was last seen in its place."""
         self._transactions: dict[str, int | None] = {}
@@ -72,7 +72,7 @@ class LogTail:
 
     def is_same_log(self) -> bool:
         """Whether the last commit that was read is still there: the table was neither removed nor made anew."""
-        if self._last is None or _digest(self._files.read(self.version)) != self._last:
+        if self._last is None or self._files.read(self.version) != self._last:
             self._seen_at = -math.inf
             return False
         self._seen_at = monotonic()
@@ -83,7 +83,7 @@ class LogTail:
         if later.table_id != self.table_id or later.version < self.version:
             return False
         there = self._files.read(self.version)
-        return there is None or self._last is None or _digest(there) == self._last
+        return there is None or self._last is None or there == self._last
 
     def follow(self) -> bool:
         """Read the commits that came since; False where the table must be opened again to know what is there."""
@@ -186,7 +186,7 @@ class LogTail:
         `rows` are those of the files, if few. After any other error the store may have taken the commit, or take it
         later.
         """
-        commit = _commit_of(files, progress, self._last)
+        commit = _commit_of(files, progress, _digest(self._last))
         sent = PendingCommit(self.version + 1, digest_of(commit), paths_of(files), dict(progress), rows)
         if not self._create(sent, commit):
             return False
@@ -236,13 +236,13 @@ class LogTail:
             parent = _parent_in(actions_of(commit))
         except (ValueError, TypeError, AttributeError):
             return False
-        return parent is not None and parent == self._last
+        return parent is not None and parent == _digest(self._last)
 
     def _take(self, commit: bytes) -> bool:
         try:
             actions = actions_of(commit)
-            parent = _parent_in(actions)
-            if parent is not None and self._last is not None and parent != self._last:
+            parent, last = _parent_in(actions), _digest(self._last)
+            if parent is not None and last is not None and parent != last:
                 return False  # of another table, which stands in the place of this one
             if any("metaData" in action or "protocol" in action for action in actions):
                 return False
@@ -254,7 +254,7 @@ class LogTail:
         if self._live is not None:
             self._live = {path: file for path, file in self._live.items() if path not in removed}
             self._live |= {file.path: file for file in every}
-        self.version, self._last = self.version + 1, _digest(commit)
+        self.version, self._last = self.version + 1, commit
         self._added[self.version] = added
         while len(self._added) > _MOST_KEPT:
             self._added.popitem(last=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,24 +67,12 @@ class TableSnapshot(Protocol):
 
 
 class DeltaSnapshot:
-    """State that deltalake reads from the log, and reads again when it is asked for more after a while.
+    """State that deltalake has read, and reads on."""
 
-    deltalake's table takes 130 KB: a process that follows thousands of tables holds those of the last few only.
-    """
-
-    last_commit: Final = None
-    """The commit of that version: deltalake has read it, and does not give it."""
-
-    def __init__(self, open_at: Callable[[int | None], DeltaTable], read: Read) -> None:
-        """`open_at` opens the table at a version, None being the newest; `read` gives an entry of its log."""
-        self._open_at = open_at
+    def __init__(self, delta: DeltaTable, read: Read) -> None:
+        """`read` gives the bytes of an entry of the table's log."""
+        self._delta = delta
         self._read = read
-        self._version: int | None = None
-        delta = _opened(self)
-        self._version = int(delta.version())
-        self.table_id = _id_of(delta)
-        self.columns = _columns_of(delta)
-        self.writer_protocol = _protocol_of(delta)
         self._asked = 0
         self._transactions: dict[str, int] | None = None
         """All of them; None where they were not read, or could not be."""
@@ -93,11 +80,26 @@ class DeltaSnapshot:
     @property
     def version(self) -> int:
         """The version that deltalake has read."""
-        return int(self._version or 0)
+        return int(self._delta.version())
 
-    def open(self) -> DeltaTable:
-        """Return deltalake's table, read anew."""
-        return self._open_at(self._version)
+    @property
+    def table_id(self) -> str:
+        """The id of the table's metadata."""
+        return _id_of(self._delta)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of the columns of its schema."""
+        return _columns_of(self._delta)
+
+    @property
+    def writer_protocol(self) -> tuple[int, frozenset[str]]:
+        """Version of the Delta writer protocol, and its features."""
+        return _protocol_of(self._delta)
+
+    @property
+    def last_commit(self) -> None:
+        """None: deltalake has read it, and keeps it."""
 
     def transaction(self, app_id: str) -> int | None:
         """Return the version of a transaction; all are read at once where many are asked for."""
@@ -106,34 +108,24 @@ class DeltaSnapshot:
         self._asked += 1
         if self._transactions is not None:
             return self._transactions.get(app_id)
-        found: int | None = _opened(self).transaction_version(app_id)
+        found: int | None = self._delta.transaction_version(app_id)
         return found
 
     def live_files(self) -> list[DataFile]:
         """Return the files that deltalake knows, the oldest first."""
-        return live_files(_opened(self))
+        return live_files(self._delta)
 
     def at(self, version: int) -> DeltaSnapshot:
-        """Return the state at a later version, or the newest; FileNotFoundError where that is no more of this table."""
-        if version <= self.version:
-            return self
-        newest = DeltaSnapshot(self._open_at, self._read)
-        if newest.table_id != self.table_id or newest.version < version:
-            raise FileNotFoundError(
-                f"the log has no version {version} of the table {self.table_id} any more, but version {newest.version} "
-                f"of {newest.table_id}"
-            )
-        return newest
+        """Have deltalake read on to the newest version; returns this state."""
+        if self.version < version:
+            self._delta.update_incremental()
+            self._asked, self._transactions = 0, None
+        return self
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
         """Yield deltalake's table."""
-        yield _opened(self)
-
-
-@lru_cache(maxsize=32)
-def _opened(snapshot: DeltaSnapshot) -> DeltaTable:
-    return snapshot.open()
+        yield self._delta
 
 
 Entries = Mapping[str, bytes]

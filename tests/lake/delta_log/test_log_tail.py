@@ -91,24 +91,6 @@ def test_a_table_made_anew_is_noticed_also_where_it_has_more_versions(tmp_path: 
     assert reader.read_since(None).rows.num_rows == 2
 
 
-def test_a_table_brought_back_from_a_copy_is_noticed_also_where_it_has_more_versions(tmp_path: Path) -> None:
-    """The copy has the same id, and other commits since: what was read of the lost ones is not in it."""
-    lake = Lake(str(tmp_path / "lake"))
-    reader, writer = lake.table(SCORES, "app"), lake.table(SCORES, "app")
-    writer.append(scores("a"))
-    shutil.copytree(writer.uri, tmp_path / "copy")
-    writer.append(scores("lost"))
-    version = reader.read_since(None).version
-    shutil.rmtree(writer.uri)
-    shutil.copytree(tmp_path / "copy", writer.uri)
-    anew = lake.table(SCORES, "app")
-    anew.append(scores("b"))
-    anew.append(scores("c"))
-    with pytest.raises(TableReplacedError):
-        reader.read_since(version)
-    assert names_of(reader) == ["a", "b", "c"]
-
-
 def test_a_table_that_asks_more_of_its_writers_is_refused(tmp_path: Path) -> None:
     """Rules that an append here does not follow are not broken: the error names them."""
     table = Lake(str(tmp_path)).table(SCORES, "app")
