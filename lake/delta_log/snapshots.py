@@ -10,6 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from lake.delta_log.delta_log import DataFile, live_files
 from lake.delta_log.transaction_versions import transactions_at, transactions_in
@@ -108,7 +109,13 @@ class DeltaSnapshot:
         self._asked += 1
         if self._transactions is not None:
             return self._transactions.get(app_id)
-        found: int | None = self._delta.transaction_version(app_id)
+        found: int | None
+        try:
+            found = self._delta.transaction_version(app_id)
+        except DeltaError:
+            # A part of the log that it reads was removed meanwhile. Who follows the log knows the later commits.
+            newest = DeltaTable(self._delta.table_uri, storage_options=self._delta._storage_options)
+            found = newest.transaction_version(app_id)
         return found
 
     def live_files(self) -> list[DataFile]:
