@@ -42,16 +42,14 @@ def find_everywhere(
     """Search the deployments that a reader may search so; `find` gives the beginning of the list of one."""
     names, until = _names(seen, query), monotonic() + _SECONDS
     found: list[FoundIn] = []
-    searched = 0
     for name in names[:_MOST]:
-        if searched and monotonic() > until:
+        if found and monotonic() > until:
             break
         of_one = query.of_deployment(name)
         found.append(FoundIn(of_one, find(of_one)))
-        searched += 1
     matching = (one for one in found if one.page.rows)
     ordered = sorted(matching, key=lambda one: max(row.requested_at for row in one.page.rows), reverse=True)
-    return FoundEverywhere(tuple(ordered), searched, len(names) - searched)
+    return FoundEverywhere(tuple(ordered), len(found), len(names) - len(found))
 
 
 def _names(seen: Visible, query: AnswerQuery) -> list[str]:
