@@ -67,6 +67,10 @@ class ChatCompletion:
         return json.dumps(asdict(self))
 
 
+# As the module is imported: a type that msgspec first sees in several threads at once can crash the process.
+msgspec.json.Decoder(ChatCompletion)
+
+
 def completion_from_json(text: str | bytes) -> ChatCompletion:
     """Return the completion that was kept. Raises ValueError for text that is none."""
     # Not msgspec's own JSON: it refuses halves of surrogate pairs, which models write.

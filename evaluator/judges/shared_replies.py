@@ -189,11 +189,14 @@ class SharedReplies:
             logger.warning("%s: shared replies of judges cannot be %s, %s: %s", self.folder, done, kind, error)
 
 
+_decode_claim = msgspec.json.Decoder(ReplyClaim).decode
+
+
 def _claim_of(content: bytes) -> ReplyClaim | None:
     """Read a claim; a file that is empty is one whose writer is about to write it, or was killed."""
     if not content:
         return ReplyClaim("")
-    return msgspec.json.decode(content, type=ReplyClaim) if content.startswith(_CLAIMED) else None
+    return _decode_claim(content) if content.startswith(_CLAIMED) else None
 
 
 def _forget_objects(filesystem: Any, folder: str, before: datetime | None) -> int:

@@ -78,13 +78,14 @@ class GroupKind(StrEnum):
     """What a group of requests has in common."""
 
     PROJECT = "project"
+    CLIENT = "client"
     LANGUAGE = "language"
     DOCUMENT = "document"
 
 
 @dataclass(frozen=True)
 class StandsOut:
-    """A project, language or document that the worst answers have clearly more often than good ones.
+    """A project, client, language or document that the worst answers have clearly more often than good ones.
 
     `worst` of the `of_worst` worst answers and `good` of the `of_good` good ones have it.
     """
@@ -133,4 +134,5 @@ def _groups(answer: ComparedAnswer, kind: GroupKind) -> tuple[str, ...]:
     """Return the groups of an answer; the empty one stands for none, so that one group alone stands beside it."""
     if kind is GroupKind.DOCUMENT:
         return answer.documents or ("",)
-    return ((answer.project if kind is GroupKind.PROJECT else answer.language) or "",)
+    names = {GroupKind.PROJECT: answer.project, GroupKind.CLIENT: answer.client, GroupKind.LANGUAGE: answer.language}
+    return (names[kind] or "",)

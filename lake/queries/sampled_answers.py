@@ -23,8 +23,8 @@ from lake.tables.lake import Lake
 _FOUND = ("event_id", "requested_at", "ingested_at", "chat_id")
 _ENTRY = (
     "event_id", "requested_at", "ingested_at", "status", "error", "duration_ms", "user_id", "user_title", "project_id",
-    "chat_id", "trace_id", "model", "prompt_tokens", "completion_tokens", "question", "contexts", "contexts_origin",
-    "finish_reason", "message_count", "request_body",
+    "client", "chat_id", "trace_id", "model", "prompt_tokens", "completion_tokens", "question", "contexts",
+    "contexts_origin", "finish_reason", "message_count", "request_body",
 )  # fmt: skip
 _CALL = (
     "event_id", "requested_at", "ingested_at", "kind", "status", "model", "trace_id", "is_entry", "contexts",

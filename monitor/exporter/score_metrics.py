@@ -146,13 +146,13 @@ def _affected(deployments: _Deployments, *, with_details: bool) -> Iterator[Metr
         )
     yield gauge(
         "dialwatch_incident_worst_share",
-        "Share of the worst answers of the incident that is open that have a project, a language or one document which "
-        "stands out; absent where none does. A language has its `name`, a project has it with details, a document "
-        "never.",
+        "Share of the worst answers of the incident that is open that have a project, a client, a language or one "
+        "document which stands out; absent where none does. A language has its `name`, a project and a client have it "
+        "with details, a document never.",
         (
-            # Pages show names of projects to readers of texts alone, and a scrape has no reader.
+            # Pages show names of projects and clients to readers of texts alone, and a scrape has no reader.
             (
-                (name, one.kind, one.name if with_details or one.kind != GroupKind.PROJECT else ""),
+                (name, one.kind, one.name if with_details or one.kind == GroupKind.LANGUAGE else ""),
                 one.worst / one.of_worst,
             )
             for name, mine in counts.items()

@@ -52,6 +52,9 @@ class _Known(msgspec.Struct, rename="camel"):
         return next((one.value for one in self.matchers if one.name == "severity"), None)
 
 
+_decode_known = msgspec.json.Decoder(list[_Known]).decode
+
+
 class AlertmanagerSilences:
     """Keeps one silence of each quiet incident, of its present severity alone, so that a raise passes.
 
@@ -78,7 +81,7 @@ class AlertmanagerSilences:
 
     def _known(self, incident: Incident) -> list[_Known]:
         query = urlencode({"filter": f'incident="{incident.incident_id}"'})
-        found = msgspec.json.decode(self._call("GET", f"/silences?{query}"), type=list[_Known])
+        found = _decode_known(self._call("GET", f"/silences?{query}"))
         return [one for one in found if one.created_by == _CREATED_BY and one.status.state != _OVER]
 
     def _call(self, method: str, path: str, body: bytes = b"") -> bytes:

@@ -88,6 +88,9 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     response: _Response | UnsetType = UNSET
 
 
+# As the module is imported: a type that msgspec first sees in several threads at once can crash the process.
+msgspec.json.Decoder(_Line)
+
 _BEGINNING: Final = re.compile(rb'\s*\{\s*"(%b)"' % "|".join(_Line.__struct_fields__).encode())
 _NO_CHAT, _NO_PROJECT, _NO_USER = _Chat(), _Project(), _User()
 _DETAILS: Final = tuple(name for name in _TokenUsage.__struct_fields__ if name.endswith("_details"))

@@ -39,6 +39,7 @@ class ComparedAnswer:
     question: str
     chat_id: str | None
     project: str | None
+    client: str | None
     language: str | None
     documents: tuple[str, ...]
 
@@ -120,7 +121,7 @@ def first_rows(rows: pa.Table, most: int, *, lowest: bool) -> pa.Table:
 
 def _answers(lake: Lake, name: str | None, rows: pa.Table) -> Iterator[ComparedAnswer]:
     """Yield the answers in their order."""
-    texts = texts_of_answers(lake, name, rows, ("question", "chat_id", "project_id"), _CHARACTERS)
+    texts = texts_of_answers(lake, name, rows, ("question", "chat_id", "project_id", "client"), _CHARACTERS)
     documents, languages = _documents(lake, name, rows), _languages(lake, name, rows)
     for event_id in rows["event_id"].to_pylist():
         if (text := texts.get(event_id)) is not None:
@@ -128,6 +129,7 @@ def _answers(lake: Lake, name: str | None, rows: pa.Table) -> Iterator[ComparedA
                 question=text["question"] or "",
                 chat_id=text["chat_id"],
                 project=text["project_id"],
+                client=text["client"],
                 language=languages.get(event_id),
                 documents=documents.get(event_id, ()),
             )

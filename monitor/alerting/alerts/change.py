@@ -169,6 +169,7 @@ class AlertChange:
         return is_page(self.tier, self.verdict)
 
 
+_decode_details = msgspec.json.Decoder(AlertDetails).decode
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
 
 
@@ -197,7 +198,7 @@ def from_row(row: dict[str, Any]) -> AlertChange:
     """Read a row of `alerts`; details that cannot be read count as absent, which is logged."""
     key = StreamKey(row["deployment"], row["metric"], row["metric_version"])
     try:
-        details = msgspec.json.decode(row["details"] or "{}", type=AlertDetails)
+        details = _decode_details(row["details"] or "{}")
     except msgspec.MsgspecError as error:
         logger.warning("Details of the alert change %s cannot be read and count as absent: %s", row["change_id"], error)
         details = AlertDetails()

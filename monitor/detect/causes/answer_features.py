@@ -92,6 +92,7 @@ def _values(answer: SampledAnswer, deployment: str) -> Iterator[tuple[FeatureKey
     yield (Feature.USER, ""), row["user_id"]
     yield (Feature.USER_TITLE, ""), row["user_title"]
     yield (Feature.PROJECT, ""), row["project_id"]
+    yield (Feature.CLIENT, ""), row["client"]
     yield (Feature.LANGUAGE, ""), _language(answer.segment)
     yield (Feature.QUESTION_LENGTH, ""), None if row["question"] is None else float(len(row["question"]))
     yield (Feature.MESSAGES, ""), _number(row["message_count"])

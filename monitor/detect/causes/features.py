@@ -26,6 +26,7 @@ class Feature(StrEnum):
     USER = "user"
     USER_TITLE = "user_title"
     PROJECT = "project"
+    CLIENT = "client"
     QUESTION_LENGTH = "question_length"
     MESSAGES = "messages"
     ERRORS = "errors"
@@ -76,6 +77,7 @@ SPECS: Mapping[Feature, FeatureSpec] = {
     Feature.CHUNKS: FeatureSpec(FeatureKind.NUMBER, "chunks per answer", 0.88),
     Feature.CHUNK_LENGTH: FeatureSpec(FeatureKind.NUMBER, "characters per chunk", 0.86),
     Feature.PROJECT: FeatureSpec(FeatureKind.CATEGORY, "project", 0.8, is_named=True),
+    Feature.CLIENT: FeatureSpec(FeatureKind.CATEGORY, "client", 0.8, is_named=True),
     Feature.LANGUAGE: FeatureSpec(FeatureKind.CATEGORY, "language", 0.8, is_named=True),
     Feature.USER: FeatureSpec(FeatureKind.CATEGORY, "users", 0.7),
     Feature.USER_TITLE: FeatureSpec(FeatureKind.CATEGORY, "job titles of users", 0.6),

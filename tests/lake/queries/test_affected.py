@@ -75,31 +75,33 @@ def test_a_lake_without_the_deployment_has_nobody(lake_of_each_kind: Lake) -> No
 
 
 def _answers(count: int, **columns: Any) -> tuple[ComparedAnswer, ...]:
-    usual: dict[str, Any] = {"question": "", "chat_id": None, "project": None, "language": None, "documents": ()}
+    none = dict.fromkeys(("chat_id", "project", "client", "language"))
+    usual: dict[str, Any] = {"question": "", **none, "documents": ()}
     return tuple(ComparedAnswer(**usual | columns) for _ in range(count))
 
 
 def test_what_the_worst_answers_have_and_good_ones_lack_stands_out() -> None:
-    """A project, a language and a document each by the same rule."""
-    worst = _answers(30, project="hr", language="de", documents=("leave.pdf", "all.pdf"))
-    good = _answers(90, project="legal", language="en", documents=("all.pdf",))
-    shared = _answers(10, project="hr", language="de", documents=("leave.pdf", "all.pdf"))
+    """A project, a client, a language and a document each by the same rule."""
+    worst = _answers(30, project="hr", client="bot", language="de", documents=("leave.pdf", "all.pdf"))
+    good = _answers(90, project="legal", client="portal", language="en", documents=("all.pdf",))
+    shared = _answers(10, project="hr", client="bot", language="de", documents=("leave.pdf", "all.pdf"))
     found = standing_out(ComparedAnswers(worst, (*good, *shared)))
     assert found == (
         StandsOut(GroupKind.PROJECT, "hr", 30, 30, 10, 100),
+        StandsOut(GroupKind.CLIENT, "bot", 30, 30, 10, 100),
         StandsOut(GroupKind.LANGUAGE, "de", 30, 30, 10, 100),
         StandsOut(GroupKind.DOCUMENT, "leave.pdf", 30, 30, 10, 100),
     )
     assert str(found[0]) == "project hr (30 of 30 worst answers, 10 of 100 good ones)"
     hidden = without_names(found, with_texts=False)
-    assert [one.name for one in hidden] == ["hr", "de", ""]
-    assert str(hidden[2]).startswith("one document (30 of 30")
+    assert [one.name for one in hidden] == ["hr", "bot", "de", ""]
+    assert str(hidden[3]).startswith("one document (30 of 30")
     assert without_names(found, with_texts=True) == found
 
 
 def test_what_all_answers_have_alike_does_not_stand_out() -> None:
     """Nor what only good ones have, nor one conversation, nor that nothing is known."""
-    alike = {"project": "hr", "language": "de", "documents": ("a.pdf",)}
+    alike = {"project": "hr", "client": "bot", "language": "de", "documents": ("a.pdf",)}
     assert standing_out(ComparedAnswers(_answers(40, **alike), _answers(90, **alike))) == ()
     assert standing_out(ComparedAnswers(_answers(40), _answers(90, **alike))) == ()
     assert standing_out(ComparedAnswers(_answers(40, **alike, chat_id="one"), _answers(90))) == ()
@@ -122,6 +124,7 @@ def test_by_chance_nothing_stands_out_in_19_of_20_incidents() -> None:
             for one in _answers(
                 1,
                 project=chance.choice("aaaabbc"),
+                client=chance.choice("aaaabbc"),
                 language=chance.choice(["en", "en", "en", "de", "fr"]),
                 documents=tuple({f"{int(60 ** chance.random())}.pdf" for _ in range(4)}),
             )

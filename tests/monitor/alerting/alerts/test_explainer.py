@@ -174,7 +174,8 @@ def test_what_stands_out_is_kept_with_the_counts_and_names_no_document(lake: Lak
         for number in range(count):
             at = START + timedelta(seconds=number)
             place = {"event_id": f"{value} {number}", "requested_at": at, "date": at.date()}
-            seen = {"kind": "chat_completion", "status": 200, "is_entry": True, "project_id": project}
+            seen = {"kind": "chat_completion", "status": 200, "is_entry": True}
+            seen |= {"project_id": project, "client": f"{project}-bot"}
             logs.append(place | seen | {"contexts": [{"text": "x", "title": f"{project}.pdf"}]})
             segment = msgspec.json.encode({"language": "de" if project == "hr" else "en"}).decode()
             scores.append(place | {"score_id": place["event_id"], "value": value, "scored_at": at, "segment": segment})
@@ -188,6 +189,7 @@ def test_what_stands_out_is_kept_with_the_counts_and_names_no_document(lake: Lak
     counts = msgspec.structs.replace(counts, stands_out=explainer.standing_out(fired, START + HOUR))
     assert [(one.kind, one.name, one.worst, one.good) for one in counts.stands_out] == [
         ("project", "hr", 30, 0),
+        ("client", "hr-bot", 30, 0),
         ("language", "de", 30, 0),
         ("document", "", 30, 0),
     ]

@@ -33,3 +33,10 @@ def test_a_number_within_a_sentence_is_part_of_the_line() -> None:
     assert lines_of("Give the user at most 3 answers of a line.") != lines_of(
         "Give the user at most 4 answers of a line."
     )
+
+
+def test_who_asks_is_compared_by_project_client_and_user() -> None:
+    who = {"project_id": "hr", "client": "portal", "user_id": "u-1"}
+    row = {"event_id": "e", "requested_at": NOON, "status": 200, **who}
+    values = logged_answer(SampledAnswer(PARSED_LOGS.rows([row]).to_pylist()[0], (), None), "rag").values
+    assert [values[feature, ""] for feature in (Feature.PROJECT, Feature.CLIENT, Feature.USER)] == list(who.values())

@@ -87,17 +87,19 @@ def test_a_project_a_language_and_a_document_that_stand_out_are_said(
 def test_prometheus_has_what_stood_out_when_the_alert_was_found(
     rows: ScoreColumns, monitor: Monitor, regression: None
 ) -> None:
-    plant(rows, 0.05, 40, "Is Elternzeit paid", "leave.pdf", project_id="hr")
+    plant(rows, 0.05, 40, "Is Elternzeit paid", "leave.pdf", project_id="hr", client="bot")
     plant(rows, 0.99, 90, "Is the canteen open", "handbook.pdf", project_id="legal")
     monitor.refresh()
     found = TestClient(create_app(monitor)).get("/metrics").text
     (project,) = re.findall(r'dialwatch_incident_worst_share\{.*kind="project",name=""\} (.*)', found)
     assert float(project) == pytest.approx(40 / 140)
     assert 'kind="document",name=""}' in found
+    assert 'kind="client",name=""}' in found
     assert "leave.pdf" not in found
     with_details = MonitorSettings(exporter=ExporterSettings(detail=MetricsDetail.ALL))
     found = TestClient(create_app(monitor, with_details)).get("/metrics").text
     assert 'kind="project",name="hr"}' in found
+    assert 'kind="client",name="bot"}' in found
     assert "leave.pdf" not in found
 
 
