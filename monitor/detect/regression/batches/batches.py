@@ -176,7 +176,7 @@ class Batches:
         # Where two are asked at the same time, the order must not depend on the portions in which rows came.
         conversations = _ranks(rows.conversations)[asked.first]
         numbers, at = numbers[asked.first], rows.at[asked.first]
-        places, names = np.asarray(rows.questions.indices)[asked.first], rows.questions.dictionary.to_pylist()
+        places, names = np.asarray(rows.questions.indices)[asked.first], rows.questions.dictionary
         factors = self._repeats.factors(numbers, self._length, places, names, asked.values)
         order = np.lexsort((asked.weights, asked.values, at, conversations, numbers))
         numbers, conversations = numbers[order], conversations[order]

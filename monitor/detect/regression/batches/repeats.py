@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from monitor.detect.regression.arrays import Floats, Integers, Times, begins_of, sizes_of
@@ -51,7 +51,7 @@ class Repeats:
         scores, their sum and that of their squares.
         """
 
-    def factors(self, numbers: Times, length: int, places: Integers, names: Sequence[str], values: Floats) -> Floats:
+    def factors(self, numbers: Times, length: int, places: Integers, names: pa.Array, values: Floats) -> Floats:
         """Give what each question in a batch counts, in (0, 1]; each pair of both stands once, in order of batches.
 
         `numbers` are those of the batches, of `length` microseconds each, `places` those of the questions in `names`.
@@ -69,7 +69,7 @@ class Repeats:
         return np.asarray(1.0 / (1.0 + np.repeat(correlations, sizes_of(begins, len(numbers))) * hours))
 
     def _asked_before(
-        self, numbers: Times, days: Times, places: Integers, names: Sequence[str], values: Floats
+        self, numbers: Times, days: Times, places: Integers, names: pa.Array, values: Floats
     ) -> tuple[Integers, Floats]:
         """Give in how many earlier batches of the day each was asked, and its score in the last of them."""
         order = np.lexsort((numbers, places, days))
@@ -127,10 +127,11 @@ class Repeats:
         self._values = np.empty(0)
 
 
-def _hashes(names: Sequence[str], places: Integers, chosen: Flags) -> Times:
+def _hashes(names: pa.Array, places: Integers, chosen: Flags) -> Times:
     """Give the names as numbers where they are needed, else 0: ids of questions are long, and a day has many."""
     found = np.zeros(len(places), dtype=np.int64)
-    digests = (hashlib.blake2b(names[place].encode(), digest_size=8).digest() for place in places[chosen].tolist())
+    texts = names.take(pa.array(places[chosen])).to_pylist()
+    digests = (hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     found[chosen] = np.frombuffer(b"".join(digests), dtype="<i8")
     return found
 
