@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lake.delta_log.file_age import require_in_folder
-from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, TableSnapshot
+from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, OpenAt, TableSnapshot
 from lake.store.log_copy import (
     LAST_CHECKPOINT,
     LOG,
@@ -31,6 +31,7 @@ from lake.store.log_copy import (
 )
 from lake.store.whole_files import keep, kept
 
+T = TypeVar("T")
 _OPENED: WeakValueDictionary[str, CopiedSnapshot] = WeakValueDictionary()
 """States that handles of this process hold, by the folder of the log: at a start several parts open the same tables."""
 _FIRST_COMMIT_STAYS_SECONDS = 1800.0
@@ -93,12 +94,15 @@ class LocalLogFiles:
     def open(self) -> TableSnapshot | None:
         """Return the state of the table, as deltalake reads it; None where there is no table."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
-        return _opened(lambda: DeltaTable(self._uri), self.entry) if self._folder.is_dir() else None
+        return _opened(self._by_deltalake, self.entry) if self._folder.is_dir() else None
 
     @contextlib.contextmanager
     def newest(self) -> Iterator[DeltaTable | None]:
         """Yield deltalake's table as it is now; None where there is no table."""
-        yield _table(lambda: DeltaTable(self._uri))
+        yield _if_there(self._by_deltalake)
+
+    def _by_deltalake(self, version: int | None = None) -> DeltaTable:
+        return DeltaTable(self._uri, version=version)
 
     def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
         """Write a checkpoint by deltalake, and remove old entries of the log."""
@@ -186,7 +190,7 @@ class StoreLogFiles:
 
     trusted_seconds: Final = 60.0
 
-    def __init__(self, filesystem: Any, table: str, by_deltalake: Callable[[], DeltaTable]) -> None:
+    def __init__(self, filesystem: Any, table: str, by_deltalake: OpenAt) -> None:
         """`table` is the path of the table on `filesystem`; `by_deltalake` opens a log that is out of the ordinary."""
         self._filesystem = filesystem
         self._folder = f"{table}/{LOG}"
@@ -228,7 +232,7 @@ class StoreLogFiles:
         try:
             found = log_entries(self._read)
         except UnusualLogError:
-            yield _table(self._by_deltalake)
+            yield _if_there(lambda: self._by_deltalake(None))
             return
         if found is None:
             yield None
@@ -313,13 +317,12 @@ class StoreLogFiles:
         """Leave it: what a store has taken is durable."""
 
 
-def _opened(open_table: Callable[[], DeltaTable], read: Read) -> TableSnapshot | None:
-    table = _table(open_table)
-    return None if table is None else DeltaSnapshot(table, read)
+def _opened(open_at: OpenAt, read: Read) -> TableSnapshot | None:
+    return _if_there(lambda: DeltaSnapshot(open_at(None), open_at, read))
 
 
-def _table(open_table: Callable[[], DeltaTable]) -> DeltaTable | None:
+def _if_there(opened: Callable[[], T]) -> T | None:
     try:
-        return open_table()
+        return opened()
     except TableNotFoundError:
         return None

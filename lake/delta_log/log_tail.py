@@ -62,6 +62,8 @@ class LogTail:
         self.version = snapshot.version
         self.table_id = snapshot.table_id
         """Given to the table when it was made."""
+        self.columns = snapshot.columns
+        """Names of the columns: a commit that changes them has the table opened again."""
         self._last = snapshot.last_commit or files.read(self.version)
         """The bytes of the last commit that was read; None where the log does not have them any more."""
         self._seen_at = monotonic()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,10 +23,19 @@ _MOST_ASKED = 16
 """Transactions that deltalake is asked for one by one; after that all are read."""
 _FEW_COMMITS = 4
 """Of a log that is this short all are read at once."""
+_MOST_HELD = 32
+"""States of a process whose deltalake table is held: it takes 130 KB, and a monitor follows thousands of tables."""
+
+
+OpenAt = Callable[[int | None], DeltaTable]
+"""Opens a table by deltalake at a version, None being the newest; raises DeltaError where it is not there."""
 
 
 class TableSnapshot(Protocol):
-    """State of a table at one version."""
+    """State of a table at one version.
+
+    What it gives is of that version, or FileNotFoundError is raised where the log cannot give it any more.
+    """
 
     @property
     def version(self) -> int:
@@ -51,7 +63,10 @@ class TableSnapshot(Protocol):
         ...
 
     def transaction(self, app_id: str) -> int | None:
-        """Return the version that the last commit with this `app_id` carried."""
+        """Return the version that the last commit with this `app_id` carried.
+
+        It may be that of a later state of the table, where the log cannot give this one any more.
+        """
         ...
 
     def live_files(self) -> list[DataFile]:
@@ -59,7 +74,7 @@ class TableSnapshot(Protocol):
         ...
 
     def at(self, version: int) -> TableSnapshot:
-        """Return the state at a later version."""
+        """Return the state at a later version, or at a still later one."""
         ...
 
     def delta(self) -> AbstractContextManager[DeltaTable]:
@@ -68,39 +83,28 @@ class TableSnapshot(Protocol):
 
 
 class DeltaSnapshot:
-    """State that deltalake has read, and reads on."""
+    """State that deltalake reads.
 
-    def __init__(self, delta: DeltaTable, read: Read) -> None:
-        """`read` gives the bytes of an entry of the table's log."""
-        self._delta = delta
+    deltalake's table is held of the states that were asked last. Of another state it is opened again, at the state's
+    version. Where a cleaning of the log has made that impossible, FileNotFoundError is raised, and the table must be
+    opened anew. Nothing but a transaction is ever given of a later version.
+    """
+
+    last_commit: Final = None
+    """deltalake has read it, and does not give it."""
+
+    def __init__(self, delta: DeltaTable, open_at: OpenAt, read: Read) -> None:
+        """`open_at` opens the table again, `read` gives the bytes of an entry of its log."""
+        self._open_at = open_at
         self._read = read
+        self.version: Final = int(delta.version())
+        self.table_id: Final = _id_of(delta)
+        self.columns: Final = _shared(_columns_of(delta))
+        self.writer_protocol: Final = _protocol_of(delta)
         self._asked = 0
         self._transactions: dict[str, int] | None = None
         """All of them; None where they were not read, or could not be."""
-
-    @property
-    def version(self) -> int:
-        """The version that deltalake has read."""
-        return int(self._delta.version())
-
-    @property
-    def table_id(self) -> str:
-        """The id of the table's metadata."""
-        return _id_of(self._delta)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Names of the columns of its schema."""
-        return _columns_of(self._delta)
-
-    @property
-    def writer_protocol(self) -> tuple[int, frozenset[str]]:
-        """Version of the Delta writer protocol, and its features."""
-        return _protocol_of(self._delta)
-
-    @property
-    def last_commit(self) -> None:
-        """None: deltalake has read it, and keeps it."""
+        _HELD.keep(self, delta)
 
     def transaction(self, app_id: str) -> int | None:
         """Return the version of a transaction; all are read at once where many are asked for."""
@@ -111,28 +115,89 @@ class DeltaSnapshot:
             return self._transactions.get(app_id)
         found: int | None
         try:
-            found = self._delta.transaction_version(app_id)
-        except DeltaError:
+            found = self._table().transaction_version(app_id)
+        except (DeltaError, FileNotFoundError):
             # A part of the log that it reads was removed meanwhile. Who follows the log knows the later commits.
-            newest = DeltaTable(self._delta.table_uri, storage_options=self._delta._storage_options)
-            found = newest.transaction_version(app_id)
+            found = self._newest(self.version).transaction_version(app_id)
         return found
 
     def live_files(self) -> list[DataFile]:
         """Return the files that deltalake knows, the oldest first."""
-        return live_files(self._delta)
+        return live_files(self._table())
 
     def at(self, version: int) -> DeltaSnapshot:
-        """Have deltalake read on to the newest version; returns this state."""
-        if self.version < version:
-            self._delta.update_incremental()
-            self._asked, self._transactions = 0, None
-        return self
+        """Return the state at the newest version; FileNotFoundError where that is no later one of this table."""
+        if version <= self.version:
+            return self
+        delta = _HELD.take(self)
+        if delta is None:
+            delta = self._newest(version)
+        else:
+            delta.update_incremental()
+            self._require(delta, delta.version() >= version)
+        return DeltaSnapshot(delta, self._open_at, self._read)
 
     @contextmanager
     def delta(self) -> Iterator[DeltaTable]:
         """Yield deltalake's table."""
-        yield self._delta
+        yield self._table()
+
+    def _table(self) -> DeltaTable:
+        delta = _HELD.take(self)
+        if delta is None:
+            delta = self._opened_again()
+        _HELD.keep(self, delta)
+        return delta
+
+    def _opened_again(self) -> DeltaTable:
+        try:
+            delta = self._open_at(self.version)
+        except DeltaError:
+            # Of the newest version a cleaning may have removed, in between, what it does not need.
+            delta = self._open_at(None)
+        self._require(delta, delta.version() == self.version)
+        return delta
+
+    def _newest(self, version: int) -> DeltaTable:
+        delta = self._open_at(None)
+        self._require(delta, delta.version() >= version)
+        return delta
+
+    def _require(self, found: DeltaTable, is_wanted: bool) -> None:
+        if not is_wanted or _id_of(found) != self.table_id:
+            raise FileNotFoundError(
+                f"the table {self.table_id}, read at version {self.version}, cannot be read on: {found.table_uri} has "
+                f"version {found.version()} of {_id_of(found)}"
+            )
+
+
+class _HeldTables:
+    """deltalake's tables of the states that were asked last. Threads may share it, but not one state."""
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[DeltaSnapshot, DeltaTable] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, state: DeltaSnapshot) -> DeltaTable | None:
+        """Return the table of a state, and hold it no more; None where it was let go."""
+        with self._lock:
+            return self._tables.pop(state, None)
+
+    def keep(self, state: DeltaSnapshot, delta: DeltaTable) -> None:
+        """Hold the table of a state, and let another one go if there are many."""
+        with self._lock:
+            self._tables[state] = delta
+            if len(self._tables) > _MOST_HELD:
+                self._tables.popitem(last=False)
+
+
+_HELD = _HeldTables()
+
+
+@lru_cache
+def _shared(columns: frozenset[str]) -> frozenset[str]:
+    """Return an equal set, the same one for the tables that have the same columns."""
+    return columns
 
 
 Entries = Mapping[str, bytes]

@@ -99,7 +99,9 @@ class Storage:
         if not is_remote(uri):
             return LocalLogFiles(uri, durable=self.durable)
         options = self.delta_options()
-        return StoreLogFiles(*self.filesystem(uri), lambda: DeltaTable(uri, storage_options=options))
+        return StoreLogFiles(
+            *self.filesystem(uri), lambda version: DeltaTable(uri, version=version, storage_options=options)
+        )
 
     def upload(self, uri: str) -> Callable[[str], Upload] | None:
         """Return what writes a file below a URI of a store, by its path there; None for a local path."""

@@ -231,7 +231,7 @@ class Table:
         if not self._has_all_columns:
             tail.require_known_protocol()
             self._has_all_columns = True
-            if missing := missing_columns(tail.current().columns, self.spec):
+            if missing := missing_columns(tail.columns, self.spec):
                 add_columns(self._by_deltalake(), missing)
                 self._followed.tail = None
                 tail = self._followed.look_at_store() or tail
@@ -249,8 +249,7 @@ class Table:
 
     def live_files(self) -> list[DataFile]:
         """Return the files that the rows are in now, the oldest first."""
-        tail = self._followed.look()
-        return [] if tail is None else tail.live_files()
+        return self._followed.retry_read(lambda: [] if (tail := self._followed.look()) is None else tail.live_files())
 
     def files_of_version(self) -> tuple[int, list[DataFile]] | None:
         """Return the latest version and the files that its rows are in, the oldest first; None where there is no table.
@@ -274,12 +273,15 @@ class Table:
     def _read(self, names: list[str], where: ds.Expression | None) -> pa.Table:
         tail = self._followed.look() if is_remote(self.uri) else None
         if tail is None:
-            return self.dataset().to_table(columns=names, filter=where)
+            return self._dataset().to_table(columns=names, filter=where)
         # Of a store without its dataset, for which deltalake would list the log.
         return self._rows_of(tail.live_files(), {name: ds.field(name) for name in names}, where)
 
     def dataset(self) -> ds.Dataset:
         """Return the rows as an Arrow dataset, for DuckDB, polars and the like; without rows if there is no table."""
+        return self._followed.retry_read(self._dataset)
+
+    def _dataset(self) -> ds.Dataset:
         tail = self._followed.look()
         return ds.dataset(self.spec.schema.empty_table()) if tail is None else self._dataset_of(tail)
 

@@ -19,7 +19,7 @@ from lake.tables.lake import Lake
 from lake.tables.table import Table
 
 
-def unused() -> NoReturn:
+def unused(_: int | None) -> NoReturn:
     raise AssertionError("an ordinary log is read without it")
 
 

@@ -58,7 +58,7 @@ def test_the_copy_of_a_log_says_what_deltalake_says(tmp_path: Path, commits: int
     assert found is not None
     delta = table.snapshot()
     assert delta is not None
-    copied, real = snapshot_of(dict(found)), DeltaSnapshot(delta, found.get)
+    copied, real = snapshot_of(dict(found)), DeltaSnapshot(delta, lambda _: delta, found.get)
     assert (copied.version, copied.live_files()) == (real.version, real.live_files())
     assert (copied.columns, copied.writer_protocol) == (real.columns, real.writer_protocol)
     for name in ("source 0", "source 1", "source 2", "dialwatch:rewrite", "unknown"):
