@@ -41,8 +41,8 @@ class State(StrEnum):
 
     @property
     def words(self) -> str:
-        """As people read it: a page is what they look at."""
-        return "urgent" if self is State.PAGE else self.value
+        """As people read it: a page is what they look at, and requests are data, too."""
+        return {State.PAGE: "urgent", State.NO_DATA: "no scores"}.get(self, self.value)
 
 
 _PROBLEMS = (State.PAGE, State.WARNING)
@@ -193,7 +193,8 @@ def row_of(
         if number
     }
     worst = _worst_of(deployment, period)
-    state, why = _state_of(deployment, period, times, worst.metric if worst else "", has_requests=every > 0)
+    without_scores = _why_without_scores(every, answers, period)
+    state, why = _state_of(deployment, times, worst.metric if worst else "", without_scores)
     silent = deployment.silent_since if every else None
     if silent is not None:
         why = _of_then(state, why, times.brief_moment(silent))
@@ -238,10 +239,11 @@ def _coverage(deployment: DeploymentState, period: PagePeriod, answers: int) -> 
     return min(1.0, max(scored, default=0.0) / answers)
 
 
-def _state_of(
-    deployment: DeploymentState, period: PagePeriod, times: Times, worst: str, *, has_requests: bool
-) -> tuple[State, str]:
-    """Return the state and its reason, in words for the page; of regressions that of the `worst` metric comes first."""
+def _state_of(deployment: DeploymentState, times: Times, worst: str, without_scores: str) -> tuple[State, str]:
+    """Return the state and its reason, in words for the page; of regressions that of the `worst` metric comes first.
+
+    `without_scores` is the reason where there are no scores.
+    """
     pages, warnings, stopped = (
         list(some)
         for some in (_pages(deployment, times, worst), _warnings(deployment, times, worst), _stopped(deployment))
@@ -263,7 +265,15 @@ def _state_of(
         return State.LEARNING, progress(furthest)
     if deployment.watched:
         return State.NOT_WATCHED, "no metric that can get worse has scores of the last 4 weeks"
-    return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
+    return State.NO_DATA, without_scores
+
+
+def _why_without_scores(requests: int, answers: int, period: PagePeriod) -> str:
+    if not requests:
+        return f"no request in {period.days.words}"
+    if not answers:
+        return "it gave no answer to a person, and only these are scored"
+    return "the evaluator has not scored its answers yet"
 
 
 def _of_then(state: State, why: str, silent: str) -> str:
