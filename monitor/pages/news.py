@@ -179,7 +179,7 @@ def _by_then(change: AlertChange, affected: AffectedCounts | None, *known: str) 
         refused = (str(affected.refusals),) if affected.refusals else ()
         asked = (f"{affected.who} were affected",) if affected.requests else ()
         known = (*known, *refused, *asked)
-    return [f"By {time(change.changed_at)} {enumerated(known)}"] if known else []
+    return [f"By the message of {time(change.changed_at)} {enumerated(known)}"] if known else []
 
 
 def _value_now(change: AlertChange, reading: Reading | None) -> float | None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
@@ -57,8 +58,7 @@ class Renderer:
         self._authentication = authentication
         self._templates = templates(times=times)
         self._templates.globals["with_metrics"] = with_metrics
-        # Breaks no line before the currency.
-        self._templates.filters["money"] = lambda value: amount(value, currency).replace(" ", "\N{NO-BREAK SPACE}")
+        self._templates.filters["money"] = lambda value: _unbroken(amount(value, currency))
 
     def page(
         self,
@@ -87,6 +87,11 @@ class Renderer:
         if asks_for_json(request):
             return error_answer(status, message, headers)
         return self.page(request, "error_page.html", status, headers, message=message, back=_page_before(request))
+
+
+def _unbroken(amount: str) -> Markup:
+    """Return an amount of money that no line breaks, neither before its currency nor within it."""
+    return Markup('<span class="money">{}</span>').format(amount.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def _page_before(request: Request) -> str:

@@ -51,6 +51,12 @@ def alike_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, AlikeCases]:
     return {one.case_id: _among(one, group) for group in groups.values() if len(group) > 1 for one in group}
 
 
+def asks_twice(cases: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether two cases of a deployment ask the same, which needs no answers; rejected cases do not count."""
+    asked = [_asked(case) for case in cases if case["status"] != CaseStatus.REJECTED]
+    return len(set(asked)) < len(asked)
+
+
 def _among(one: _Said, group: Iterable[_Said]) -> AlikeCases:
     others = [other for other in group if other is not one]
     against = [other for other in others if one.contradicts(other)]

@@ -25,6 +25,10 @@ MOST_DAYS = 92
 PAGE_SIZE = 25
 _USUAL_DAYS = 7
 _MOST_CHARACTERS = 10_000
+_OF_THE_LIST = frozenset(
+    ("deployment", "since", "until", "start_time", "sort", "order", "page", "entries_only", "columns")
+)
+"""Fields that say of which period answers are listed, and how."""
 _DAY = timedelta(days=1)
 
 
@@ -204,9 +208,11 @@ class AnswerQuery:
     @property
     def is_narrow(self) -> bool:
         """Whether it asks for more than the answers of a period."""
-        whole = AnswerQuery(self.deployment, self.since, self.until)
-        order = {"start_time", "metric", "sort", "order", "page", "entries_only", "columns"}
-        return self.fields().keys() - order != whole.fields().keys() - order
+        return bool(self.narrowing().keys() - {"metric"})
+
+    def narrowing(self) -> dict[str, str]:
+        """Return the fields that ask for more than the answers of a period and their order, as an address has them."""
+        return {name: value for name, value in self.fields().items() if name not in _OF_THE_LIST}
 
     @property
     def is_of_people(self) -> bool:

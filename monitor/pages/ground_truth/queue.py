@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from lake.queries.answer_details import read_answer_signals
 from lake.queries.answer_lookup import locate_source
-from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases
+from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases, asks_twice
 from lake.queries.ground_truth.asked_questions import (
     CASE_COLUMNS,
     Asked,
@@ -43,6 +43,7 @@ _LISTED = (
     "documents",
 )  # fmt: skip
 _SHORT = ("case_id", "version", "status", "confidence")
+_ASKED = (*CASE_COLUMNS, "status")
 _OF_FACTS = "facts_"
 """Metrics that need the facts of a case begin so."""
 
@@ -147,7 +148,7 @@ class Queue:
     doubted: int = 0
     """Others from that confidence on, which only a person may accept, one by one."""
     contradicted: int = 0
-    """Accepted cases that another case contradicts, of one deployment."""
+    """Accepted cases that another case contradicts; of all deployments those of the ones that are counted in."""
 
 
 class RecentlyAsked:
@@ -188,7 +189,7 @@ def read_queue(
     alike = alike_cases(every)
     known = {case["case_id"]: case for case in every}
     asked = times_asked(recent.of(name, now), every) if every else {}
-    against = {case_id for case_id, one in alike.items() if one.contradicting}
+    against = _contradicted(alike)
     wanted = _ordered([case for case in every if status is None or case["status"] == status], asked, against)
     contradicted = sum(one["status"] == CaseStatus.ACCEPTED and one["case_id"] in against for one in every)
     cases = [_queued(case, alike, asked, name, with_texts=with_texts) for case in wanted[:MOST]]
@@ -216,8 +217,9 @@ def read_queues(
 ) -> Queue:
     """Read one queue of the cases of several deployments; none is chosen.
 
-    How often a question was asked is counted in the deployments with the most of these cases. Answers and facts are
-    read of deployments alone that have a case in the list.
+    How often a question was asked, and which cases contradict each other, is looked for in the deployments with the
+    most of these cases. Answers and facts are read of deployments alone that have a case in the list, and answers of
+    those where two cases ask the same.
     """
 
     def read(name: str) -> list[dict[str, Any]]:
@@ -227,14 +229,27 @@ def read_queues(
     counts = Counter(case["status"] for cases in every.values() for case in cases)
     wanted = {name: [one for one in cases if status in (None, one["status"])] for name, cases in every.items()}
     largest = sorted((name for name in names if wanted[name]), key=lambda name: (-len(wanted[name]), name))
-    asked = {
-        name: times_asked(recent.of(name, now), _newest(lake, name, CASE_COLUMNS)) for name in largest[:COUNTED_IN]
+    counted_in = largest[:COUNTED_IN]
+    questions = {name: _newest(lake, name, _ASKED) for name in counted_in}
+    asked = {name: times_asked(recent.of(name, now), questions[name]) for name in counted_in}
+    against = {
+        (name, case_id)
+        for name in counted_in
+        if asks_twice(questions[name])
+        for case_id in _contradicted(alike_cases(_newest(lake, name, (*_ASKED, "answer"))))
     }
+    contradicted = sum(
+        one["status"] == CaseStatus.ACCEPTED and (name, one["case_id"]) in against
+        for name in counted_in
+        for one in every[name]
+    )
     found = [(name, one) for name in largest for one in wanted[name]]
 
-    def order(named: tuple[str, dict[str, Any]]) -> tuple[int, float, str, str]:
+    def order(named: tuple[str, dict[str, Any]]) -> tuple[bool, int, float, str, str]:
         name, one = named
-        return -asked.get(name, {}).get(one["case_id"], 0), -(one["confidence"] or 0.0), name, one["case_id"]
+        case_id = one["case_id"]
+        times = asked.get(name, {}).get(case_id, 0)
+        return (name, case_id) not in against, -times, -(one["confidence"] or 0.0), name, case_id
 
     listed = [(name, one["case_id"]) for name, one in sorted(found, key=order)[:MOST]]
     queued = {
@@ -243,7 +258,7 @@ def read_queues(
         for case_id, one in _all_queued(lake, name, asked.get(name, {}), with_texts=may_read(name)).items()
     }
     cases = [queued[one] for one in listed if one in queued]
-    return Queue({str(one): counts[one] for one in CaseStatus}, cases, total=len(found))
+    return Queue({str(one): counts[one] for one in CaseStatus}, cases, total=len(found), contradicted=contradicted)
 
 
 def _newest(lake: Lake, name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -258,6 +273,10 @@ def _all_queued(lake: Lake, name: str, asked: Mapping[str, int], *, with_texts: 
     cases = _newest(lake, name, _LISTED)
     alike = alike_cases(cases)
     return {one["case_id"]: _queued(one, alike, asked, name, with_texts=with_texts) for one in cases}
+
+
+def _contradicted(alike: Mapping[str, AlikeCases]) -> set[str]:
+    return {case_id for case_id, one in alike.items() if one.contradicting}
 
 
 def surest(cases: Sequence[Mapping[str, Any]], least: float) -> list[Mapping[str, Any]]:

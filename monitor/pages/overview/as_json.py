@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lake.spec.schemas import deployment_of
-from monitor.pages.overview.rows import DeploymentRow, OverviewTable, State, WorstMetric
+from monitor.pages.overview.rows import DeploymentRow, OverviewTable, State
 from monitor.pages.overview.strip import Strip
+from monitor.pages.overview.worst_metric import WorstMetric
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from monitor.notify.texts.alert import summary
 from monitor.pages.json_answers import json_answer
 from monitor.pages.news import also_of, news_of
 from monitor.pages.overview.as_json import overview_of
+from monitor.pages.overview.judge_costs import has_judges
 from monitor.pages.overview.query import Column, OverviewQuery, disliked_answers, failed_answers, worst_answers
 from monitor.pages.overview.rows import OverviewTable, State, by_application, row_of
 from monitor.pages.overview.strip import strip_of
@@ -64,6 +65,7 @@ class OverviewPage(Page):
             health=health,
             summary=summary,
             sees_all=reader.may_see(None),
+            has_judges=has_judges(snapshot, self._monitor.judge_budgets),
             failed_answers=failed_answers,
             disliked_answers=disliked_answers,
             worst_answers=worst_answers,

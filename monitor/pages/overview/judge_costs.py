@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.spec.root_tables import JUDGE_BUDGETS
+from lake.spec.vocabulary import asks_llm
 from lake.tables.lake import Lake
 from monitor.detect.stats.judge_costs import JudgeCosts, of_each_judge
 from monitor.detect.stats.sums import ROUGH_PER_UNIT
@@ -73,6 +74,15 @@ class JudgeCostsData:
     currency: str
     judges: Sequence[JudgeBudgetData] | None
     deployments: Sequence[DeploymentCosts]
+
+
+def has_judges(snapshot: Snapshot | None, limits: Mapping[str, float]) -> bool:
+    """Whether a judge is known: one has a limit, scored answers, or cost something."""
+    states = snapshot.deployments.values() if snapshot else ()
+    return bool(limits) or any(
+        any(state.judge_costs.amounts.values()) or any(asks_llm(one.judge) for one in state.scores.metrics.values())
+        for state in states
+    )
 
 
 def deployment_costs(snapshot: Snapshot) -> list[DeploymentCosts]:

@@ -13,7 +13,8 @@ from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerRating
 from lake.spec.vocabulary import DISLIKES
 from monitor.pages.answers.query import AnswerQuery
-from monitor.pages.overview.rows import DeploymentRow, State, WorstMetric
+from monitor.pages.overview.rows import DeploymentRow, State
+from monitor.pages.overview.worst_metric import WorstMetric
 from monitor.pages.period import Days, PagePeriod
 
 

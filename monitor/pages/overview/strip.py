@@ -85,7 +85,7 @@ def _evaluator(parts: Sequence[PartState], snapshot: Snapshot | None, times: Tim
 
 def _budget(left: Mapping[str, float], currency: str, *, sees_all: bool) -> Item:
     if not left:
-        return Item("Judge budget", Light.UNUSED, ("no judge has a daily limit",))
+        return Item("Judge budget", Light.UNUSED, ("no judge has a daily limit: see evaluator.judges",))
     spent = [name for name, value in left.items() if value <= 0]
     if spent:
         return Item("Judge budget", Light.SPENT, (f"for today (UTC): {', '.join(spent)}",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import DESKTOP, WIDE
+from tests.browser import DESKTOP, PHONE, WIDE
 from tests.dialwatch.browser.conftest import OpenPage
 
 LISTS = ["overview", "answers", "incidents"]
@@ -77,6 +77,19 @@ def test_a_wide_screen_is_used(open_page: OpenPage, paths: dict[str, str], name:
     assert widths[1] > 1.4 * widths[0]
     measure = "[...document.querySelectorAll('main > section > p, .quiet, .sentence, .text')].map(p => p.clientWidth)"
     assert max(page.evaluate(measure), default=0) < 1_300
+
+
+def test_the_search_of_answers_is_folded_on_a_phone_alone(open_page: OpenPage, paths: dict[str, str]) -> None:
+    """One press opens it; where nothing is searched yet it is open."""
+    for width, path, is_open in ((PHONE, paths["answers"], False), (PHONE, "/answers", True)):
+        page = open_page(path, width)
+        field, summary = page.get_by_label("Words of a comment"), page.locator(".fold > summary")
+        assert field.is_visible() is is_open
+        summary.click()
+        assert field.is_visible() is not is_open
+    page = open_page(paths["answers"], DESKTOP)
+    expect(page.get_by_label("Words of a comment")).to_be_visible()
+    expect(page.locator(".fold > summary")).to_be_hidden()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -146,6 +146,22 @@ def test_pages_follow_each_other_and_keep_what_was_asked(client: TestClient) -> 
 
 
 @pytest.mark.usefixtures("many_answers")
+def test_the_form_is_folded_where_answers_are_found(client: TestClient) -> None:
+    """What was searched stands in its place; days are written alike whatever the language of a browser."""
+    folded, unfolded = '<details class="fold"><summary>', '<details class="fold" open><summary>'
+    page = client.get(f"/answers?deployment=rag&{DAYS}&words=question+1&failure=tool_error").text
+    assert unfolded in page
+    page = client.get(f"/answers?deployment=rag&{DAYS}&words=question+1&entries_only=false").text
+    (summary,) = re.findall(re.escape(folded) + "(.*?)</summary>", page)
+    said = re.sub("<[^>]*>", "", summary)
+    assert re.fullmatch(r"Searched: rag, \S+ to \S+ \(UTC\), words question 1, also calls between applications", said)
+    assert "Searched: all deployments, " in client.get(f"/answers?{DAYS}&words=question+1").text
+    assert all(unfolded in client.get(f"/answers?{query}").text for query in ("", "since=never"))
+    assert re.search(r'<input name="since" value="\d{4}-\d{2}-\d{2}" placeholder="YYYY-MM-DD"', page)
+    assert 'type="date"' not in page
+
+
+@pytest.mark.usefixtures("many_answers")
 def test_an_empty_list_says_what_to_do(client: TestClient, monitor: Monitor) -> None:
     """Before a deployment is chosen, where nothing matches, and where no row has arrived."""
     assert "Choose a deployment" in client.get("/answers").text

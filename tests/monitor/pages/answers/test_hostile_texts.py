@@ -26,7 +26,7 @@ TAGS = frozenset(_TAGS.split())
 """Elements that our templates write."""
 _ATTRIBUTES = """
 lang charset name content rel href type class id src alt width height aria-label aria-labelledby aria-hidden dir value
-title scope colspan action method selected inputmode size rows maxlength required
+title scope colspan action method selected inputmode size rows maxlength required pattern placeholder
 checked data-label open tabindex role data-rows data-with-keys hidden start
 """
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())

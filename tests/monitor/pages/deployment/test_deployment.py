@@ -311,16 +311,17 @@ def test_without_scores_it_says_what_to_do(ask: Ask, monitor: Monitor, rows: Sco
     page = words(ask())
     assert "No answer of it has been scored." in page
     assert "Nothing failed." in page
-    assert "No metric of this deployment asks a judge." in page
+    assert "No metric of this deployment asks a judge. A judge is a language model" in page
 
 
 def test_amounts_of_money_have_their_currency(monitor: Monitor, rows: ScoreColumns) -> None:
-    """The word that the settings give; without one there is none."""
+    """The word that the settings give, with no line break before it or within it; without one there is none."""
     rows.logs("rag-search", {"deployment_price": 0.5})
     monitor.refresh()
-    for settings, said in ((MonitorSettings(currency="EUR"), "Own cost 0.50 EUR"), (None, "Own cost 0.50 Cost")):
+    for settings, said in ((MonitorSettings(currency="EUR"), "0.50\u00a0EUR"), (None, "0.50")):
         client = TestClient(create_app(monitor, settings))
-        assert said in words(client.get("/deployment?name=rag-search").text)
+        page = client.get("/deployment?name=rag-search").text
+        assert f'<dt>Own cost</dt><dd><span class="money">{said}</span></dd>' in page
 
 
 def test_who_may_not_see_it_learns_nothing(monitor: Monitor, rows: ScoreColumns, clock: Clock) -> None:

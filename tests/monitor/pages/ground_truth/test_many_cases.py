@@ -141,6 +141,23 @@ def test_accepted_cases_that_another_one_contradicts_come_first(client: TestClie
     assert re.findall(r'<h2 id="case">Case (\w)', accepted) == ["d"]
 
 
+def test_in_the_queue_of_all_those_that_another_one_contradicts_come_first(client: TestClient, lake: Lake) -> None:
+    """Before questions that are asked often; the reason stands beside them."""
+    again = case("z", question="How much leave, a?", answer="12 days.", confidence=0.1)
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([again]))
+    found = client.get("/ground-truth.json", headers=of("on-call")).json()
+    assert [one["case_id"] for one in found["cases"]] == ["a", "z", "b", "h", "c"]
+    page = client.get("/ground-truth", headers=of("on-call")).text
+    assert page.count("another case gives another answer") == 2
+    assert "contradicted by another case" not in page
+    accepted = case("y", status="accepted", question="Who, h?", answer="Nobody.")
+    lake.table(GROUND_TRUTH, "hr").append(GROUND_TRUTH.rows([accepted]))
+    page = client.get("/ground-truth", headers=of("on-call")).text
+    assert "1 accepted case is contradicted by another case" in page
+    first = client.get("/ground-truth.json", params={"status": "accepted"}, headers=of("on-call")).json()["cases"]
+    assert [(one["case_id"], one["contradicts"]) for one in first] == [("y", ["h"]), ("d", [])]
+
+
 @pytest.mark.parametrize(("least", "status"), [("", 422), ("high", 422), ("1.1", 422), ("nan", 422), ("0.99", 409)])
 def test_a_confidence_that_cannot_be_used_accepts_nothing(
     client: TestClient, lake: Lake, least: str, status: int

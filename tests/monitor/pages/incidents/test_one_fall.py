@@ -18,7 +18,7 @@ from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
 SAID_NOW = (
-    r"fell from 0\.94 to (\d\.\d\d) since.*By .* UTC the mean was (\d\.\d\d), "
+    r"fell from 0\.94 to (\d\.\d\d) since.*By the message of .* UTC the mean was (\d\.\d\d), "
     rf"{PER_HOUR} of {PER_HOUR} answers were refusals and {PER_HOUR} requests were affected"
 )
 

@@ -99,13 +99,13 @@ def choices(page: str, name: str) -> dict[str, str]:
 def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     proxied: TestClient, monitor: Monitor, clock: Clock, rows: ScoreColumns
 ) -> None:
-    """The whole deployment comes first, and four hours; each length has its own command."""
+    """The whole deployment comes first, and of an open incident one hour; each length has its own command."""
     bad = ({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60))
     rows.logs("rag-search", *bad)
     monitor.refresh()
     address = f"/incident?id={incident_id(monitor)}"
     page = proxied.get(address, headers=of("on-call")).text
-    assert re.findall(r'value="([^"]*)" checked', page) == ["", "4"]
+    assert re.findall(r'value="([^"]*)" checked', page) == ["", "1"]
     (looks,) = re.findall('<div class="look">.*?</div>', page, re.DOTALL)
     assert looks.index("The logs of the deployment") < looks.index("Whether retrieval still finds documents")
     assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1

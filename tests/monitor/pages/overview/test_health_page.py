@@ -100,7 +100,7 @@ def test_what_was_spent_counts_where_more_than_was_reserved(client: Client) -> N
 def test_the_page_has_what_the_json_has(client: Client) -> None:
     page = client({"strict": 1.0, "mild": 5.0}, currency="€<b>").get("/judge-costs").text
     assert "5.50\u00a0€&lt;b&gt;" in page
-    assert "0.00\u00a0€&lt;b&gt;, spent" in page
+    assert "0.00\u00a0€&lt;b&gt;</span>, spent" in page
     assert 'href="/deployment?name=hr-leave"' in page
     assert "<b>" not in page
 
@@ -190,6 +190,16 @@ def test_nothing_is_known_before_the_first_look(lake: Lake, clock: Clock) -> Non
 
 
 def test_the_overview_leads_to_both(client: Client) -> None:
-    page = client().get("/").text
-    assert 'href="/health"' in page
-    assert 'href="/judge-costs"' in page
+    page = client({"strict": 1.0}).get("/").text
+    assert 'Parts and receivers</a> · <a href="/judge-costs">' in page
+    assert '<a href="/health">Health</a></nav>' in page
+
+
+@pytest.mark.parametrize("judge", [None, "lexical", "strict"])
+def test_where_no_judge_is_known_nothing_leads_to_costs(client: Client, rows: ScoreColumns, judge: str | None) -> None:
+    """A judge that has scored is known without a limit; the page of costs itself says how to set one up."""
+    rows.scores("bot", {"value": 0.5, "judge": judge})
+    asked = client()
+    for path in ("/", "/health"):
+        assert ('href="/judge-costs"' in asked.get(path).text) is (judge == "strict")
+    assert "<code>evaluator.judges</code>" in asked.get("/judge-costs").text

@@ -105,7 +105,7 @@ def test_a_period_has_the_requests_of_its_days(monitor: Monitor, ask: Ask, rows:
     clock.advance(hours=30)
     monitor.refresh()
     assert ask("/overview.json?days=1")["requests"] == 0
-    assert cells(ask("/?days=1"), "rag")[1] == "no data no request in 1 day"
+    assert cells(ask("/?days=1"), "rag")[1] == "no scores no request in 1 day"
 
 
 @pytest.mark.usefixtures("three_deployments")
@@ -143,7 +143,14 @@ def test_a_limit_that_is_exceeded_is_a_problem(monitor: Monitor, ask: Ask, rows:
     monitor.refresh()
     states = {row["deployment"]: (row["state"], row["why"]) for row in ask("/overview.json")["rows"]}
     assert states["bad"] == ("warning", "limit exceeded: failed requests")
-    assert states["ok"][0] == "no data"
+    assert states["ok"] == ("no data", "the evaluator has not scored its answers yet")
+
+
+def test_why_there_are_no_scores_stands_beside_the_requests(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
+    """What only applications call, such as a model, is not scored."""
+    rows.logs("model", *[{"is_entry": False}] * 60)
+    monitor.refresh()
+    assert cells(ask("/"), "model")[1] == "no scores it gave no answer to a person, and only these are scored"
 
 
 def test_a_row_is_about_one_metric_and_says_the_value_of_now(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.pages.overview.query import Column, OverviewQuery
-from monitor.pages.overview.rows import DeploymentRow, State, WorstMetric
+from monitor.pages.overview.rows import DeploymentRow, State
+from monitor.pages.overview.worst_metric import WorstMetric
 from monitor.pages.period import Days
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -64,7 +64,7 @@ def test_versions_of_an_application_are_one_row_that_of_the_newest_one_in_use() 
 @pytest.mark.parametrize(
     ("stopped", "why", "is_silent"),
     [
-        ({}, "since 20 Nov, 11:05 UTC; before that: no data, no score yet", True),
+        ({}, "since 20 Nov, 11:05 UTC; before that: no scores, the evaluator has not scored its answers yet", True),
         ({"toxicity": "overflow"}, "toxicity stopped by an error; no request since 20 Nov, 11:05 UTC", False),
     ],
 )
