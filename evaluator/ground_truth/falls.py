@@ -14,7 +14,7 @@ from lake.queries.ground_truth.case_sources import possible_sources
 from lake.queries.ground_truth.case_versions import EVALUATOR, newest_versions, next_version
 from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, AlertVerdict, LimitKind
 from lake.spec.case_vocabulary import CaseStatus
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import quoted_name
 from lake.tables.table import Table
 
 FALL_COLUMNS = ("alert_id", "incident_id", "metric", "change", "changed_at", "since", "verdict")
@@ -42,7 +42,7 @@ class Fall:
     @property
     def doubt(self) -> str:
         """`ground_truth.doubt` of a case whose answer was given meanwhile."""
-        return _DOUBT.format(what=metric_name(self.metric), since=self.since.astimezone(UTC))
+        return _DOUBT.format(what=quoted_name(self.metric), since=self.since.astimezone(UTC))
 
 
 def read_falls(alerts: Table) -> list[Fall]:

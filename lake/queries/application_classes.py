@@ -20,7 +20,7 @@ from lake.spec.application_classes import (
     SeenAnswers,
     class_words,
 )
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import quoted_name
 from lake.spec.root_tables import APPLICATION_CLASSES
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.tool_calls import ToolCallsOrigin
@@ -63,7 +63,7 @@ class DecidedClass:
     @property
     def why(self) -> str:
         """The class with its reason, and what is scored, in words."""
-        words, scored = class_words(self.classes, self.seen), ", ".join(map(metric_name, self.metrics))
+        words, scored = class_words(self.classes, self.seen), ", ".join(map(quoted_name, self.metrics))
         if self.is_chosen:
             return f"{words}. The configuration names what is scored: {scored or 'nothing'}"
         if not scored:

@@ -21,8 +21,9 @@ _LIMIT = "over N"
 class MetricName:
     """What people read of a metric or a limit in place of its identifier.
 
-    `name` stands within a sentence, such as "facts found". `says` is what a value says, `fall` what it means when it
-    gets worse, `look` what to look at first; these three are empty for a metric that the installation brings itself.
+    `name` is a few words, such as "facts found"; in a sentence it stands in quotation marks (`quoted_name`). `says` is
+    what a value says, `fall` what it means when it gets worse, `look` what to look at first, which is what every
+    incident of it says first; these three are empty for a metric that the installation brings itself.
     """
 
     name: str
@@ -67,3 +68,8 @@ def metric_name(metric: str) -> str:
         name = metric_names()[cut[1]].name
         return name.replace(_LIMIT, f"over {cut[2]}") if _LIMIT in name else f"{name} among the first {cut[2]}"
     return metric
+
+
+def quoted_name(metric: str) -> str:
+    """Return the name of a metric or a limit in quotation marks, as it stands in a sentence: “facts found”."""
+    return f"“{metric_name(metric)}”"

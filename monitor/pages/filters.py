@@ -8,9 +8,10 @@ from datetime import timedelta
 
 from markupsafe import Markup
 
-from lake.spec.metric_names import metric_name, metric_names
+from lake.spec.metric_names import metric_name, metric_names, quoted_name
 from lake.spec.vocabulary import JudgeKind
 from monitor.detect.regression import Reading, Shift
+from monitor.notify.texts.http_status import failed_requests
 from monitor.notify.texts.plain import money, percent
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
@@ -104,6 +105,8 @@ FILTERS: dict[str, Callable[..., str]] = {
         shift,
         plain_name,
         metric_name,
+        quoted_name,
         judge_words,
+        failed_requests,
     )
 }

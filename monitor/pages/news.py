@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import msgspec
-
 from lake.spec.alert_vocabulary import AlertEvent
+from lake.spec.metric_names import quoted_name
 from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
@@ -19,6 +18,7 @@ from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
 from monitor.notify.texts.alert import what_happened
 from monitor.notify.texts.onset import incident_onset
 from monitor.notify.texts.plain import enumerated, sentences, time
+from monitor.pages.times import Times
 from monitor.service.snapshot import DeploymentState, Snapshot
 
 _LATELY = timedelta(days=1)
@@ -34,6 +34,8 @@ class ActiveRegression:
     judgement: Judgement
     fired: tuple[AlertChange, ...] = ()
     """The alerts of its metric in the deployment's open incident, as they fired."""
+    told: AlertChange | None = None
+    """The one of them that fires, whose figures are told everywhere; None where there is none."""
 
     @property
     def what_changed(self) -> str:
@@ -41,9 +43,24 @@ class ActiveRegression:
         return what_changed(self.judgement.verdict, self.fired)
 
     @property
+    def reference(self) -> float | None:
+        """Mean of the reference, by its alert."""
+        return self.reading.reference_mean if self.told is None else self.told.reference_mean
+
+    @property
     def mean(self) -> float | None:
-        """Mean since the regression began, or of the whole window where no conversation is left from then."""
+        """Mean since it began, by its alert.
+
+        Without one as it is now, or of the whole window where no conversation is left from then.
+        """
+        if self.told is not None:
+            return self.told.current_mean
         return self.reading.mean if self.reading.since_mean is None else self.reading.since_mean
+
+    @property
+    def mean_now(self) -> str:
+        """The sentence of the mean as it is now; empty where that of the alert is the same."""
+        return "" if self.told is None else mean_now(self.told, self.reading)
 
     @property
     def rose(self) -> bool:
@@ -53,13 +70,15 @@ class ActiveRegression:
     @property
     def is_of_part(self) -> bool:
         """Whether only a segment got worse, as the mean of all did not."""
-        reference = self.reading.reference_mean
+        reference = self.reference
         rose = self.mean is not None and reference is not None and self.mean > reference
         return self.reading.most_worsened is not None and rose is not self.rose
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
         """95 % interval of `mean`."""
+        if self.told is not None:
+            return self.told.current_lower, self.told.current_upper
         if self.reading.since_mean is None:
             return self.reading.mean_lower, self.reading.mean_upper
         return self.reading.since_lower, self.reading.since_upper
@@ -157,40 +176,73 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
 
 
 def said_now(change: AlertChange, reading: Reading | None, affected: AffectedCounts | None = None) -> str:
-    """Say in a line what an alert says, as its message does, with the mean since the onset as it is now.
+    """Say in a line what an alert says, as its message does, with the mean of the message.
 
-    What the message had in its place follows, and who was `affected` by then where that is to be said. `reading` is how
-    the metric stands now.
+    Who was `affected` by then follows where that is to be said, and the mean as it is now where that is another one.
+    `reading` is how the metric stands now.
     """
-    value = _value_now(change, reading)
-    if value is None:
-        return sentences([what_happened(change), *_by_then(change, affected)])
-    # How much it fell at least belongs to the mean of then.
-    details = msgspec.structs.replace(change.details, drop_lower=None)
-    said = what_happened(replace(change, current_mean=value, details=details))
-    return sentences([said, *_by_then(change, affected, f"the mean was {change.current_mean:.2f}")])
+    now = mean_now(change, reading)
+    return sentences([what_happened(change), *_by_then(change, affected), *([now] if now else [])])
 
 
-def _by_then(change: AlertChange, affected: AffectedCounts | None, *known: str) -> list[str]:
-    """Return the sentence of what was known when an alert was told; none of what is over."""
-    if change.change != AlertEvent.FIRING:
+def _by_then(change: AlertChange, affected: AffectedCounts | None) -> list[str]:
+    """Return the sentence of who was affected when an alert was told; none of what is over."""
+    if change.change != AlertEvent.FIRING or affected is None:
         return []
-    if affected is not None:
-        refused = (str(affected.refusals),) if affected.refusals else ()
-        asked = (f"{affected.who} were affected",) if affected.requests else ()
-        known = (*known, *refused, *asked)
+    refused = [str(affected.refusals)] if affected.refusals else []
+    asked = [f"{affected.who} were affected"] if affected.requests else []
+    known = [*refused, *asked]
     return [f"By the message of {time(change.changed_at)} {enumerated(known)}"] if known else []
 
 
-def _value_now(change: AlertChange, reading: Reading | None) -> float | None:
-    """Return the mean since the onset as it is now; None where the alert has the same, or is over, or of a part."""
+def mean_now(change: AlertChange, reading: Reading | None) -> str:
+    """Say the mean since the onset as it is now, and of which conversations it is, without a full stop.
+
+    Empty where the alert has the same, or is over, or of a part of the traffic.
+    """
     if change.change != AlertEvent.FIRING or reading is None or reading.status is not Status.REGRESSED:
-        return None
+        return ""
     value, then, reference = reading.since_mean, change.current_mean, change.reference_mean
     if value is None or then is None or reference is None or change.details.new_class is not None:
-        return None
+        return ""
     is_of_part = any((one > reference) is not reading.lower_is_better for one in (value, then))
-    return None if is_of_part or f"{value:.2f}" == f"{then:.2f}" else value
+    if is_of_part or f"{value:.2f}" == f"{then:.2f}":
+        return ""
+    return f"Now the mean of the latest {reading.since_observations:,} conversations since then is {value:.2f}"
+
+
+def told_alert(metric: str, state: DeploymentState) -> AlertChange | None:
+    """Return the alert that fires of a metric's present version, with a mean; None where there is none."""
+    incident, stats = open_incident(state), state.watched.get(metric)
+    if incident is None or stats is None:
+        return None
+    of_metric = (one for one in incident.alerts if one.key.metric == metric)
+    return next(
+        (
+            one
+            for one in of_metric
+            if one.change == AlertEvent.FIRING
+            and one.key.metric_version == stats.version
+            and one.current_mean is not None
+        ),
+        None,
+    )
+
+
+def fall_in_brief(metric: str, reading: Reading, state: DeploymentState, times: Times) -> str:
+    """Say what happened first, so that a long name never cuts it: fell 0.93 to 0.21 since 20 Nov: “facts found”.
+
+    The means are those of its alert; without one that since the fall is as it is now.
+    """
+    before, after = reading.reference_mean, reading.mean if reading.since_mean is None else reading.since_mean
+    told = told_alert(metric, state)
+    if told is not None:
+        before, after = told.reference_mean, told.current_mean
+    since = f" since {times.brief_moment(reading.since)}" if reading.since else ""
+    if reading.new_class is not None or before is None or after is None:
+        return f"got worse{since}: {quoted_name(metric)}"
+    verb = "rose" if reading.lower_is_better else "fell"
+    return f"{verb} {before:.2f} to {after:.2f}{since}: {quoted_name(metric)}"
 
 
 def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeployment]:
@@ -204,6 +256,7 @@ def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeploy
             reading,
             state.judgements.get(metric, UNDECIDED),
             tuple(one for one in fired if one.key.metric == metric),
+            told_alert(metric, state),
         )
         for metric, reading in state.readings.items()
         if reading.status is Status.REGRESSED

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from evaluator.metrics.registry import REGISTRY
 from lake.spec.alert_vocabulary import LimitKind
-from lake.spec.metric_names import metric_name, metric_names
+from lake.spec.metric_names import metric_name, metric_names, quoted_name
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.pages.app import create_app
@@ -31,6 +31,13 @@ def test_a_metric_has_a_name_of_its_own() -> None:
     assert metric_name("hit_rate@5") == "right chunk retrieved among the first 5"
     assert metric_name("latency_over@2.5") == "answers that took over 2.5 s"
     assert metric_name("an_own_metric") == "an_own_metric"
+
+
+def test_a_name_within_a_sentence_is_in_quotation_marks() -> None:
+    """Also one that the installation brings itself: it may be a usual word."""
+    assert quoted_name("facts_recall") == "“facts found”"
+    assert quoted_name("hit_rate@5") == "“right chunk retrieved among the first 5”"
+    assert quoted_name("tone") == "“tone”"
 
 
 def test_a_metric_has_a_sentence_of_its_own() -> None:

@@ -11,7 +11,8 @@ from monitor.alerting.alerts.change import AlertChange
 
 LEAST_FAILED = 5
 """So many answers must fail their cases before the parts that failed say anything."""
-_APPLICATION = "the application, its documents or the questions"
+APPLICATION = "the application, its documents or the questions"
+"""What changed, where that is neither the judge nor a tool alone."""
 _TOOL_PARTS = (FailedPart.TOOL, FailedPart.WRONG_TOOL)
 _OF_TOOLS = ("tool_error_share", LimitKind.TOOL_ERRORS)
 """The metric and the limit of calls of tools that fail."""
@@ -31,11 +32,11 @@ def what_changed(
     broken = broken_tool(fired, newest)
     match verdict:
         case AlertVerdict.SYSTEM:
-            return f"{broken or f'{_APPLICATION} changed'}, not the judge"
+            return f"{broken or f'{APPLICATION} changed'}, not the judge"
         case AlertVerdict.JUDGE:
             return "the judge changed, not the application"
         case AlertVerdict.BOTH:
-            return f"the judge changed, and {broken or _APPLICATION}"
+            return f"the judge changed, and {broken or APPLICATION}"
         case AlertVerdict.UNDECIDED:
             return "whether the judge or anything else changed is undecided"
         case None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import quoted_name
 from monitor.notify.digest.table import DigestRow, DigestTable, Quality
 from monitor.notify.texts.plain import money, one_line, percent, time
 
@@ -55,7 +55,7 @@ def quality_words(quality: Quality) -> str:
     if quality.before is not None:
         word = "no change beyond chance" if quality.change == "same" else quality.change
         before = f", {quality.before:.2f} the week before ({word})"
-    return f"{metric_name(quality.metric)} {quality.mean:.2f}{before}"
+    return f"{quoted_name(quality.metric)} {quality.mean:.2f}{before}"
 
 
 def incident_words(row: DigestRow) -> str:

@@ -8,16 +8,16 @@ from datetime import timedelta
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FAILED_PART_LOOK, FAILED_PART_MEANING, FailedPart
 from lake.spec.deployment_families import Families
-from lake.spec.metric_names import metric_look, metric_name
+from lake.spec.metric_names import metric_look, metric_name, quoted_name
 from lake.spec.vocabulary import DISLIKES
-from monitor.alerting.alerts.broken_tool import LEAST_FAILED, broken_tool
+from monitor.alerting.alerts.broken_tool import APPLICATION, LEAST_FAILED, broken_tool
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.causes import AffectedCounts, told
 from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 from monitor.notify.texts.limit import bad_time, limit_lines, limit_summary, over_line
 from monitor.notify.texts.link import link_to, link_to_incident, link_to_response, worst_since
 from monitor.notify.texts.onset import brief_onset, onset
-from monitor.notify.texts.plain import duration, one_line, sentences, time
+from monitor.notify.texts.plain import duration, first_small, one_line, sentences, time
 
 LOOK_FIRST = "Look first at: "
 """How the line of what to look at begins."""
@@ -58,7 +58,6 @@ _JUDGES: Mapping[AlertVerdict | None, str] = {
     AlertVerdict.BOTH: ": the judge changed, and the application too",
 }
 """What is known of the judge of a metric that has one; nothing as long as that is undecided."""
-_APPLICATION = "the application, its documents or the questions"
 
 
 def summary(change: AlertChange) -> str:
@@ -94,13 +93,13 @@ def _affected_line(change: AlertChange) -> list[str]:
 
 def _summary(change: AlertChange) -> str:
     """Say what got worse, from what to what, since when, and which part failed."""
-    what = f"{change.key.deployment}: {metric_name(change.key.metric)}"
+    what = f"{change.key.deployment}: {quoted_name(change.key.metric)}"
     if change.change == AlertEvent.RESOLVED:
         after, outage = _number(change.current_mean), change.details.outage_seconds
         if outage is not None:
             lasted = duration(timedelta(seconds=max(outage, 60.0)))
             return (
-                f"{change.key.deployment} is back: nearly all answers were bad by {metric_name(change.key.metric)} for "
+                f"{change.key.deployment} is back: nearly all answers were bad by {quoted_name(change.key.metric)} for "
                 f"{lasted}, which is an outage and no change of quality"
             )
         return (
@@ -108,7 +107,7 @@ def _summary(change: AlertChange) -> str:
         )
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
-    what = f"{change.key.deployment}{_worse_version(change)}: {metric_name(change.key.metric)}"
+    what = f"{change.key.deployment}{_worse_version(change)}: {quoted_name(change.key.metric)}"
     judge = _JUDGES.get(change.verdict, "") if change.details.can_drift else ""
     part = _part_that_fell(change)
     if part is None:
@@ -185,7 +184,7 @@ def _firing(change: AlertChange) -> list[str]:
     moved = _moved(change)
     better = "higher" if moved == "fell" else "lower"
     lines = [
-        f"What: the mean of {metric_name(key.metric)} ({better} is better) {_from_to(change)}.",
+        f"What: the mean of {quoted_name(key.metric)} ({better} is better) {_from_to(change)}.",
         f"Since: {onset(change).removeprefix('since ')}; found with the answers until {time(change.changed_at)}.",
         f"Where: deployment {key.deployment}, all of its {which} answers; {_metric(key)}.",
     ]
@@ -226,14 +225,18 @@ def _firing(change: AlertChange) -> list[str]:
 
 
 def look_first(change: AlertChange) -> tuple[str, ...]:
-    """Return what to look at first of a regression, the most likely first; nothing where only the judge changed.
+    """Return what the guide to metrics says to look at first, and then what the parts that failed often add.
 
-    That is what the parts that failed often say, and where there are none what the metric says.
+    Nothing where only the judge changed.
     """
     if change.verdict == AlertVerdict.JUDGE:
         return ()
-    by_part = tuple(FAILED_PART_LOOK[part] for part in failed_often(change))
-    return by_part or tuple(filter(None, [metric_look(change.key.metric)]))
+    look = metric_look(change.key.metric)
+    parts = [part for part in failed_often(change) if FAILED_PART_LOOK[part] != look]
+    return (
+        *([look] if look else []),
+        *(f"{_FAILED[one]}, so also: {first_small(FAILED_PART_LOOK[one])}" for one in parts),
+    )
 
 
 def failed_often(change: AlertChange) -> list[FailedPart]:
@@ -249,14 +252,14 @@ def failed_often(change: AlertChange) -> list[FailedPart]:
 
 
 def _metric(key: StreamKey) -> str:
-    """Name a metric in words, with its identifier and version for who looks it up."""
-    name = metric_name(key.metric)
-    return f"metric {name}{'' if name == key.metric else f' ({key.metric})'}, version {key.metric_version}"
+    """Name a metric in words, with its identifier and version."""
+    identifier = "" if metric_name(key.metric) == key.metric else f" ({key.metric})"
+    return f"metric {quoted_name(key.metric)}{identifier}, version {key.metric_version}"
 
 
 def _new_traffic(change: AlertChange, new: NewClass) -> list[str]:
     return [
-        f"What: a new class of traffic has worse {metric_name(change.key.metric)}: {_new_class(change, new)}.",
+        f"What: a new class of traffic has worse {quoted_name(change.key.metric)}: {_new_class(change, new)}.",
         f"Since: {time(change.since)}; found with the answers until {time(change.changed_at)}.",
         f"Where: deployment {change.key.deployment}; {_metric(change.key)}.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
@@ -305,7 +308,7 @@ def _segments(details: AlertDetails) -> list[str]:
 def _cause(change: AlertChange) -> str:
     """Say what has changed, and what that is known by."""
     details, broken = change.details, broken_tool([change])
-    not_the_judge = f"not the judge: {broken or f'{_APPLICATION} changed'}"
+    not_the_judge = f"not the judge: {broken or f'{APPLICATION} changed'}"
     if not details.can_drift:
         return f"{not_the_judge}; this metric has no judge"
     if details.judge_shift is None:
@@ -317,7 +320,7 @@ def _cause(change: AlertChange) -> str:
     causes: Mapping[AlertVerdict | None, str] = {
         AlertVerdict.SYSTEM: f"{not_the_judge}; {scored}",
         AlertVerdict.JUDGE: f"the judge, not the application: {scored}, which explains the change",
-        AlertVerdict.BOTH: f"the judge, and {broken or _APPLICATION}: {scored}, which explains a part of the change",
+        AlertVerdict.BOTH: f"the judge, and {broken or APPLICATION}: {scored}, which explains a part of the change",
     }
     return causes.get(change.verdict, f"undecided between the application and the judge: {scored}")
 
@@ -381,11 +384,8 @@ def _moved(change: AlertChange) -> str:
 def _lower_is_better(change: AlertChange) -> bool:
     lower_is_better = change.details.lower_is_better
     # Rows of earlier versions do not say it.
-    return (
-        lower_is_better
-        if lower_is_better is not None
-        else (change.current_mean or 0.0) > (change.reference_mean or 0.0)
-    )
+    rose = (change.current_mean or 0.0) > (change.reference_mean or 0.0)
+    return rose if lower_is_better is None else lower_is_better
 
 
 def _interval(change: AlertChange) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import quoted_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.related import Related, Relation
 from monitor.alerting.incidents.state import IncidentState
@@ -97,7 +97,7 @@ def also_lines(note: IncidentNote) -> list[str]:
     if not note.also:
         return []
     shown = [
-        f"{', '.join(map(metric_name, one.metrics))} of {one.deployment}, {one.words}" for one in note.also[:_MOST_ALSO]
+        f"{', '.join(map(quoted_name, one.metrics))} of {one.deployment}, {one.words}" for one in note.also[:_MOST_ALSO]
     ]
     more = [f"{len(note.also) - _MOST_ALSO} more"] if len(note.also) > _MOST_ALSO else []
     return [one_line(f"Also: {'; '.join([*shown, *more])}")]
@@ -111,7 +111,7 @@ def main_link(note: IncidentNote | None, deployment: str, external_url: str) -> 
 def incident_line(note: IncidentNote) -> str:
     """Say in one line which metrics an incident has, and where its page is."""
     metrics = ", ".join(
-        metric_name(one.metric) if one.status == AlertEvent.FIRING else f"{metric_name(one.metric)} (over)"
+        quoted_name(one.metric) if one.status == AlertEvent.FIRING else f"{quoted_name(one.metric)} (over)"
         for one in note.metrics
     )
     return one_line(f"Incident: {metrics}" + (f"; {note.link}" if note.link else ""))

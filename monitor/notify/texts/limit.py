@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import metric_look, quoted_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import MOST_OF_TOOL, FailedTool, LimitDetails, MeanBeyondLimit
-from monitor.notify.texts.plain import duration, time
+from monitor.notify.texts.http_status import status_words
+from monitor.notify.texts.plain import duration, first_small, time
 
 _CALLERS = 10
 """Names of callers in a message."""
@@ -23,7 +24,6 @@ class _Words:
     of: str
     """What the share is of, such as requests."""
     happened: str
-    what_next: str
     was: str
     """What happened to them in a time that is over."""
     is_failure: bool = True
@@ -34,10 +34,10 @@ class _Words:
 
 WHAT_TO_DO = "What to do: "
 """How the line of what to do begins."""
-_KEYS = "the API key of those that are refused: whether it has expired, was replaced, or lost its rights in DIAL"
+_KEYS = "The API key of those that are refused: whether it has expired, was replaced, or lost its rights in DIAL."
 _REFUSED: Mapping[str, str] = {
-    "429": "the rate limit: a deployment that refuses because of it is not broken; see who sends more than usual, and "
-    "the limits in DIAL and at the provider of the model",
+    "429": "The rate limit: a deployment that refuses because of it is not broken; see who sends more than usual, and "
+    "the limits in DIAL and at the provider of the model.",
     "401": _KEYS,
     "403": _KEYS,
 }
@@ -47,35 +47,28 @@ _SHARES: Mapping[str, _Words] = {
     LimitKind.ERRORS: _Words(
         "requests",
         "failed",
-        "the logs of the deployment and of the models that it calls; status 429 means a rate limit, 401 and 403 mean "
-        "a problem with a key",
         "failed",
     ),
     LimitKind.EMPTY_ANSWERS: _Words(
         "answers",
         "are empty",
-        "the latest release of the deployment, and limits of tokens and filters of content",
         "were empty",
     ),
     LimitKind.TOOL_ERRORS: _Words(
         "calls of tools",
         f"failed {_COUNTED}",
-        "the tool that fails and its own log; the page of the incident shows its last error to people with the "
-        "right to read texts",
         "failed",
         note=f" {_COUNTED}",
     ),
     LimitKind.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
-        "whether retrieval still finds documents, and what changed in the prompt",
         "refused or said that the information was missing",
         is_failure=False,
     ),
     LimitKind.UNSCORED: _Words(
         "evaluations",
         "got no score of the judge",
-        "the judge's address, key and limits, and the evaluator's log",
         "got no score of the judge",
         is_failure=False,
     ),
@@ -95,7 +88,7 @@ def limit_summary(change: AlertChange) -> str:
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
-        return f"{metric_name(kind)} of {name}: alert is over, {change.reason}"
+        return f"{quoted_name(kind)} of {name}: alert is over, {change.reason}"
     if change.change == AlertEvent.FIRING and details.tool is not None:
         return f"{_failed_tool(name, details, details.tool)}; {_limit(details)}{_callers(details)}"
     in_a_row = details.in_a_row or 0
@@ -112,8 +105,8 @@ def limit_summary(change: AlertChange) -> str:
     )
     if change.change == AlertEvent.RESOLVED:
         meanwhile = _meanwhile(words, of, details)
-        what = f"{name} is back" if words.is_failure else f"{metric_name(kind)} of {name}: alert is over"
-        return f"{what}: {meanwhile}" if meanwhile else f"{metric_name(kind)} of {name}: alert is over, only {share}"
+        what = f"{name} is back" if words.is_failure else f"{quoted_name(kind)} of {name}: alert is over"
+        return f"{what}: {meanwhile}" if meanwhile else f"{quoted_name(kind)} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
     return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
 
@@ -141,7 +134,7 @@ def bad_time(since: datetime, until: datetime) -> str:
 
 def over_line(change: AlertChange) -> str:
     """Say that an alert is over, with the times that are its own: quality was bad before it, and back sooner."""
-    what = f"{metric_name(change.key.metric)} of deployment {change.key.deployment}"
+    what = f"{quoted_name(change.key.metric)} of deployment {change.key.deployment}"
     return f"Over: the alert on {what}, found at {time(change.fired_at)}, closed at {time(change.changed_at)}."
 
 
@@ -168,7 +161,7 @@ def _lasting(details: LimitDetails) -> str:
 
 
 def _mostly(details: LimitDetails) -> str:
-    return f", mostly {details.mostly}" if details.mostly else ""
+    return f", mostly {status_words(details.mostly)}" if details.mostly else ""
 
 
 def _limit(details: LimitDetails) -> str:
@@ -179,7 +172,7 @@ def _limit(details: LimitDetails) -> str:
 
 def limit_lines(change: AlertChange) -> list[str]:
     """Say in a few lines what a person who was just woken needs."""
-    kind, details, to_do = change.key.metric, change.details.exceeded, f"{WHAT_TO_DO}{limit_what_to_do(change)}"
+    kind, details, to_do = change.key.metric, change.details.exceeded, _to_do(change)
     if change.change == AlertEvent.RESOLVED:
         return [
             over_line(change),
@@ -226,22 +219,28 @@ def limit_lines(change: AlertChange) -> list[str]:
     return [*lines, _how_sure(details), to_do]
 
 
+def _to_do(change: AlertChange) -> str:
+    return f"{WHAT_TO_DO}look at {first_small(limit_look(change))} {limit_what_to_do(change)}".rstrip()
+
+
 def limit_look(change: AlertChange) -> str:
-    """Return what to look at first of a limit; empty where there is no such place."""
-    words, details = _SHARES.get(change.key.metric), change.details.exceeded
+    """Return what to look at first of a limit, in a sentence.
+
+    That is what the guide to metrics says of it; where most requests were refused, what of that their status says.
+    """
+    look, details = metric_look(change.key.metric), change.details.exceeded
     if change.key.metric == LimitKind.AT_LEAST:
         return (
-            "the worst answers on the page of the deployment. A person set this limit, with monitor.limits.at_least: "
-            "it does not depend on how good the answers were before."
+            f"{look} A person set this limit, with monitor.limits.at_least: it does not depend on how good the answers "
+            "were before."
         )
-    return "" if words is None or details is None else f"{_REFUSED.get(details.mostly or '', words.what_next)}."
+    is_share = change.key.metric in _SHARES and details is not None and details.tool is None
+    return _REFUSED.get(details.mostly or "", look) if is_share and details else look
 
 
 def limit_what_to_do(change: AlertChange) -> str:
-    """Return what to do about a limit, also to look at what is named first."""
+    """Return what else to do about a limit, in sentences; empty where one can only look."""
     kind, details = change.key.metric, change.details.exceeded
-    if look := limit_look(change):
-        return f"look at {look}"
     if kind == LimitKind.REPLAY:
         return (
             f"dialwatch ground-truth replay --deployment {change.key.deployment} asks them again and shows the worst "
@@ -249,16 +248,13 @@ def limit_what_to_do(change: AlertChange) -> str:
         )
     if kind == LimitKind.JUDGE_DRIFT:
         return (
-            "its model, or who serves it, was changed. Its scores of before and after cannot be compared. Name the "
+            "Its model, or who serves it, was changed. Its scores of before and after cannot be compared. Name the "
             "model's exact version, or give the judge another model or prompt: that is a new version of the metric, "
             "which learns what is usual anew. This warning never becomes urgent."
         )
-    if details is not None and details.all_silent:
-        return (
-            "no other deployment has had a later request either. First check whether the collector runs, and whether "
-            "DIAL Core still writes and ships its log."
-        )
-    return "other deployments get requests. Check whether people and programs can still reach this one."
+    if kind == LimitKind.NO_DATA and details is not None and details.all_silent:
+        return "No other deployment has had a later request either: check the collector and the log first."
+    return "Other deployments get requests: check the application first." if kind == LimitKind.NO_DATA else ""
 
 
 def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
@@ -286,7 +282,7 @@ def _how_sure(details: LimitDetails) -> str:
 def _replay(change: AlertChange, details: LimitDetails) -> str:
     name = change.key.deployment
     if change.change == AlertEvent.RESOLVED:
-        return f"{metric_name(LimitKind.REPLAY)} of {name}: alert is over, {change.reason}"
+        return f"{quoted_name(LimitKind.REPLAY)} of {name}: alert is over, {change.reason}"
     mostly = f", mostly by {details.mostly}" if details.mostly else ""
     return (
         f"accepted cases that were asked again of {name} are answered worse than before; {details.bad} of "
@@ -299,7 +295,7 @@ def _judges(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"judge of {name}: alert is over, {change.reason}"
     moved = "; ".join(
-        f"that of {metric_name(one.metric)} now differs by {one.shift:+.2f} on the same {one.answers} "
+        f"that of {quoted_name(one.metric)} now differs by {one.shift:+.2f} on the same {one.answers} "
         f"answers (95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
         for one in details.judges
     )
@@ -311,7 +307,7 @@ def _means(change: AlertChange, details: LimitDetails | None) -> str:
     if change.change == AlertEvent.RESOLVED or details is None:
         return f"{name}: alert is over, {change.reason}"
     found = "; ".join(
-        f"the mean of {metric_name(one.metric)} is {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
+        f"the mean of {quoted_name(one.metric)} is {one.mean:.2f} (95 % interval {one.lower:.2f} to {one.upper:.2f}, "
         f"{one.conversations:,} conversation{'' if one.conversations == 1 else 's'}), {mean_limit(one)} {one.limit:g}"
         for one in details.means
     )

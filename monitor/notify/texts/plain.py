@@ -26,6 +26,11 @@ def enumerated(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def first_small(text: str) -> str:
+    """Return a sentence with a small letter at its beginning, to stand within another one."""
+    return text[:1].lower() + text[1:]
+
+
 def cut(text: str, length: int) -> str:
     """Return the text with at most so many characters."""
     return text if len(text) <= length else text[: length - 1] + "…"

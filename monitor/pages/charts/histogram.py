@@ -14,7 +14,7 @@ _GAP = 0.12
 
 @dataclass(frozen=True)
 class Distribution:
-    """How many of the scores lie in each bucket, and their mean where known."""
+    """How many of the scores lie in each bucket, and their mean where known; the drawing does not show it."""
 
     name: str
     counts: Sequence[int]
@@ -112,7 +112,6 @@ def _finding(histogram: HistogramChart, buckets: Sequence[str]) -> str:
             said.append(f"{one.name.capitalize()}: no score.")
             continue
         most = max(range(len(buckets)), key=lambda place: one.counts[place])
-        mean = "" if one.mean is None else f", mean {one.mean:.2f}"
         share = f"{one.shares[most]:.0f} % of them from {buckets[most]}"
-        said.append(f"{one.name.capitalize()}: {one.total:,} scores{mean}, {share}.")
+        said.append(f"{one.name.capitalize()}: {one.total:,} scores, {share}.")
     return " ".join(said)

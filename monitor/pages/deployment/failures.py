@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.metric_names import quoted_name
 from lake.spec.vocabulary import REFUSAL
 from monitor.detect.stats.means import mean_of
 from monitor.detect.stats.period_sums import PeriodSums
+from monitor.notify.texts.http_status import status_words
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import limit_marks_of
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
+_STATUS = "status "
+"""How the reason of a request begins that was answered with a status of 400 or more."""
 _MOST_TOOLS = 5
 """Those that failed most often; all are in the table of tools."""
 
@@ -27,6 +31,12 @@ class FailureCount:
     number: int | None
     share: float | None
     of: str
+
+    @property
+    def why(self) -> str:
+        """The reason in words: HTTP 400 (bad request)."""
+        status = self.reason.removeprefix(_STATUS)
+        return self.reason if status == self.reason else status_words(status)
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ def failures_of(name: str, snapshot: Snapshot, period: PagePeriod) -> FailuresVi
 def _errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:
     requests = int((*state.requests.by_time.total(period.first, period.last), 0)[0])
     for reason, number in _by_reason(state.requests.failed_by_time, period).items():
-        words = f"status {reason}" if reason.isdecimal() else reason
+        words = f"{_STATUS}{reason}" if reason.isdecimal() else reason
         yield FailureCount("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
 
 
@@ -67,7 +77,7 @@ def _refusals(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCou
     scores = state.scores.metrics.get(REFUSAL)
     found = mean_of(scores.means_by_time.total(period.first, period.last)) if scores else None
     if found is not None and found.value > 0:
-        of = f"{found.number:,} answers that the metric {REFUSAL} scored"
+        of = f"{found.number:,} answers that the metric {quoted_name(REFUSAL)} scored"
         yield FailureCount("refusals", "", round(found.value * found.number), found.value, of)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import quoted_name
 from lake.spec.vocabulary import asks_llm
 from monitor.detect.stats.judge_costs import of_each_judge
 from monitor.detect.stats.sums import ROUGH_PER_UNIT
@@ -70,7 +70,7 @@ def _coverage(state: DeploymentState, metric: str, period: PagePeriod) -> TimeCh
     scored = [sum(row) for row in state.scores.metrics[metric].scored_by_time.by_slot(*slots).tolist()]
     return TimeChart(
         key="coverage",
-        name=f"Answers with a score of {metric_name(metric)}",
+        name=f"Answers with a score of {quoted_name(metric)}",
         begin=period.begin,
         slot=period.slot,
         points=[

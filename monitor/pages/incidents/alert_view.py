@@ -57,18 +57,17 @@ class AlertView:
 
     @property
     def look_first(self) -> tuple[str, ...]:
-        """What to look at first, the most likely first, as the message says it; nothing where it is over."""
+        """What to look at first, as the message says it; nothing where it is over."""
         if self.ended:
             return ()
-        if not self.fired.is_limit:
-            return look_first(self.fired)
-        return tuple(filter(None, [first_capital(limit_look(self.fired))]))
+        return (limit_look(self.fired),) if self.fired.is_limit else look_first(self.fired)
 
     @property
     def what_to_do(self) -> tuple[str, ...]:
         """What else to do of a limit, as the message says it; nothing where it is over."""
-        only_look = not self.fired.is_limit or bool(limit_look(self.fired))
-        return () if self.ended or only_look else (limit_what_to_do(self.fired),)
+        if self.ended or not self.fired.is_limit:
+            return ()
+        return tuple(filter(None, [limit_what_to_do(self.fired)]))
 
     @property
     def lines(self) -> list[str]:

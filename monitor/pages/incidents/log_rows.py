@@ -9,6 +9,7 @@ from datetime import datetime
 import pyarrow.dataset as ds
 
 from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent, SilenceEvent, Tier
+from lake.spec.metric_names import quoted_name
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.broken_tool import what_changed
@@ -97,7 +98,7 @@ def log_of_silences(
         ends_at = one.until if end is None else min(one.until, end.changed_at)
         if one.change != SilenceEvent.ADDED or not is_of_it or one.changed_at > until or ends_at < began:
             continue
-        what = one.metric or "all alerts"
+        what = quoted_name(one.metric) if one.metric else "all alerts"
         text = f"of {what}, until {plain_time(one.until)}"
         rows.append(LogRow(one.changed_at, f"silence {one.silence_id}", text, who=one.who, comment=one.comment or None))
         if ends_at > until:
@@ -130,6 +131,6 @@ def _of_incident(change: IncidentChange, metrics: Mapping[str, str], fired: Sequ
 
 
 def _of_delivery(row: AlertChange, about: AlertChange | None) -> LogRow:
-    text = summary(about) if about else f"a message on {row.key.metric}"
+    text = summary(about) if about else f"a message on {quoted_name(row.key.metric)}"
     said = f"{_SENT.get(row.change, row.change)} {row.details.receiver or 'a receiver'}"
     return LogRow(row.changed_at, said, text, comment=row.reason, is_bad=row.change == AlertEvent.UNDELIVERABLE)

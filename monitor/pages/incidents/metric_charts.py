@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import metric_name, quoted_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.stats.means import Mean, mean_of
 from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, KEPT_DAYS, KEPT_HOURS, PeriodSums
@@ -61,8 +61,8 @@ def _chart_of_mean_limit(alert: AlertView, found: FoundIncident, key: str) -> Me
         return MetricChart(alert.metric, None, _NOT_SCORED)
     line = _Line(key, means[0].metric, means[0].limit, mean_limit(means[0]))
     chart = _chart_of_means(alert, found, stats, line, None)
-    others = ", ".join(metric_name(one.metric) for one in means[1:])
-    remark = f"Drawn is {metric_name(means[0].metric)}; beyond their limits are also {others}." if others else ""
+    others = ", ".join(quoted_name(one.metric) for one in means[1:])
+    remark = f"Drawn is {quoted_name(means[0].metric)}; beyond their limits are also {others}." if others else ""
     return MetricChart(alert.metric, chart.drawing, " ".join(filter(None, (remark, chart.remark))))
 
 

@@ -39,11 +39,15 @@ class WrongAnswers:
 
 @dataclass(frozen=True)
 class WorstAnswers:
-    """Rows of `metric_scores` that are shown, the ids of those that refuse, and of those that are wrong."""
+    """Rows of `metric_scores` that are shown, and ids: of those that refuse, and of those that are wrong.
+
+    `good` are the ids of those with scores that are no worse than the reference; empty where that is not known.
+    """
 
     rows: pa.Table
     refusing: frozenset[str]
     wrong: WrongAnswers
+    good: frozenset[str] = frozenset()
 
 
 def read_wrong(lake: Lake, name: str, since: datetime, until: datetime, version_of_cases: str | None) -> WrongAnswers:
@@ -82,7 +86,9 @@ def worst_of_each_kind(
     chosen: dict[str, int] = {}
     for question, place in [*(one for one in in_turn if one is not None), *kinds[3].items()]:
         chosen.setdefault(question, place)
-    return WorstAnswers(rows.take(pa.array(list(chosen.values())[:WORST], pa.int64())), refusing, wrong)
+    shown = rows.take(pa.array(list(chosen.values())[:WORST], pa.int64()))
+    good = frozenset(one for one, worse in zip(ids, is_worse or [True] * len(ids), strict=True) if not worse)
+    return WorstAnswers(shown, refusing, wrong, good)
 
 
 def _candidates(rows: pa.Table, reference: float | None, wrong: WrongAnswers, *, lowest: bool) -> pa.Table:

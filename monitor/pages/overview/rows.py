@@ -9,12 +9,12 @@ from enum import StrEnum
 
 from lake.queries.application_classes import DecidedClass
 from lake.spec.deployment_families import Families
-from lake.spec.metric_names import metric_name
+from lake.spec.metric_names import quoted_name
 from lake.spec.schemas import UNASSIGNED
 from monitor.alerting.alerts.change import is_page
 from monitor.detect.regression import UNDECIDED, Reading, Status
 from monitor.pages.filters import progress
-from monitor.pages.news import EndedIncident, just_ended
+from monitor.pages.news import EndedIncident, fall_in_brief, just_ended
 from monitor.pages.overview.worst_metric import WorstMetric, worst_of
 from monitor.pages.period import PagePeriod
 from monitor.pages.times import IN_UTC, Times
@@ -216,7 +216,7 @@ def _state_of(deployment: DeploymentState, times: Times, worst: str, without_sco
     learning = [one for one in readings if one.status is Status.LEARNING]
     better = [metric for metric, one in deployment.readings.items() if one in watching and one.improved]
     if better:
-        return State.IMPROVED, ", ".join(map(metric_name, better))
+        return State.IMPROVED, ", ".join(map(quoted_name, better))
     if watching:
         more = f", {len(learning)} learning" if learning else ""
         return State.FINE, f"{len(watching)} watched{more}"
@@ -256,17 +256,7 @@ def _regressed(deployment: DeploymentState, times: Times, worst: str, *, paging:
     for metric, reading in sorted(deployment.readings.items(), key=lambda one: one[0] != worst):
         verdict = deployment.judgements.get(metric, UNDECIDED).verdict
         if reading.status is Status.REGRESSED and is_page(reading.tier, verdict) is paging:
-            yield _moved(metric, reading, times)
-
-
-def _moved(metric: str, reading: Reading, times: Times) -> str:
-    """Say what happened first, so that a long name never cuts it: "fell 0.93 to 0.21 since 20 Nov: facts found"."""
-    now = reading.mean if reading.since_mean is None else reading.since_mean
-    since = f" since {times.brief_moment(reading.since)}" if reading.since else ""
-    if reading.new_class is not None or reading.reference_mean is None or now is None:
-        return f"got worse{since}: {metric_name(metric)}"
-    verb = "rose" if reading.lower_is_better else "fell"
-    return f"{verb} {reading.reference_mean:.2f} to {now:.2f}{since}: {metric_name(metric)}"
+            yield fall_in_brief(metric, reading, deployment, times)
 
 
 def _pages(deployment: DeploymentState, times: Times, worst: str) -> Iterator[str]:
@@ -278,15 +268,15 @@ def _warnings(deployment: DeploymentState, times: Times, worst: str) -> Iterator
     yield from _regressed(deployment, times, worst, paging=False)
     yield from (_limit(change.key.metric) for change in deployment.exceeded if not change.pages)
     yield from (
-        f"the judge of {metric_name(metric)} drifted" for metric, judge in deployment.judges.items() if judge.active
+        f"the judge of {quoted_name(metric)} drifted" for metric, judge in deployment.judges.items() if judge.active
     )
 
 
 def _stopped(deployment: DeploymentState) -> Iterator[str]:
-    yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
-    yield from (f"the judge of {metric} stopped by an error" for metric in deployment.stopped_judges)
-    yield from (f"limit {kind.replace('_', ' ')} stopped by an error" for kind in deployment.stopped_limits)
+    yield from (f"{quoted_name(metric)} stopped by an error" for metric in deployment.stopped)
+    yield from (f"the judge of {quoted_name(metric)} stopped by an error" for metric in deployment.stopped_judges)
+    yield from (f"limit {quoted_name(kind)} stopped by an error" for kind in deployment.stopped_limits)
 
 
 def _limit(kind: str) -> str:
-    return f"limit exceeded: {metric_name(kind)}"
+    return f"limit exceeded: {quoted_name(kind)}"

@@ -15,7 +15,7 @@ from lake.tables.lake import Lake
 from tests.evaluator.conftest import NOON
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-DOUBT = "its answer was given while an incident was open: facts found got worse, since 2026-11-20 12:10 UTC"
+DOUBT = "its answer was given while an incident was open: “facts found” got worse, since 2026-11-20 12:10 UTC"
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def test_the_configuration_has_the_last_word(lake: Lake, traffic: Any, other_tra
     assert found is not None
     assert found.why == (
         "plain: of 50 answers that were looked at 0 show what was retrieved and 0 called a tool. The configuration "
-        "names what is scored: refusals"
+        "names what is scored: “refusals”"
     )
     run(lake, NOW + timedelta(days=1))
     renewed = class_of(lake)

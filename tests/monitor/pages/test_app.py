@@ -233,7 +233,7 @@ def test_the_pages_say_until_when_alerts_are_silenced(
     assert "<bdi>other</bdi>" not in own
     for page in (overview, own):
         assert "until 20 Nov 2026, 15:00 UTC: <bdi>&lt;b&gt;known&lt;/b&gt;</bdi>" in page
-        assert "Alerts on no requests of every deployment are silenced" in page
+        assert "Alerts on “no requests” of every deployment are silenced" in page
     clock.advance(hours=4)
     monitor.refresh()
     assert "silenced" not in open_page("/deployment?name=rag").text

@@ -273,7 +273,8 @@ def test_it_says_what_each_application_does(tmp_path: Path) -> None:
             classes.keep(DecidedClass(name, 1, (kind,), seen, ("refusal",), False, now, now))
     found = [one.text for one in check_classes(lake)]
     assert (
-        found[0] == "bot-01 calls tools: 60 of 60 answers that were looked at called a tool. Scored for that: refusals"
+        found[0]
+        == "bot-01 calls tools: 60 of 60 answers that were looked at called a tool. Scored for that: “refusals”"
     )
     assert found[50:] == [
         "1 more deployments: the page of each says it",

@@ -64,7 +64,8 @@ def test_a_limit_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
         "installation": "lake",
     }
     assert alert["annotations"]["summary"] == (
-        "33 % of 60 requests of apps/rag in the last 15 minutes failed, the last 20 of them in a row, mostly 503; "
+        "33 % of 60 requests of apps/rag in the last 15 minutes failed, the last 20 of them in a row, mostly "
+        "HTTP 503 (server not available); "
         "limit 30 %"
     )
     assert data["link"] == "https://watch.example/deployment?name=apps/rag"
@@ -97,9 +98,13 @@ def test_an_outage_that_lasts_is_raised_to_a_page_once(
     assert len({one.alert_id for one in found}) == 1
     warning, page, over = found
     assert "It becomes urgent if it lasts." in description(warning, "")
-    assert summary(page).endswith(" in a row failed, mostly 503, for 61 minutes by now; limit 30 %")
+    assert summary(page).endswith(
+        " in a row failed, mostly HTTP 503 (server not available), for 61 minutes by now; limit 30 %"
+    )
     assert "It becomes urgent if it lasts." not in description(page, "")
-    assert summary(over).startswith("apps/rag is back: requests failed for 2 hours, 100 % of 520, mostly 503")
+    assert summary(over).startswith(
+        "apps/rag is back: requests failed for 2 hours, 100 % of 520, mostly HTTP 503 (server not available)"
+    )
 
 
 def test_a_limit_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monitor: Callable[[], Monitor]) -> None:

@@ -113,11 +113,13 @@ def test_a_message_names_what_its_receiver_is_for_and_what_that_calls() -> None:
     note = note_of(agent.incident_id, state_of(agent.alerts), "")
     assert also_lines(note) == []
     mine = msgspec.structs.replace(note, also=also_of(found, lambda name: name == "agent"))
-    assert also_lines(mine) == ["Also: failed requests of tools, which it calls"]
+    assert also_lines(mine) == ["Also: “failed requests” of tools, which it calls"]
     every = msgspec.structs.replace(note, also=also_of(found, lambda _: True))
     (line,) = also_lines(every)
-    assert line.startswith("Also: failed requests of tools, which it calls; front case_passed of front, which calls it")
-    assert line.endswith("failing tools of a2, by the same tool; 2 more")
+    assert line.startswith(
+        "Also: “failed requests” of tools, which it calls; “front case_passed” of front, which calls it"
+    )
+    assert line.endswith("“failing tools” of a2, by the same tool; 2 more")
 
 
 def _agents(number: int) -> Sequence[Incident]:

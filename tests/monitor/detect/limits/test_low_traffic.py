@@ -103,7 +103,13 @@ def text_of(change: LimitChange) -> str:
 def test_the_text_says_how_many_in_a_row_and_what_is_usual() -> None:
     """Of few requests, and of a total outage of many."""
     (few,) = alarms(bot(*[200] * 12, *[503] * 8))
-    assert text_of(few) == "the last 6 requests of rag in a row failed, mostly 503; usual are 10 % or less"
+    assert (
+        text_of(few)
+        == "the last 6 requests of rag in a row failed, mostly HTTP 503 (server not available); usual are 10 % or less"
+    )
     many = bot(*[200] * 30, *[503] * 60, every=timedelta(seconds=15))
     first, *_ = alarms(many, LimitSettings(minimum_requests=20, errors=1.0))
-    assert text_of(first) == "the last 57 requests of rag in a row failed, mostly 503; limit 100 %"
+    assert (
+        text_of(first)
+        == "the last 57 requests of rag in a row failed, mostly HTTP 503 (server not available); limit 100 %"
+    )

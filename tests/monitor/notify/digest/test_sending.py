@@ -232,7 +232,7 @@ def test_chats_get_a_short_table(lake: Lake, start_receiver: Callable[..., Any],
     Sender(lake, [WebhookSettings.model_validate({"url": receiver.url, "format": form})]).at(MONDAY)
     words = receiver.requests[0].body.decode()
     assert "Digest of the week 26 Oct to 1 Nov 2026" in words
-    assert "facts found 0.50, 0.70 the week before" in words
+    assert "“facts found” 0.50, 0.70 the week before" in words
     assert ":red_circle:" not in words
     assert '"attention"' not in words
     assert form in FORMATS

@@ -115,13 +115,13 @@ def test_the_words_say_what_is_known() -> None:
         requests=1000, failed=20, likes=1, dislikes=3, cost=12.345, judge_cost=0.5, is_new_version=True,
     )  # fmt: skip
     assert row_line(bad, "EUR") == (
-        "rag bot (new version): facts found 0.50, 0.70 the week before (worse); 2 incidents, 1 still open; "
+        "rag bot (new version): “facts found” 0.50, 0.70 the week before (worse); 2 incidents, 1 still open; "
         "1,000 requests, 2.0 % failed; 1 like, 3 dislikes; cost 12.35 EUR"
     )
     assert row_line(row("idle", incidents=1), "") == "idle: 1 incident; 0 requests, – failed"
     same = Quality("facts_recall", 0.5, 90, 0.51)
     assert "0.50, 0.51 the week before (no change beyond chance)" in row_line(row("x", quality=same), "")
-    assert row_line(row("x", quality=Quality("m", 0.5, 3)), "").startswith("x: m 0.50; ")
+    assert row_line(row("x", quality=Quality("m", 0.5, 3)), "").startswith("x: “m” 0.50; ")
     table = table_of([bad, row("fine", requests=1000)], WEEK, currency="EUR")
     assert headline(table) == (
         "Digest of the week 16 Nov to 22 Nov 2026 (UTC): 1 of 2 deployments got worse, 2 incidents"

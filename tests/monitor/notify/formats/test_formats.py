@@ -39,13 +39,14 @@ def test_slack_gets_a_headline_and_the_words(firing: AlertChange) -> None:
     header, section, link = body["blocks"]
     assert header["type"] == "header"
     assert header["text"]["text"].startswith(
-        ":red_circle: apps/rag: words that stand in the documents fell from 0.80 to 0.41"
+        ":red_circle: apps/rag: “words that stand in the documents” fell from 0.80 to 0.41"
     )
     assert "Look at: https://watch.example/" in section["text"]["text"]
     page = "<https://watch.example/deployment?name=apps/rag|Open dialwatch>"
     assert link["text"] == {"type": "mrkdwn", "text": page, "verbatim": True}
     assert (
-        body["text"] == "apps/rag: words that stand in the documents fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+        body["text"]
+        == "apps/rag: “words that stand in the documents” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
     )
     over, _ = message([replace(firing, change="resolved")], "slack", "")["blocks"]
     assert over["text"]["text"].startswith(":large_green_circle: ")
@@ -85,7 +86,7 @@ def test_no_name_is_markup_in_teams(name: str) -> None:
     (paragraph,) = (text.strip().splitlines() for text in [as_html(headline["text"])])
     shown = html.unescape(paragraph[0].removeprefix("<p>").removesuffix("</p>"))
     assert " ".join(shown.split()) == " ".join(
-        f"{name}: m0 fell from unknown to unknown since an unknown time. 1 more metric got worse".split()
+        f"{name}: “m0” fell from unknown to unknown since an unknown time. 1 more metric got worse".split()
     )
 
 
@@ -161,9 +162,9 @@ def test_teams_gets_an_adaptive_card_with_a_button(firing: AlertChange) -> None:
     assert (body["type"], attachment["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
     assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
     headline, what, *_ = card["body"]
-    assert headline["text"].startswith("apps/rag: words that stand in the documents fell")
+    assert headline["text"].startswith("apps/rag: “words that stand in the documents” fell")
     assert headline["color"] == "attention"
-    assert what["text"].startswith("What: the mean of words that stand in the documents")
+    assert what["text"].startswith("What: the mean of “words that stand in the documents”")
     assert card["actions"] == [
         {"type": "Action.OpenUrl", "title": "Open dialwatch", "url": "https://watch.example/deployment?name=apps/rag"},
     ]
@@ -175,11 +176,11 @@ def test_several_metrics_are_one_message_with_a_part_each(firing: AlertChange, f
     """The headline is of the first and counts the others, and each has its own summary and words."""
     changes = [replace(firing, key=replace(firing.key, metric=f"metric{n}")) for n in range(3)]
     text = json.dumps(message(changes, form), ensure_ascii=False)
-    assert "apps/rag: metric0 fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC. 2 more metrics got worse" in text
-    assert all(f"apps/rag: metric{n} fell from 0.80 to 0.41" in text for n in range(3))
+    assert "apps/rag: “metric0” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC. 2 more metrics got worse" in text
+    assert all(f"apps/rag: “metric{n}” fell from 0.80 to 0.41" in text for n in range(3))
 
 
-FELL = "words that stand in the documents fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+FELL = "“words that stand in the documents” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
 MORE = "1 more metric got worse"
 
 

@@ -35,7 +35,7 @@ def test_the_alert_of_an_alertmanager_is_that_of_its_incident(firing: AlertChang
     ]  # fmt: skip
     assert {one.labels["metric"] for one in found} == {"faithfulness_kprecision"}
     assert {one.labels["incident"] for one in found} == {"id"}
-    assert all(one.annotations["summary"].startswith("apps/rag: n fell") for one in found)
+    assert all(one.annotations["summary"].startswith("apps/rag: “n” fell") for one in found)
     assert all(one.annotations["description"].splitlines()[-1].startswith("Incident: ") for one in found)
     ends = [
         replace(one, change=AlertEvent.RESOLVED, details=structs.replace(one.details, recorded_at=AT + at * HOUR))

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from lake.spec.alert_vocabulary import LIMIT_VERSION
+from lake.spec.alert_vocabulary import LIMIT_VERSION, LimitKind
+from lake.spec.metric_names import metric_look
 from lake.spec.vocabulary import DISLIKES
 from monitor.alerting.alerts.change import AlertChange, AlertDetails
 from monitor.detect.limits import LimitDetails
@@ -15,6 +16,8 @@ from monitor.detect.regression import StreamKey
 from monitor.notify.formats.standard import webhook_body
 from monitor.notify.messages import messages
 from monitor.notify.texts.alert import description, summary
+from monitor.notify.texts.http_status import failed_requests
+from monitor.notify.texts.limit import limit_look
 from monitor.notify.texts.link import link_to
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
@@ -40,7 +43,12 @@ def test_a_limit_has_no_verdict() -> None:
 @pytest.mark.parametrize(
     ("kind", "mostly", "expected"),
     [
-        ("errors", "503", "71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %"),
+        (
+            "errors",
+            "503",
+            "71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly HTTP 503 (server not "
+            "available); limit 30 %",
+        ),
         ("empty_answers", None, "71 % of 240 answers of rag-chat in the last 15 minutes are empty; limit 30 %"),
         (
             "refusals",
@@ -79,7 +87,8 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
     """The text of a limit that is passed, in full, and of its end."""
     fired = exceeded("errors", share(240, "503"))
     assert description(fired, "https://watch.example").splitlines() == [
-        "What: 71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %.",
+        "What: 71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly HTTP 503 (server not "
+        "available); limit 30 %.",
         "Since: 2026-11-20 11:56 UTC; found with what came until 2026-11-20 12:05 UTC.",
         "How sure: this is counted, not estimated. The alert ends when the share falls to 15 %.",
         "What to do: look at the logs of the deployment and of the models that it calls; status 429 means a "
@@ -88,7 +97,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
     ]
     over = replace(fired, change="resolved", reason="the share fell to half its limit", changed_at=AT)
     assert description(over, "").splitlines() == [
-        "Over: the alert on failed requests of deployment rag-chat, found at 2026-11-20 12:05 UTC, closed at "
+        "Over: the alert on “failed requests” of deployment rag-chat, found at 2026-11-20 12:05 UTC, closed at "
         "2026-11-20 12:05 UTC.",
         "Why: the share fell to half its limit.",
         "Look at: the overview page of dialwatch",
@@ -101,7 +110,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("all_silent", "hint"), [(True, "whether the collector runs"), (False, "other deployments get requests")]
+    ("all_silent", "hint"), [(True, "check the collector and the log first"), (False, "Other deployments get requests")]
 )
 def test_silence_says_what_is_usual_and_whether_others_are_heard(all_silent: bool, hint: str) -> None:
     """Where nobody is heard the collector comes first."""
@@ -111,6 +120,32 @@ def test_silence_says_what_is_usual_and_whether_others_are_heard(all_silent: boo
         "was 25 minutes"
     )
     assert hint in description(alert, "")
+
+
+@pytest.mark.parametrize("kind", LimitKind)
+def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(kind: LimitKind) -> None:
+    """Of each limit; of refused requests what the status says."""
+    look = metric_look(kind)
+    found = exceeded(kind, LimitDetails(window_seconds=900))
+    assert limit_look(found).startswith(look)
+    (to_do,) = (line for line in description(found, "").splitlines() if line.startswith("What to do: look at "))
+    assert look[1:] in to_do
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("400", "6 requests answered with HTTP 400 (bad request)"),
+        ("429", "6 requests answered with HTTP 429 (too many requests)"),
+        ("418", "6 requests answered with HTTP 418"),
+        ("no whole answer", "6 requests: no whole answer"),
+    ],
+)
+def test_failed_requests_are_told_with_their_status_in_words(reason: str, words: str) -> None:
+    """One that has no usual words has its number."""
+    assert failed_requests(reason, 6) == words
+    assert failed_requests(reason, 1) == words.replace("6 requests", "1 request")
+    assert failed_requests(reason, 1234).startswith("1,234 requests")
 
 
 def test_a_link_leads_to_the_deployment() -> None:

@@ -56,7 +56,8 @@ def share(**more: Any) -> dict[str, Any]:
         (kind("errors", **share(requests=5, in_a_row=5)), "the last 5 requests of rag in a row failed; limit 30 %"),
         (
             kind("errors", **share(in_a_row=8, usual=0.1, mostly="503")),
-            "the last 8 requests of rag in a row failed, mostly 503; usual are 10 % or less",
+            "the last 8 requests of rag in a row failed, mostly HTTP 503 (server not available); usual are 10 % "
+            "or less",
         ),
         (
             kind("errors", **share(in_a_row=4, usual=0.1)),
@@ -74,7 +75,7 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("errors", "resolved", **share(share=0.1, in_a_row=9)),
-            "failed requests of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
+            "“failed requests” of rag: alert is over, only 10 % of 240 requests of rag in the last 15 minutes failed",
         ),
         (
             kind("errors", "resolved", **share(share=0.1, lasted_seconds=50 * 60)),
@@ -82,7 +83,7 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("errors", "resolved", **share(share=0.1, mostly="503") | meanwhile(1312, 1400)),
-            "rag is back: requests failed for 50 minutes, 94 % of 1,400, mostly 503",
+            "rag is back: requests failed for 50 minutes, 94 % of 1,400, mostly HTTP 503 (server not available)",
         ),
         (
             kind("empty_answers", "resolved", **share(share=0.0, lasted_seconds=3 * 3600)),
@@ -107,7 +108,8 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("refusals", "resolved", **share(share=0.1) | meanwhile(120, 200)),
-            "share of refusals of rag: alert is over: answers refused or said that the information was missing for 50 "
+            "“share of refusals” of rag: alert is over: answers refused or said that the information was "
+            "missing for 50 "
             "minutes, 60 % of 200",
         ),
         (
@@ -122,12 +124,12 @@ def share(**more: Any) -> dict[str, Any]:
         ),
         (
             kind("replay", "resolved", requests=12, bad=0),
-            "accepted cases asked again of rag: alert is over, the share fell",
+            "“accepted cases asked again” of rag: alert is over, the share fell",
         ),
         (
             kind("judge_drift", judges=(ChangedJudge("m", -0.3, -0.4, -0.2, 9), ChangedJudge("n", 0.1, 0.0, 0.2, 8))),
-            "the judge of rag changed: that of m now differs by -0.30 on the same 9 answers (95 % "
-            "interval -0.40 to -0.20); that of n now differs by +0.10 on the same 8 answers (95 % "
+            "the judge of rag changed: that of “m” now differs by -0.30 on the same 9 answers (95 % "
+            "interval -0.40 to -0.20); that of “n” now differs by +0.10 on the same 8 answers (95 % "
             "interval +0.00 to +0.20)",
         ),
         (kind("judge_drift"), "the judge of rag changed: it gives the same answers other scores than at first"),
@@ -146,10 +148,10 @@ def without_details(name: str, change: Any = "firing") -> AlertChange:
 
 def test_a_limit_of_an_earlier_version_has_no_numbers() -> None:
     """What is not known is said so, and nothing fails."""
-    assert summary(without_details("errors")) == "failed requests of rag: alert is over, the share fell"
+    assert summary(without_details("errors")) == "“failed requests” of rag: alert is over, the share fell"
     assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
     assert summary(without_details("judge_drift")) == "judge of rag: alert is over, the share fell"
-    assert "What to do: other deployments get requests." in description(without_details("no_data"), "")
+    assert " Other deployments get requests: check" in description(without_details("no_data"), "")
 
 
 def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
@@ -177,7 +179,8 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
             [
                 "How sure: the answers were compared case by case with those of an earlier run; of all runs together, "
                 "1 in 20 or fewer deployments that did not change have such an alert.",
-                "What to do: dialwatch ground-truth replay --deployment rag asks them again and shows the worst with "
+                "What to do: look at the cases that are worse. dialwatch ground-truth replay --deployment rag "
+                "asks them again and shows the worst with "
                 "both answers. If the answers changed on purpose, add --accept.",
             ],
         ),
@@ -185,14 +188,19 @@ def test_callers_that_fail_too_are_ten_names_and_a_number() -> None:
             "judge_drift",
             [
                 "How sure: a judge that does not change raises this at most once in 365 days on average.",
-                "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be "
+                "What to do: look at the judge's model and version. Its model, or who serves it, was changed. "
+                "Its scores of before and after cannot be "
                 "compared. Name the model's exact version, or give the judge another model or prompt: that is a new "
                 "version of the metric, which learns what is usual anew. This warning never becomes urgent.",
             ],
         ),
         (
             "no_data",
-            ["What to do: other deployments get requests. Check whether people and programs can still reach this one."],
+            [
+                "What to do: look at whether people and programs can still reach the application; where no deployment "
+                "gets requests, whether the collector runs and DIAL Core writes and ships its log. Other deployments "
+                "get requests: check the application first."
+            ],
         ),
     ],
 )
@@ -267,10 +275,11 @@ def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> Non
     """With both means, in their order, and no word of a judge or of a release."""
     details = structs.replace(firing.details, new_class=NewClass("language de", 0.2, 0.7, 0.4), lower_is_better=True)
     assert description(replace(firing, details=details), URL).splitlines()[:4] == [
-        "What: a new class of traffic has worse words that stand in the documents: new: language de, 20 % of traffic, "
+        "What: a new class of traffic has worse “words that stand in the documents”: new: language de, 20 % of "
+        "traffic, "
         "0.30 higher (0.70; other traffic 0.40).",
         "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag; metric words that stand in the documents (faithfulness_kprecision), version 1.",
+        "Where: deployment apps/rag; metric “words that stand in the documents” (faithfulness_kprecision), version 1.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes urgent.",
     ]
@@ -358,9 +367,9 @@ def test_an_incident_names_what_is_over(firing: AlertChange) -> None:
     over = replace(firing, change=AlertEvent.RESOLVED)
     note = note_of("id", state_of([firing, other, over]), URL)
     assert incident_line(note) == (
-        "Incident: words that stand in the documents (over), n; https://watch.example/incident?id=id"
+        "Incident: “words that stand in the documents” (over), “n”; https://watch.example/incident?id=id"
     )
     assert (note.status, note.severity) == ("firing", "warning")
     bare = note_of("id", state_of([firing, other, over, replace(other, change=AlertEvent.RESOLVED)]), "")
     assert (bare.status, bare.link) == ("resolved", None)
-    assert incident_line(bare) == "Incident: words that stand in the documents (over), n (over)"
+    assert incident_line(bare) == "Incident: “words that stand in the documents” (over), “n” (over)"

@@ -224,8 +224,7 @@ def test_two_distributions(environment: Environment) -> None:
     before, after = Distribution("before", [0, 10, 30], 0.8), Distribution("since the drop", [3, 1, 0])
     drawn = draw_histogram(HistogramChart("h", "groundedness", 0.0, 1.5, before, after))
     assert drawn.finding == (
-        "Before: 40 scores, mean 0.80, 75 % of them from 1 to 1.5. "
-        "Since the drop: 4 scores, 75 % of them from 0 to 0.5."
+        "Before: 40 scores, 75 % of them from 1 to 1.5. Since the drop: 4 scores, 75 % of them from 0 to 0.5."
     )
     assert drawn.shares[-1].text == "80 %"
     assert (drawn.before.count("z"), drawn.after.count("z")) == (2, 2)

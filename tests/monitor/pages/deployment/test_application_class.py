@@ -19,8 +19,9 @@ from tests.monitor.pages.deployment.test_deployment import words
 
 PRESENT, REPEATED, KPRECISION = "context_present", "repeated_tool_calls", "faithfulness_kprecision"
 WHY = (
-    "calls tools: 83 of 120 answers that were looked at called a tool. Scored for that: failed tool calls per answer, "
-    "repeated calls of tools, refusals, cases passed"
+    "calls tools: 83 of 120 answers that were looked at called a tool. Scored for that: “failed tool calls per "
+    "answer”, "
+    "“repeated calls of tools”, “refusals”, “cases passed”"
 )
 
 
@@ -135,5 +136,5 @@ def test_the_configuration_is_named_where_it_chooses(
     """So that nobody wonders why a class does not have its metrics; the class of a later version is left out."""
     rows.logs("bot", {})
     ApplicationClasses(lake).keep(decided(metrics=(KPRECISION,), is_chosen=True))
-    why = "called a tool. The configuration names what is scored: words that stand in the documents."
+    why = "called a tool. The configuration names what is scored: “words that stand in the documents”."
     assert why in seen("/deployment?name=bot")

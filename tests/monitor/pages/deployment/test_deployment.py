@@ -195,8 +195,8 @@ def test_failures_by_kind(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> Non
         ("unscored", "no contexts", 1, 0.167),
     ]
     page = words(ask())
-    assert "errors status 429 2 10 % of 20 requests" in page
-    assert "refusals – 1 25 % of 4 answers that the metric refusal scored" in page
+    assert "errors HTTP 429 (too many requests) 2 10 % of 20 requests" in page
+    assert "refusals – 1 25 % of 4 answers that the metric “refusals” scored" in page
 
 
 def test_tools_with_their_answers(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:

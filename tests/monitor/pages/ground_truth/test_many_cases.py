@@ -81,7 +81,7 @@ def test_the_question_that_is_asked_most_comes_first(client: TestClient) -> None
     assert "Who, h?" in client.get(link.replace("&amp;", "&"), headers=of("on-call")).text
     shown = client.get("/ground-truth", params={"deployment": "rag"}, headers=of("on-call")).text
     assert "3 answers of the last 7 days were to this question" in shown
-    assert "by cases passed" in shown
+    assert "by “cases passed”" in shown
 
 
 def test_the_queue_of_all_shows_what_one_may_see(client: TestClient, monitor: Monitor, lake: Lake) -> None:
@@ -177,7 +177,7 @@ def test_only_who_may_act_and_read_texts_decides_on_many(client: TestClient, lak
 
 def test_doubted_cases_are_not_accepted_together(client: TestClient, lake: Lake) -> None:
     """The page says how many they are and why, and one of them is accepted by itself."""
-    doubt = "its answer was given while an incident was open: facts found got worse, since 2026-11-20 12:10 UTC"
+    doubt = "its answer was given while an incident was open: “facts found” got worse, since 2026-11-20 12:10 UTC"
     doubted = [case(name, doubt=doubt) for name in ("e", "f")]
     lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([*doubted, case("g", doubt=doubt, status="accepted")]))
     asked = client.get("/ground-truth", params={"deployment": "rag", "least": "0.8"}, headers=of("on-call")).text

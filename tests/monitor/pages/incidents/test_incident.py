@@ -26,7 +26,7 @@ from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, METRIC, PER
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     parts = (
-        "rag-search: words that stand in the documents fell", "Open since", "Nobody has acknowledged it",
+        "rag-search: “words that stand in the documents” fell", "Open since", "Nobody has acknowledged it",
         "What happened, and how sure that is", "Steady quality raises an alert",
         "The evidence is", "before and since", "The change began", "Scores before and since",
         "Worst answers since", 'action="/incident/acknowledge"', 'action="/incident/silence"',

@@ -18,8 +18,10 @@ from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
 SAID_NOW = (
-    r"fell from 0\.94 to (\d\.\d\d) since.*By the message of .* UTC the mean was (\d\.\d\d), "
-    rf"{PER_HOUR} of {PER_HOUR} answers were refusals and {PER_HOUR} requests were affected"
+    r"(fell from 0\.94 to (\d\.\d\d) .*since .*\. "
+    rf"By the message of .* UTC {PER_HOUR} of {PER_HOUR} answers were refusals "
+    rf"and {PER_HOUR} requests were affected)\. "
+    r"Now the mean of the latest (\d+) conversations since then is (\d\.\d\d)"
 )
 
 
@@ -44,10 +46,10 @@ def test_it_says_what_to_look_at_first_and_leads_to_the_same_questions_of_before
     assert link.endswith(f"onset={onset}&amp;after_until={clock.now.date()}")
 
 
-def test_the_headline_has_the_value_of_now_where_it_is_another_one(
+def test_the_fall_has_the_mean_of_its_alert_on_all_pages_and_that_of_now_is_called_so(
     rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
 ) -> None:
-    """On the overview and on the page of the incident; the message stays as it was sent. Who is affected is counted."""
+    """On the overview and on the page of the incident, as in the message that was sent. Who is affected is counted."""
     address = f"/incident?id={incident_id(monitor)}"
     (alert,) = client.get(address.replace("?", ".json?")).json()["alerts"]
     # The alert is of an hour after the fall, long before the monitor began.
@@ -66,22 +68,29 @@ def test_the_headline_has_the_value_of_now_where_it_is_another_one(
     monitor.refresh()
     page = client.get(address).text
     (sentence,) = re.findall('<p class="sentence"><strong>(.*?)</strong>', page)
-    ((now, then),) = re.findall(SAID_NOW, sentence)
+    ((_, then, conversations, now),) = re.findall(SAID_NOW, sentence)
     assert float(now) < alert["current_mean"]
     assert then == f"{alert['current_mean']:.2f}"
-    of_metric = re.sub(rf", {PER_HOUR} of.*", "", sentence)
+    assert int(conversations) > alert["details"]["since_observations"]
+    of_metric = re.sub(r" By .* affected\.", "", sentence)
     assert f'<p class="what"><strong>{of_metric}</strong>' in page
+    assert now not in page.replace(f"since then is {now}", "").split('id="chart"')[0]
+    assert "scores, mean" not in page
     overview = client.get("/").text
     assert sentence in overview
-    assert f"fell 0.94 to {now} since" in overview
-    assert f'<span class="mean">{now}</span> <span class="quiet">since it fell; 7\u00a0days:' in overview
+    assert f"fell 0.94 to {then} since" in overview
+    (whole,) = re.findall(r"fell\s+from 0\.94 to <strong>(.*?)</strong>", overview)
+    assert whole == then
+    assert "These means are those of the alert, by " in overview
+    assert overview.count(f"Now the mean of the latest {conversations} conversations since then is {now}.") == 1
+    assert f'<span class="mean">{now}</span> <span class="quiet">now, since it fell; 7\u00a0days:' in overview
     deployment = client.get("/deployment?name=rag-search").text
     assert sentence in deployment
     assert f'data-label="Mean now">{now}<br>' in deployment
     assert "conversations since it fell" in deployment
     assert "so far" not in sentence
     (same,) = client.get(address.replace("?", ".json?")).json()["alerts"]
-    assert "the mean was" not in same["summary"]
+    assert "Now the mean" not in same["summary"]
 
 
 def test_that_most_answers_are_refusals_is_in_the_sentence(

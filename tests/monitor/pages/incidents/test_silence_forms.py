@@ -112,13 +112,13 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     what, how_long = choices(page, "metric"), choices(page, "hours")
     assert list(what) == ["", METRIC, "errors"]
     assert (
-        "Held back: messages about words that stand in the documents, failed requests, and whatever else begins"
+        "Held back: messages about “words that stand in the documents”, “failed requests”, and whatever else begins"
         in what[""]
     )
     assert what[""].endswith("Still sent: messages about other deployments.")
     assert (
-        "Held back: messages about failed requests of this deployment. Still sent: words that stand in the documents;"
-        in what["errors"]
+        "Held back: messages about “failed requests” of this deployment. Still sent: “words that stand in the "
+        "documents”;" in what["errors"]
     )
     for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
         assert f"The silence ends by itself at 20 Nov, {until} UTC. Alerts that still fire then are sent then." in text

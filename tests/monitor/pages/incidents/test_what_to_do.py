@@ -24,7 +24,7 @@ REPLAY = (
     "answers changed on purpose, add --accept."
 )
 JUDGE = (
-    "its model, or who serves it, was changed. Its scores of before and after cannot be compared. Name the model's "
+    "Its model, or who serves it, was changed. Its scores of before and after cannot be compared. Name the model's "
     "exact version, or give the judge another model or prompt: that is a new version of the metric, which learns what "
     "is usual anew. This warning never becomes urgent."
 )
@@ -38,8 +38,8 @@ LOGS = (
     ("name", "numbers", "look", "do"),
     [
         ("errors", share(), [LOGS], []),
-        ("replay", {"requests": 12, "bad": 5}, [], [REPLAY]),
-        ("judge_drift", {}, [], [JUDGE]),
+        ("replay", {"requests": 12, "bad": 5}, ["the cases that are worse."], [REPLAY]),
+        ("judge_drift", {}, ["the judge's model and version."], [JUDGE]),
     ],
 )
 def test_only_a_place_is_looked_at_first_and_all_else_is_said_as_the_message_does(

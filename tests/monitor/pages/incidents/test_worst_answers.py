@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 from lake.queries.metric_scores import metric_scores
 from lake.tables.lake import Lake
 from monitor import Monitor
+from monitor.pages.incidents.evidence import Excerpt
 from monitor.pages.incidents.worst_answers import WrongAnswers, worst_of_each_kind
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, dislike, incident_id
@@ -60,6 +62,22 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>disliked</strong>, score" in page
     assert "does not agree with its case, score" in page
+    assert [one["worst"]["is_good"] for one in found] == [not one["worst"]["refuses"] for one in found]
+    for why in ("a person disliked it", "it does not agree with the right answer that is known (its case)"):
+        shown = f'<p class="why"><strong>It stands here although its score is no worse than usual: {why}.</strong></p>'
+        assert page.count(shown) == 1
+    assert page.count("It stands here although") == 2
+
+
+def test_an_answer_says_why_it_stands_among_the_worst_in_spite_of_its_score() -> None:
+    """Both reasons where both hold; where nothing is wrong with it too few are worse. A bad score says it itself."""
+    said = "It stands here although its score is no worse than usual: "
+    good = Excerpt("rag", NOW.date(), "e", "r", NOW, 0.9, is_good=True)
+    assert good.why_shown == f"{said}fewer than 10 questions got a worse answer."
+    assert replace(good, is_disliked=True, fails_case=True).why_shown == (
+        f"{said}a person disliked it and it does not agree with the right answer that is known (its case)."
+    )
+    assert replace(good, is_disliked=True, is_good=False).why_shown == ""
 
 
 def test_a_refusal_with_a_good_score_comes_last(rows: ScoreColumns, lake: Lake) -> None:
@@ -74,3 +92,6 @@ def test_a_refusal_with_a_good_score_comes_last(rows: ScoreColumns, lake: Lake) 
     found = worst_of_each_kind(lake, "rag", scored, 5.0, WrongAnswers(), lowest=False)
     assert found.rows["event_id"].to_pylist() == ["slow", "slowly", "well", "refuses"]
     assert found.refusing == {"refuses", "slowly"}
+    assert found.good == {"well", "refuses"}
+    unknown = worst_of_each_kind(lake, "rag", scored, None, WrongAnswers(), lowest=False)
+    assert unknown.good == frozenset()

@@ -59,15 +59,22 @@ def test_a_row_says_all_of_its_period(monitor: Monitor, ask: Ask, rows: ScoreCol
     monitor.refresh()
     name, state, worst, trend, *figures = cells(ask("/?days=1"), "rag-search")
     assert name == "rag-search"
-    said = r"▼ urgent fell 0\.8\d to 0\.3\d since 20 Nov, 0\d:00 UTC: words that stand in the documents"
+    said = r"▼ urgent fell 0\.8\d to 0\.2\d since 20 Nov, 0\d:00 UTC: “words that stand in the documents”"
     assert re.fullmatch(said, state)
     assert re.fullmatch(
-        r"Words that stand in the documents faithfulness_kprecision 0\.3\d since it fell; 1 day: 0\.6\d \(-0\.\d\d "
-        r"against the reference 0\.8\d\)",
+        r"Words that stand in the documents faithfulness_kprecision 0\.3\d now, since it fell; 1 day: 0\.6\d "
+        r"\(-0\.\d\d against the reference 0\.8\d\)",
         worst,
     )
     assert trend == ""
-    counts = ["484", "4 429: 2 503: 1 no whole answer: 1", "1 of 3 ratings", "100 % of 480 answers"]
+    counts = [
+        "484",
+        "4 2 requests answered with HTTP 429 (too many requests) 1 request answered with HTTP 503 (server not "
+        "available) "
+        "1 request: no whole answer",
+        "1 of 3 ratings",
+        "100 % of 480 answers",
+    ]
     assert figures == [*counts, "20 Nov, 12:00 UTC"]
     label = re.search(r'role="img" aria-label="(.*?)"', ask("/?days=1"))
     assert label
@@ -142,7 +149,7 @@ def test_a_limit_that_is_exceeded_is_a_problem(monitor: Monitor, ask: Ask, rows:
     rows.logs("bad", *[before] * 60, *[{"status": 500}] * 60)
     monitor.refresh()
     states = {row["deployment"]: (row["state"], row["why"]) for row in ask("/overview.json")["rows"]}
-    assert states["bad"] == ("warning", "limit exceeded: failed requests")
+    assert states["bad"] == ("warning", "limit exceeded: “failed requests”")
     assert states["ok"] == ("no data", "the evaluator has not scored its answers yet")
 
 
@@ -154,7 +161,7 @@ def test_why_there_are_no_scores_stands_beside_the_requests(monitor: Monitor, as
 
 
 def test_a_row_is_about_one_metric_and_says_the_value_of_now(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
-    """Of several that fell it is the one that fell most, in both cells; one that is well says how it is now."""
+    """Of several that fell it is the one that fell most, in both cells, by its alert and now; also one that is well."""
     rows.hours("rag", 48, lambda left: 0.9 if left > 10 else 0.5, "answer_relevancy")
     rows.hours("rag", 48, lambda left: 0.9 if left > 10 else 0.2, "faithfulness_kprecision", seed=2)
     rows.hours("well", 48, lambda left: 0.8, "faithfulness_kprecision", seed=3)
@@ -162,9 +169,11 @@ def test_a_row_is_about_one_metric_and_says_the_value_of_now(monitor: Monitor, a
     page = ask("/")
     _, state, worst, *_ = cells(page, "rag")
     (fell,) = re.findall(
-        r"^▼ urgent fell 0\.\d\d to (0\.2\d) since .*: words that stand in the documents; 1 more$", state
+        r"^▼ urgent fell 0\.\d\d to (0\.2\d) since .*: “words that stand in the documents”; 1 more$", state
     )
-    assert worst.startswith(f"Words that stand in the documents faithfulness_kprecision {fell} since it fell; ")
+    alerts = monitor.snapshot.deployments["rag"].incidents[0].alerts if monitor.snapshot else ()
+    assert fell in {f"{one.current_mean:.2f}" for one in alerts if one.key.metric == "faithfulness_kprecision"}
+    assert re.match(r"Words that stand in the documents faithfulness_kprecision 0\.2\d now, since it fell; ", worst)
     _, state, worst, *_ = cells(page, "well")
     assert state.startswith("✓ fine")
     assert re.match(r"Words that stand in the documents faithfulness_kprecision 0\.\d\d now; 7 days: 0\.\d\d ", worst)
