@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
@@ -106,7 +106,7 @@ class IncidentView:
     def look_first(self) -> tuple[str, ...]:
         """What to look at first, each once: what was counted (failed parts, limits) before what a metric suggests."""
         ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or failed_often(one.fired)))
-        return tuple(dict.fromkeys(look for one in ordered for look in one.look_first))
+        return looks_once(look for one in ordered for look in one.look_first)
 
     @property
     def what_to_do(self) -> tuple[str, ...]:
@@ -181,6 +181,15 @@ class IncidentView:
     def can_learn(self) -> bool:
         """Whether a regression of it still fires: a new level is accepted where quality is not back."""
         return any(not one.fired.is_limit and one.ended is None for one in self.alerts)
+
+
+def looks_once(looks: Iterable[str]) -> tuple[str, ...]:
+    """Return places to look at, each once: also one that an earlier sentence ends with is not repeated."""
+    found: list[str] = []
+    for look in looks:
+        if not any(one.lower().endswith(look.lower()) for one in found):
+            found.append(look)
+    return tuple(found)
 
 
 def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:

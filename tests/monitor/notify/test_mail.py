@@ -86,7 +86,7 @@ def test_an_alert_is_one_mail_to_all_addresses(lake: Lake, server: SmtpServer) -
     message = mail.message
     assert message["To"] == "one@example.com, two@example.com"
     assert message["From"] == "dialwatch@example.com"
-    assert message["Subject"].startswith("[dialwatch] warning: apps/rag: m ")
+    assert message["Subject"].startswith("[dialwatch] warning: apps/rag: “m” ")
     assert message["Auto-Submitted"] == "auto-generated"
     (row,) = lake.table(ALERTS, "apps/rag").read(["incident_id"]).slice(0, 1).to_pylist()
     page = f"https://watch.example/incident?id={row['incident_id']}"
@@ -98,7 +98,7 @@ def test_an_alert_is_one_mail_to_all_addresses(lake: Lake, server: SmtpServer) -
     alerts.record([transition("resolved", 30, "apps/rag")], NOW + timedelta(days=1))
     sender.run_due(NOW + timedelta(days=1))
     end = server.received[1].message
-    assert end["Subject"].startswith("[dialwatch] over: apps/rag: m: ")
+    assert end["Subject"].startswith("[dialwatch] over: apps/rag: “m”: ")
     assert end["References"] == message["References"] is not None
     assert end["Message-ID"] != message["Message-ID"]
 

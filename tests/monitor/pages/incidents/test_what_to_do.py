@@ -15,6 +15,7 @@ from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import to_row
+from monitor.pages.incidents.view import looks_once
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.notify.texts.test_whole_texts import kind, share
 from tests.monitor.pages.incidents.conftest import incident_id
@@ -68,3 +69,9 @@ def test_only_a_place_is_looked_at_first_and_all_else_is_said_as_the_message_doe
     shown = re.findall('<p class="look">(.*?)</p>', page)
     assert shown == [f"<strong>Look first at: {one}</strong>" for one in look] + [f"What to do: {one}" for one in do]
     assert not any(one.startswith(("Look first at", "What to do")) for one in alert["lines"])
+
+
+def test_a_place_that_two_alerts_name_stands_once() -> None:
+    """Also where one of them says it behind the part that failed."""
+    looks = ["The prompt.", "Retrieval failed, so also: the index.", "The index.", "The prompt.", "The model."]
+    assert looks_once(looks) == (*looks[:2], "The model.")
