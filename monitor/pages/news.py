@@ -161,10 +161,10 @@ def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related
     return snapshot.related_to(mine) if snapshot and mine else ()
 
 
-def sentence_of(incident: Incident, state: DeploymentState) -> str:
+def sentence_of(incident: Incident) -> str:
     """Say in a line what an incident is: the sentence of its foremost alert."""
     foremost = incident.foremost
-    return said_now(foremost, reading_of(foremost, state), foremost.details.affected)
+    return said_now(foremost, foremost.details.affected)
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -175,14 +175,9 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
     return state.readings.get(change.key.metric)
 
 
-def said_now(change: AlertChange, reading: Reading | None, affected: AffectedCounts | None = None) -> str:
-    """Say in a line what an alert says, as its message does, with the mean of the message.
-
-    Who was `affected` by then follows where that is to be said, and the mean as it is now where that is another one.
-    `reading` is how the metric stands now.
-    """
-    now = mean_now(change, reading)
-    return sentences([what_happened(change), *_by_then(change, affected), *([now] if now else [])])
+def said_now(change: AlertChange, affected: AffectedCounts | None = None) -> str:
+    """Say in a line what an alert says, as its message does, and who was `affected` by then, where given."""
+    return sentences([what_happened(change), *_by_then(change, affected)])
 
 
 def _by_then(change: AlertChange, affected: AffectedCounts | None) -> list[str]:
@@ -192,7 +187,7 @@ def _by_then(change: AlertChange, affected: AffectedCounts | None) -> list[str]:
     refused = [str(affected.refusals)] if affected.refusals else []
     asked = [f"{affected.who} were affected"] if affected.requests else []
     known = [*refused, *asked]
-    return [f"By the message of {time(change.changed_at)} {enumerated(known)}"] if known else []
+    return [f"Until the message of {time(change.changed_at)}, {enumerated(known)}"] if known else []
 
 
 def mean_now(change: AlertChange, reading: Reading | None) -> str:
@@ -265,7 +260,7 @@ def worse_deployments(name: str, state: DeploymentState) -> Iterator[WorseDeploy
         yield WorseDeployment(
             name,
             incident.incident_id if incident else None,
-            sentence_of(incident, state) if incident else None,
+            sentence_of(incident) if incident else None,
             regressed,
         )
 

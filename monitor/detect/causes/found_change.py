@@ -168,4 +168,4 @@ def told(around: AroundOnset, since: datetime | None) -> str:
     """Say in one line what the log shows around an onset."""
     if around.changes:
         return f"Also changed, by the log: {words_of(around.changes, since)}."
-    return f"Also changed: nothing that the log shows. {around.answers} answers from before and after were compared."
+    return f"Also changed: nothing that the log shows. {around.answers} requests from before and after were compared."

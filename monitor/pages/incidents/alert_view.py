@@ -53,7 +53,7 @@ class AlertView:
     @property
     def sentence(self) -> str:
         """What happened, in a line, with the mean as it is now where it still fires."""
-        return said_now(self.ended or self.fired, self.reading)
+        return said_now(self.ended or self.fired)
 
     @property
     def look_first(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class AlertView:
         """The text of the message without its links, and without what the page says elsewhere."""
         elsewhere = (*_LINKS, *(() if self.ended and self.fired.is_limit else (HOW_SURE,)))
         told = [line for line in self._told if not line.startswith((*elsewhere, *((IF_MEANT,) if self.ended else ())))]
-        return [said_now(self.fired, None, self.fired.details.affected), *told] if self.ended else told
+        return [said_now(self.fired, self.fired.details.affected), *told] if self.ended else told
 
     @cached_property
     def _told(self) -> list[str]:

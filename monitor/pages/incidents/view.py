@@ -100,7 +100,7 @@ class IncidentView:
     @property
     def sentence(self) -> str:
         """What the incident is, in a line: that of its messages."""
-        return sentence_of(self.found.incident, self.found.state)
+        return sentence_of(self.found.incident)
 
     @property
     def look_first(self) -> tuple[str, ...]:
@@ -385,5 +385,6 @@ def _message(one: Told) -> IncidentMoment:
     if one.outcome in (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED):
         return IncidentMoment(one.at, f"latest message sent to {one.receiver}")
     if one.outcome == AlertEvent.SILENCED:
-        return IncidentMoment(one.at, f"latest message to {one.receiver} was held back by a silence")
+        why = f": {one.reason}" if one.reason else " by a silence"
+        return IncidentMoment(one.at, f"latest message to {one.receiver} was held back{why}")
     return IncidentMoment(one.at, f"no message reached {one.receiver}", is_bad=True)

@@ -64,8 +64,8 @@ def read_wrong(lake: Lake, name: str, since: datetime, until: datetime, version_
 def worst_of_each_kind(
     lake: Lake, name: str, rows: pa.Table, reference: float | None, wrong: WrongAnswers, *, lowest: bool
 ) -> WorstAnswers:
-    """Choose among rows of `metric_scores`: in turn one that is worse than the reference and no refusal, one that is
-    wrong although its score is good, and a refusal that is worse; where these are too few, the worst of the rest.
+    """Choose among rows of `metric_scores`: in turn one that is worse than the reference and no refusal, a refusal
+    that is worse, and one that is wrong although its score is good; where these are too few, the worst of the rest.
 
     Each question comes once, with the worst of its answers of a kind; one without a question is like no other.
     """
@@ -77,9 +77,9 @@ def worst_of_each_kind(
     kinds: tuple[dict[str, int], ...] = ({}, {}, {}, {})
     for place, one in enumerate(ids):
         if is_worse is None or is_worse[place]:
-            kind = 2 if one in refusing else 0
+            kind = 1 if one in refusing else 0
         else:
-            kind = 1 if one in wrong.disliked | wrong.failing else 3
+            kind = 2 if one in wrong.disliked | wrong.failing else 3
         question = utils.default_process((texts.get(one, {}).get("question") or "")[:CHARACTERS])
         kinds[kind].setdefault(question or f"\0{place}", place)
     in_turn = chain.from_iterable(zip_longest(*(kind.items() for kind in kinds[:3])))

@@ -16,7 +16,6 @@ from monitor.pages.overview.judge_costs import (
     JudgeBudget,
     data_of,
     deployment_costs,
-    has_judges,
     judge_budgets,
     reserved_on,
 )
@@ -58,13 +57,7 @@ class HealthPage(Page):
 
     def show(self, request: Request) -> Response:
         """Answer with how dialwatch is, as a page."""
-        return self._renderer.page(
-            request,
-            "health.html",
-            found=self._health(request),
-            lengths=duration,
-            has_judges=has_judges(self._snapshot_for(request), self._monitor.judge_budgets),
-        )
+        return self._renderer.page(request, "health.html", found=self._health(request), lengths=duration)
 
     def show_json(self, request: Request) -> Response:
         """Answer with the same as JSON."""

@@ -125,7 +125,7 @@ def test_where_nothing_changed_it_says_so(rows: ScoreColumns, lake: Lake, monito
     monitor.refresh()
     change = _fired(lake)
     assert change.details.around_onset.changes == ()
-    said = f"{change.details.around_onset.answers} answers from before and after were compared."
+    said = f"{change.details.around_onset.answers} requests from before and after were compared."
     assert f"Also changed: nothing that the log shows. {said}" in description(change, "")
     with TestClient(create_app(monitor)) as client:
         assert "The log shows no change." in client.get(f"/incident?id={change.incident_id}").text

@@ -48,7 +48,7 @@ def test_an_open_incident_divides_the_answers_at_its_onset(
     assert "Compared are the answers before the incident of rag-search with those since: it is open." in words
     assert "It began at 20 Nov 2026, 02:00 UTC; the metric is" in words
     assert f'href="/incident?id={incident_id(monitor)}"' in page
-    assert "10 questions with answers on both sides: 10 worse, 0 better" in words
+    assert "Of 10 questions: 10 worse, 0 better" in words
     assert "Before is 2026-11-13 to 2026-11-20 02:00, after is 2026-11-20 02:00 to 2026-11-20 (UTC)" in words
     assert f'<option value="{METRIC}" selected>' in page
 

@@ -127,7 +127,7 @@ def test_where_no_question_has_a_score_on_both_sides_the_counts_still_stand(clie
     assert (whole["found"], whole["preferences"]["earlier"]) == (None, 2)
     page = client.get("/compare", params=params).text
     assert "the earlier one in 2" in page
-    assert "No question has a score of nobody_scores_it on both sides" in page
+    assert "No question has a score of “nobody_scores_it” on both sides" in page
     assert "No question was asked" not in page
 
 

@@ -57,13 +57,18 @@ def test_an_alert_that_fired_later_and_one_that_became_a_page_have_times_of_thei
 
 
 @pytest.mark.parametrize(
-    ("outcome", "text"),
+    ("outcome", "reason", "text"),
     [
-        (AlertEvent.DELIVERED, "latest message sent to pager"),
-        (AlertEvent.SUMMARIZED, "latest message sent to pager"),
-        (AlertEvent.SILENCED, "latest message to pager was held back by a silence"),
+        (AlertEvent.DELIVERED, "", "latest message sent to pager"),
+        (AlertEvent.SUMMARIZED, "it goes on", "latest message sent to pager"),
+        (AlertEvent.SILENCED, "", "latest message to pager was held back by a silence"),
+        (
+            AlertEvent.SILENCED,
+            "told by the incident of x",
+            "latest message to pager was held back: told by the incident of x",
+        ),
     ],
 )
-def test_messages_say_what_came_of_them(outcome: AlertEvent, text: str) -> None:
-    told = SimpleNamespace(at=NOW + HOUR, receiver="pager", outcome=outcome)
+def test_messages_say_what_came_of_them(outcome: AlertEvent, reason: str, text: str) -> None:
+    told = SimpleNamespace(at=NOW + HOUR, receiver="pager", outcome=outcome, reason=reason)
     assert words(received=[told]) == [BEGAN, (NOW + HOUR, text, None)]

@@ -58,7 +58,7 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     kinds = ("event_id", "refuses", "is_disliked", "fails_case")
     wrong = [tuple(one["worst"][name] for name in kinds) for one in found if not one["worst"]["refuses"]]
     assert sorted(wrong) == [("disliked", False, True, False), ("fails", False, False, True)]
-    assert [one["worst"]["refuses"] for one in found] == [False, True] * 2 + [True] * 6
+    assert [one["worst"]["refuses"] for one in found] == [True, False] * 2 + [True] * 6
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>disliked</strong>, score" in page
     assert "does not agree with its case, score" in page

@@ -24,9 +24,9 @@ PERIOD = PagePeriod(Days.WEEK, NOW)
 @pytest.mark.parametrize(
     ("stopped", "why"),
     [
-        ({"stopped": {"toxicity": "overflow"}}, "toxicity stopped by an error"),
-        ({"stopped_judges": {"toxicity": "overflow"}}, "the judge of toxicity stopped by an error"),
-        ({"stopped_limits": {"no_data": "overflow"}}, "limit no data stopped by an error"),
+        ({"stopped": {"toxicity": "overflow"}}, "“abusive answers” stopped by an error"),
+        ({"stopped_judges": {"toxicity": "overflow"}}, "the judge of “abusive answers” stopped by an error"),
+        ({"stopped_limits": {"no_data": "overflow"}}, "limit “no requests” stopped by an error"),
     ],
 )
 def test_what_an_error_stopped_is_a_warning_with_its_name(stopped: dict[str, dict[str, str]], why: str) -> None:
@@ -65,7 +65,7 @@ def test_versions_of_an_application_are_one_row_that_of_the_newest_one_in_use() 
     ("stopped", "why", "is_silent"),
     [
         ({}, "since 20 Nov, 11:05 UTC; before that: no scores, the evaluator has not scored its answers yet", True),
-        ({"toxicity": "overflow"}, "toxicity stopped by an error; no request since 20 Nov, 11:05 UTC", False),
+        ({"toxicity": "overflow"}, "“abusive answers” stopped by an error; no request since 20 Nov, 11:05 UTC", False),
     ],
 )
 def test_a_state_without_requests_is_that_of_then(stopped: dict[str, str], why: str, is_silent: bool) -> None:
