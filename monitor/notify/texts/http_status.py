@@ -28,6 +28,5 @@ def status_words(reason: str) -> str:
 
 
 def failed_requests(reason: str, number: int) -> str:
-    """Say how many requests failed for a reason: 6 requests answered with HTTP 400 (bad request)."""
-    requests = f"{number:,} request{'' if number == 1 else 's'}"
-    return f"{requests} answered with {status_words(reason)}" if reason.isdecimal() else f"{requests}: {reason}"
+    """Say how many requests failed for a reason, in a few words for a column: 6: HTTP 400 (bad request)."""
+    return f"{number:,}: {status_words(reason)}"

@@ -69,9 +69,7 @@ def test_a_row_says_all_of_its_period(monitor: Monitor, ask: Ask, rows: ScoreCol
     assert trend == ""
     counts = [
         "484",
-        "4 2 requests answered with HTTP 429 (too many requests) 1 request answered with HTTP 503 (server not "
-        "available) "
-        "1 request: no whole answer",
+        "4 2: HTTP 429 (too many requests) 1: HTTP 503 (server not available) 1: no whole answer",
         "1 of 3 ratings",
         "100 % of 480 answers",
     ]
