@@ -189,7 +189,7 @@ def test_a_judge_that_became_milder_is_a_warning_of_its_own(story: Story) -> Non
         assert [change.change for change in changes] == expected
         assert {(change.tier, change.pages, change.verdict) for change in changes} == {("warn", False, "judge")}
     first = description(changes[0], "")
-    assert "that of judged now differs by +0.1" in first
+    assert "that of “judged” now differs by +0.1" in first
     assert "never becomes urgent" in first
     assert story.rows("judged") == []
 
