@@ -59,11 +59,13 @@ def clean(table: Table) -> None:
 
 
 def test_the_tables_of_a_few_states_are_held(tmp_path: Path) -> None:
-    """Of sixty states that are in use, 32 have deltalake's table in memory."""
+    """Of sixty states in use 32 at most have deltalake's table in memory."""
     table = table_of(tmp_path)
     states = [opened(table) for _ in range(60)]
-    held = [one for one in gc.get_objects() if isinstance(one, DeltaTable) and str(tmp_path) in one.table_uri]
-    assert (len(states), len(held)) == (60, 32)
+    # Not `isinstance`: it asks some objects of other modules for their class, which imports what they stand for.
+    held = [one for one in gc.get_objects() if type(one) is DeltaTable and str(tmp_path) in one.table_uri]
+    assert len(states) == 60
+    assert 0 < len(held) <= 32
 
 
 @pytest.mark.parametrize("commits", [2, 7])

@@ -144,7 +144,7 @@ def test_a_real_alertmanager_notifies_when_an_incident_opens_is_raised_or_ends(
     alerts.record([transition(hour=2, metric="n")], datetime.now(UTC))
     sender.run_due(datetime.now(UTC))
     joined = next(a for a in running.alerts() if a["labels"]["deployment"] == "rag")
-    assert "Incident: m, n; https://watch.example/incident?id=" in joined["annotations"]["description"]
+    assert "Incident: “m”, “n”; https://watch.example/incident?id=" in joined["annotations"]["description"]
     assert "/incident?id=" in joined["generatorURL"]
     assert len(delivered(alerts)) == 3
 

@@ -80,7 +80,7 @@ def test_an_hour_of_bad_answers_is_a_warning_and_over_soon(minutes: int, cuts: i
     assert timedelta(minutes=50) <= lasted <= timedelta(minutes=100)
     opened = change_of(begin, None, NOW)
     over = change_of(end, opened, NOW)
-    assert summary(over).startswith("rag is back: nearly all answers were bad by m for ")
+    assert summary(over).startswith("rag is back: nearly all answers were bad by “m” for ")
     assert summary(over).endswith(", which is an outage and no change of quality")
     assert not over.ended_without_recovery
     assert over.reason == (

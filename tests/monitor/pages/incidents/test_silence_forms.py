@@ -158,7 +158,8 @@ def test_after_a_silence_the_page_says_what_still_rings(
     assert text.endswith("and whatever else begins in this deployment.")
     assert rings == [METRIC]
     sent(proxied, monitor, "silence")
-    assert said() == ("Nothing of this deployment rings until then. Other deployments still do.", [])
+    but_the_end = "but the end of this incident, for everybody who was told of it. Other deployments still do."
+    assert said() == (f"Nothing of this deployment rings until then, {but_the_end}", [])
     sent(proxied, monitor, "silence/end", silence="2")
     sent(proxied, monitor, "silence", metric=METRIC)
     assert "A new alert of another metric of this deployment still does" in said()[0]
