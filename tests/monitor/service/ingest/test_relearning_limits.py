@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lake.spec.alert_vocabulary import LimitKind
+from lake.spec.metric_names import quoted_name
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor import Monitor
@@ -89,7 +90,7 @@ def test_a_limit_in_which_an_error_arises_stops_alone_and_learns_anew(
         without_installation(get(create_app(monitor), path).text) for path in ("/deployment?name=rag", "/", "/metrics")
     )
     assert "by an error: ValueError(&#39;a number that cannot be&#39;). It learns again from its rows" in page
-    assert f"limit {kind.replace('_', ' ')} stopped by an error" in overview.replace("<wbr>", "")
+    assert f"limit {quoted_name(kind)} stopped by an error" in overview.replace("<wbr>", "")
     assert f'dialwatch_stream_stopped{{deployment="rag",kind="floor",metric="{kind}"}} 1.0' in metrics
     clock.advance(minutes=1)
     state = state_of(monitor)
