@@ -51,7 +51,7 @@ def test_an_evaluation_is_counted_apart_and_alarms_nobody(
     assert lake.table(ALERTS, "rag").read().num_rows == 0
     page = page_of(monitor, get, "rag")
     assert "<dt>Requests</dt><dd>60</dd>" in page
-    assert "<dt>Failed</dt><dd>0</dd>" in page
+    assert "<dt>Failed requests</dt><dd>0</dd>" in page
     assert "240 requests of origin <bdi>evaluation</bdi>" in page
     assert "of answers with all calls 2.40" in page
     assert "<dt>Answers</dt><dd>60</dd>" in page
@@ -76,10 +76,10 @@ def test_the_cost_of_an_application_is_that_of_its_answers_with_all_their_calls(
     rows.logs("gpt-4o", MODEL_CALL, {"is_entry": True, "deployment_price": 0.5, "price": None})
     monitor.refresh()
     page, model = page_of(monitor, get, "rag"), page_of(monitor, get, "gpt-4o")
-    assert "<dt>Own cost</dt><dd>0.00</dd>" in page
-    assert "<dt>Cost of answers with all calls behind them</dt><dd>0.43</dd>" in page
-    assert "<dt>Own cost</dt><dd>0.75</dd>" in model
-    assert "<dt>Cost of answers with all calls behind them</dt><dd>0.50</dd>" in model
+    assert '<dt>Own cost</dt><dd><span class="money">0.00</span></dd>' in page
+    assert '<dt>Cost of answers with all calls behind them</dt><dd><span class="money">0.43</span></dd>' in page
+    assert '<dt>Own cost</dt><dd><span class="money">0.75</span></dd>' in model
+    assert '<dt>Cost of answers with all calls behind them</dt><dd><span class="money">0.50</span></dd>' in model
     metrics = metrics_of(monitor)
     assert 'dialwatch_cost_total{deployment="rag",origin="production"} 0.0' in metrics
     assert 'dialwatch_entry_cost_total{deployment="rag",origin="production"} 0.43' in metrics
