@@ -53,7 +53,7 @@ def test_an_evaluation_is_counted_apart_and_alarms_nobody(
     assert "<dt>Requests</dt><dd>60</dd>" in page
     assert "<dt>Failed requests</dt><dd>0</dd>" in page
     assert "240 requests of origin <bdi>evaluation</bdi>" in page
-    assert "of answers with all calls 2.40" in page
+    assert 'of answers with all calls <span class="money">2.40</span>' in page
     assert "<dt>Answers</dt><dd>60</dd>" in page
 
 
