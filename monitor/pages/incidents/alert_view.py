@@ -52,7 +52,7 @@ class AlertView:
 
     @property
     def sentence(self) -> str:
-        """What happened, in a line, with the mean as it is now where it still fires."""
+        """What happened, in a line, as its message says it."""
         return said_now(self.ended or self.fired)
 
     @property

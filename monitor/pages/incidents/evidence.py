@@ -24,7 +24,7 @@ from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
-from monitor.notify.texts.plain import enumerated
+from monitor.notify.texts.plain import enumerated, first_small
 from monitor.pages.answers.answer_view import read_cases
 from monitor.pages.answers.reasons import Reason, ReasonKind, reasons_of
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
@@ -72,7 +72,7 @@ class Excerpt:
         if not self.is_good:
             return ""
         wrong = ((self.is_disliked, ReasonKind.DISLIKED), (self.fails_case, ReasonKind.FAILS_CASE))
-        found = [f"{kind.words[:1].lower()}{kind.words[1:]}" for is_wrong, kind in wrong if is_wrong]
+        found = [first_small(kind.words) for is_wrong, kind in wrong if is_wrong]
         why = enumerated(found) if found else f"fewer than {WORST} questions got a worse answer"
         return f"It stands here although its score is no worse than usual: {why}."
 
