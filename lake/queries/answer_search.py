@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.queries.answer_rows import CALLED_TOOLS, IS_ENTRY, IS_RATABLE
+from lake.queries.comments import comment_of, members_of
 from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, calls_tool, failures_of, refusing_texts, status_of
 from lake.queries.latest_rows import LATEST_COLUMNS, each_once, latest_scores
 from lake.queries.ratings import (
@@ -61,10 +63,10 @@ class AnswerFilter:
     `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
     is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
     `tool` is the name of one that its turn called; with the failure `tool_error` that call failed.
-    `words` is a text that the question or the answer contains, `comment` one that a comment of a rating contains, in
-    upper or lower case. `user` is a `user_id` as it is stored, `client` a `project_id`
-    or a `client`. `slower_than` bounds the
-    duration in seconds, `cost_over` the price with all calls, both exclusively.
+    `words` are words each of which the question, the answer or a comment of a rating contains, `comment` ones that one
+    comment contains; in any order, in upper or lower case, and parts of longer words too. `user` is a `user_id` as it
+    is stored, `client` a `project_id` or a `client`. `slower_than` bounds the duration in seconds, `cost_over` the
+    price with all calls, both exclusively.
     `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
     direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests asked, are
     searched too. Pages count from 1.
@@ -171,6 +173,7 @@ class _Search:
         self._ratings: pa.Table | None = None
         self._labels: pa.Table | None = None
         self._known: pa.Table | None = None
+        self._commenting: pa.Table | None = None
 
     def page(self) -> AnswerPage:
         """Return the page that the filter names."""
@@ -199,7 +202,7 @@ class _Search:
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:
-            rows = rows.filter(_has_words(rows, wanted.words))
+            rows = rows.filter(self._has_words(rows, wanted.words.split()))
         if wanted.status is not None:
             rows = rows.filter(pa.array([status == wanted.status for status in _statuses(rows)], pa.bool_()))
         if self._of_failure() and wanted.failure != FailureKind.REFUSAL:
@@ -209,12 +212,33 @@ class _Search:
             ratings = ratings_of(rows, self._read_ratings(), self._read_known())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
         if wanted.comment and rows.num_rows:
-            comments, said = comments_of(rows, self._read_ratings(), self._read_known()), wanted.comment.casefold()
-            rows = rows.filter(pa.array([any(said in one.casefold() for one in some) for some in comments], pa.bool_()))
+            words = wanted.comment.split()
+            has_all = [any(_words_in(one, words) == words for one in some) for some in self._searched_comments(rows)]
+            rows = rows.filter(pa.array(has_all, pa.bool_()))
         if wanted.label is not None and rows.num_rows:
             labels = labels_of(rows, self._read_labels(), self._read_known())
             rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
         return self._with_scores(rows, day)
+
+    def _has_words(self, rows: pa.Table, words: Sequence[str]) -> pa.ChunkedArray:
+        """Return which answers have each word in their question, their answer or a comment."""
+        comments = pa.array(["\n".join(some) for some in self._searched_comments(rows)], pa.string())
+        texts = (rows["question"], rows["answer"], comments)
+        found = pa.chunked_array([pa.repeat(pa.scalar(True), rows.num_rows)])
+        for word in words:
+            in_each = (pc.fill_null(pc.match_substring(one, word, ignore_case=True), False) for one in texts)
+            found = pc.and_(found, reduce(pc.or_, in_each))
+        return found
+
+    def _searched_comments(self, rows: pa.Table) -> list[tuple[str, ...]]:
+        """Return the comments on each answer that have a word that is searched: only these ratings are joined."""
+        if self._commenting is None:
+            words = (*self._wanted.words.split(), *self._wanted.comment.split())
+            texts = [comment_of(members_of(one)) or "" for one in self._read_ratings()["details"].to_pylist()]
+            has_one = [bool(_words_in(text, words)) for text in texts]
+            self._commenting = self._read_ratings().filter(pa.array(has_one, pa.bool_()))
+        known = self._read_known() if self._commenting.num_rows else None
+        return comments_of(rows, self._commenting, known)
 
     def _of_failure(self) -> tuple[str, ...]:
         """Columns that tell of the kind of failure."""
@@ -351,11 +375,9 @@ def _has_id_part(rows: pa.Table, part: str) -> pa.Array:
     return pa.array(found, pa.bool_())
 
 
-def _has_words(rows: pa.Table, words: str) -> pa.ChunkedArray:
-    in_question, in_answer = (
-        pc.fill_null(pc.match_substring(rows[name], words, ignore_case=True), False) for name in ("question", "answer")
-    )
-    return pc.or_(in_question, in_answer)
+def _words_in(text: str, words: Sequence[str]) -> list[str]:
+    said = text.casefold()
+    return [word for word in words if word.casefold() in said]
 
 
 def _statuses(rows: pa.Table) -> list[AnswerStatus]:

@@ -187,7 +187,7 @@ def _by_then(change: AlertChange, affected: AffectedCounts | None) -> list[str]:
     refused = [str(affected.refusals)] if affected.refusals else []
     asked = [f"{affected.who} were affected"] if affected.requests else []
     known = [*refused, *asked]
-    return [f"Until the message of {time(change.changed_at)}, {enumerated(known)}"] if known else []
+    return [f"By {time(change.changed_at)}: {enumerated(known)}"] if known else []
 
 
 def mean_now(change: AlertChange, reading: Reading | None) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 
 _IN_A_MESSAGE = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d) UTC\b")
 _UNKNOWN = "an unknown time"
+_MOMENT = "%-d %b %Y, %H:%M"
 
 
 class Times:
@@ -24,7 +25,7 @@ class Times:
 
     def moment(self, at: datetime | None) -> str:
         """A time to the minute: 20 Nov 2026, 14:05 UTC."""
-        return _UNKNOWN if at is None else self._written(at, "%-d %b %Y, %H:%M")
+        return _UNKNOWN if at is None else self._written(at, _MOMENT)
 
     def brief_moment(self, at: datetime | None) -> str:
         """A time of the last days, to the minute: 20 Nov, 14:05 UTC."""
@@ -39,7 +40,7 @@ class Times:
         return self._written(at, "%H:%M:%S")
 
     def zoned(self, text: str) -> str:
-        """Return the text of a message, which names times of UTC, with these times in the zone."""
+        """Return the text of a message, which names times of UTC, with these as the pages write them."""
         return _IN_A_MESSAGE.sub(self._rewritten, text)
 
     @property
@@ -57,7 +58,7 @@ class Times:
 
     def _rewritten(self, found: re.Match[str]) -> str:
         try:
-            return self._written(datetime.fromisoformat(found[1]).replace(tzinfo=UTC), "%Y-%m-%d %H:%M")
+            return self._written(datetime.fromisoformat(found[1]).replace(tzinfo=UTC), _MOMENT)
         except (ValueError, OverflowError):  # no date, but the name of something
             return found[0]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import TypeVar
 
 from starlette.exceptions import HTTPException
@@ -23,8 +24,9 @@ from runtime.unseen_characters import visible
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-HOURS: Mapping[str, str] = {"1": "1 hour", "2": "2 hours", "4": "4 hours", "24": "1 day", "168": "7 days"}
-"""How long a silence may be, in hours."""
+_HOURS = {"1": "1 hour", "2": "2 hours", "4": "4 hours", "24": "1 day", "168": "7 days"}
+MORNING = "morning"
+_MORNING_HOUR = 8
 MOST_CHARACTERS = 1_000
 """Of a comment."""
 _SAME = timedelta(minutes=10)
@@ -34,11 +36,34 @@ _MOST_DIGITS = 10
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 
 
+@dataclass(frozen=True)
+class SilenceLength:
+    """How long a silence may be, in words, until when it then holds, and the option of the command."""
+
+    words: str
+    until: datetime
+    option: tuple[str, str]
+
+
+def silence_lengths(now: datetime, zone: tzinfo) -> Mapping[str, SilenceLength]:
+    """Return what a form may ask for, by the value of its field: hours, or the next morning of `zone`."""
+    lengths = {
+        hours: SilenceLength(words, now + timedelta(hours=int(hours)), ("--for", f"{hours}h"))
+        for hours, words in _HOURS.items()
+    }
+    local = (now + timedelta(hours=1)).astimezone(zone)
+    day = local.date() + timedelta(days=local.hour >= _MORNING_HOUR)
+    morning = datetime.combine(day, time(_MORNING_HOUR), zone).astimezone(UTC)
+    lengths[MORNING] = SilenceLength("Until the morning", morning, ("--until", f"{morning:%Y-%m-%dT%H:%MZ}"))
+    return dict(sorted(lengths.items(), key=lambda item: item[1].until))
+
+
 class Actions:
     """Changes in the lake, one at a time, so that a form that is sent twice at once finds what the first has done."""
 
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor = monitor
+    def __init__(self, monitor: Monitor, zone: tzinfo) -> None:
+        """`zone` is that of the pages: their mornings are its."""
+        self._monitor, self._zone = monitor, zone
         self._one_at_a_time = threading.Lock()
 
     def acknowledge(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str]) -> None:
@@ -73,9 +98,12 @@ class Actions:
 
     def silence(self, reader: Reader, found: FoundIncident, fields: Mapping[str, str], now: datetime) -> int:
         """Add a silence and return its id; where there is such a one already, that one's."""
-        if fields.get("hours") not in HOURS:
-            raise HTTPException(_UNPROCESSABLE, f"A silence is as long as the form says: {', '.join(HOURS.values())}")
-        until = (now + timedelta(hours=int(fields["hours"]))).replace(microsecond=0)
+        lengths = silence_lengths(now, self._zone)
+        chosen = lengths.get(fields.get("length", ""))
+        if chosen is None:
+            said = ", ".join(one.words.lower() for one in lengths.values())
+            raise HTTPException(_UNPROCESSABLE, f"A silence is as long as the form says: {said}")
+        until = chosen.until.replace(microsecond=0)
         silence = Silence(
             deployment=found.name, metric=_metric(fields, found), until=until, comment=_comment(fields)
         )  # fmt: skip

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 from runtime.unseen_characters import visible
 
+_USUAL_LENGTH = ("--for", "4h")
+
 
 @dataclass(frozen=True)
 class Commands:
@@ -25,16 +27,16 @@ def commands_of(incident_id: str, deployment: str, metric: str | None, onset: da
     of_deployment = ("--deployment", deployment, *of_metric)
     return Commands(
         _command("incidents", "acknowledge", incident_id, "--comment", "..."),
-        silence_command(deployment, metric, "4"),
+        silence_command(deployment, metric, _USUAL_LENGTH),
         _command("release", "mark", *of_deployment, *at, "--comment", "..."),
     )
 
 
-def silence_command(deployment: str, metric: str | None, hours: str) -> str | None:
-    """Return the command for a silence of so many hours; `metric` is None for all metrics of the deployment."""
+def silence_command(deployment: str, metric: str | None, length: tuple[str, str]) -> str | None:
+    """Return the command for a silence; `metric` is None for the whole deployment, `length` an option and its value."""
     of_metric = ("--metric", metric) if metric else ()
     of_deployment = ("--deployment", deployment, *of_metric)
-    return _command("silence", "add", *of_deployment, "--for", f"{hours}h", "--comment", "...")
+    return _command("silence", "add", *of_deployment, *length, "--comment", "...")
 
 
 def metric_option(metric: str) -> str | None:

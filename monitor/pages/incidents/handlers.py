@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from functools import partial
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -17,7 +17,7 @@ from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.forms import checked_form
-from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
+from monitor.pages.incidents.actions import MOST_CHARACTERS, Actions, silence_lengths
 from monitor.pages.incidents.alert_view import alerts_of
 from monitor.pages.incidents.as_json import incident_data, list_data
 from monitor.pages.incidents.commands import silence_command
@@ -63,7 +63,7 @@ class IncidentPages(Page):
 
     def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
         super().__init__(monitor, renderer, authentication, reads)
-        self._actions = Actions(monitor)
+        self._actions = Actions(monitor, renderer.times.zone)
 
     def listed(self, request: Request) -> Response:
         """Answer with the open incidents, and those that ended of late."""
@@ -103,15 +103,8 @@ class IncidentPages(Page):
             was_unacknowledged="unacknowledged" in given and found.incident.acknowledged is None,
             address_of=address_of,
             was_withdrawn=given.get("withdrawn", "").isdecimal(),
-            silences=[
-                (
-                    hours,
-                    words,
-                    self._monitor.now() + timedelta(hours=int(hours)),
-                    silence_command(found.name, None, hours),
-                )
-                for hours, words in HOURS.items()
-            ],
+            silence_lengths=silence_lengths(self._monitor.now(), self._renderer.times.zone),
+            silence_command=partial(silence_command, found.name, None),
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,
             most_comments=MOST_COMMENTS,

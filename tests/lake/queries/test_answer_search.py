@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -127,7 +128,9 @@ def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
             origin = draw(st.sampled_from(["explicit", "implicit", "label"]))
             user = draw(st.sampled_from([None, "u", "v"]))
             later = at + draw(st.integers(-1, 30)) * HOUR
-            one = rating_row(about, signal, later, signal_id=f"{number}-{said}", origin=origin, user_id=user)
+            details = draw(st.sampled_from([None, *map(comment_details, ("Ab É", "b%", ""))]))
+            ids = {"signal_id": f"{number}-{said}", "user_id": user}
+            one = rating_row(about, signal, later, origin=origin, details=details, **ids)
             signals.append(one)
     return logs, scores, signals
 
@@ -148,7 +151,8 @@ def filters(draw: st.DrawFn) -> AnswerFilter:
         failure=draw(st.sampled_from([None, None, *FailureKind])),
         tool=draw(st.sampled_from(["", "", "", "get"])),
         id_part=draw(st.sampled_from(["", "", "e1", "x"])),
-        words=draw(st.just("") | st.text("aBéÉ.*%", max_size=2)),
+        words=draw(st.just("") | st.text("aBéÉ.*% ", max_size=4)),
+        comment=draw(st.sampled_from(["", "", "", "é a", "b"])),
         user=draw(st.sampled_from(["", "", "u"])),
         model=draw(st.sampled_from(["", "", "m"])),
         slower_than=draw(st.sampled_from([None, None, 0.5, 1])),
@@ -166,6 +170,17 @@ def latest_values(scores: list[Any]) -> pd.DataFrame:
     frame = pd.DataFrame(scores, columns=["event_id", "metric", "value", "scored_at", "score_id"])
     latest = frame.sort_values(["scored_at", "score_id"]).drop_duplicates(["event_id", "metric"], keep="last")
     return latest.pivot(index="event_id", columns="metric", values="value").reindex(columns=["f", "g", "refusal"])
+
+
+def comment_details(text: str) -> str:
+    return json.dumps({"comment": text})
+
+
+def comments_of(row: pd.Series, signals: list[Any]) -> list[str]:
+    ids = {row["event_id"], row["response_id"], *(row["response_ids"] or ())}
+    said = [one for one in signals if one["response_id"] in ids and one["origin"] == "explicit"]
+    said = [one for one in said if one["signal"] in {"like", "dislike"} and one.get("details")]
+    return [json.loads(one["details"])["comment"].lower() for one in said]
 
 
 def rating_of(row: pd.Series, signals: list[Any]) -> str:
@@ -244,9 +259,15 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
         kept &= frame["price"].astype(float) > wanted.cost_over
     kept &= frame["user_id"].eq(wanted.user) | (not wanted.user)
     kept &= frame["model"].eq(wanted.model) | (not wanted.model)
-    if wanted.words:
+    comments = [comments_of(row, signals) for _, row in frame.iterrows()]
+    for word in wanted.words.lower().split():
         texts = frame["question"].fillna("").str.lower() + "\0" + frame["answer"].fillna("").str.lower()
-        kept &= texts.str.contains(wanted.words.lower(), regex=False)
+        texts += pd.Series(["\0".join(["", *some]) for some in comments], frame.index, str)
+        kept &= texts.str.contains(word, regex=False)
+    for word in wanted.comment.lower().split():
+        comments = [[one for one in some if word in one] for some in comments]
+    if wanted.comment:
+        kept &= pd.Series([bool(some) for some in comments], frame.index, bool)
     if wanted.id_part:
         ids = [[row.event_id, row.response_id, *(row.response_ids or ())] for row in frame.itertuples()]
         kept &= pd.Series([any(wanted.id_part in one for one in some) for some in ids], frame.index, bool)

@@ -35,6 +35,8 @@ ADDRESSES = (
 )
 # Fields that take a time or a day of UTC, the period of the search, what is left of a day's budget, and commands.
 _IN_UTC = re.compile(r"<label>[^<]*\(UTC\)|\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \(UTC\)|today \(UTC\)|<code>.*?</code>")
+# The morning of another zone is at another time.
+_MORNING = re.compile(r'<li><label><input type="radio" name="length" value="morning".*?</li>', re.DOTALL)
 _TICK = re.compile(r'<text class="time.*?</text>')
 _TIME = re.compile(r"\b\d\d:\d\d(?::\d\d)?+(?! WAT\b).{0,20}")
 
@@ -67,7 +69,7 @@ def pages(monitor: Monitor, zone: str) -> TestClient:
 
 
 def words(page: str) -> str:
-    return re.sub(r"<[^>]*>", " ", _IN_UTC.sub("", _TICK.sub("", page))).replace("&nbsp;", " ")
+    return re.sub(r"<[^>]*>", " ", _IN_UTC.sub("", _TICK.sub("", _MORNING.sub("", page)))).replace("&nbsp;", " ")
 
 
 def test_every_time_on_every_page_is_of_the_zone(many_times: Monitor) -> None:

@@ -86,7 +86,7 @@ def sent(client: TestClient, monitor: Monitor, act: str, *groups: str, **fields:
     """Fill in the form of the page and send it."""
     path = f"/incident?id={incident_id(monitor)}"
     tokens = re.findall(r'name="form_token" value="([^"]*)"', client.get(path, headers=of("on-call")).text)
-    usual = {"form_token": tokens[0], "id": incident_id(monitor), "hours": "4", "at": "2026-11-20T02:00"}
+    usual = {"form_token": tokens[0], "id": incident_id(monitor), "length": "4", "at": "2026-11-20T02:00"}
     return client.post(f"/incident/{act}", data=usual | fields, headers=of(*groups or ("on-call",)))
 
 

@@ -133,7 +133,7 @@ def test_an_incident_and_the_overview_link_others_of_the_same_tool(rows: ScoreCo
     page = TestClient(app, client=("10.0.0.7", 5000), headers=headers).get(f"/incident?id={ids['agent']}").text
     assert "Also:" not in page
     tool = client.get(f"/incident?id={ids['toolset']}").text
-    (asked,) = re.findall("People ask it through others, since .*?: (.*?)</p>", tool)
+    (asked,) = re.findall(r"People ask it through others, since .*?: (.*?)\s*</dd>", tool)
     assert (
         asked
         == '<a href="/deployment?name=agent">agent</a> 20 requests. Some of these requests may not have called it.'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shlex
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 from fastapi.testclient import TestClient
@@ -82,7 +82,7 @@ def test_forms_that_are_sent_at_once_acknowledge_once(
     proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
 ) -> None:
     """Each of them has read the incident before any of them has stored anything."""
-    actions, found = Actions(monitor), incident_of(monitor.snapshot, incident_id(monitor))
+    actions, found = Actions(monitor, UTC), incident_of(monitor.snapshot, incident_id(monitor))
     assert found is not None
     for _ in range(2):
         actions.acknowledge(Reader(who="ann"), found, {"comment": "I look"})
@@ -191,8 +191,8 @@ def test_a_form_of_another_page_is_refused(proxied: TestClient, monitor: Monitor
 @pytest.mark.parametrize(
     ("act", "field", "value"),
     [
-        ("silence", "hours", "5"),
-        ("silence", "hours", "-1"),
+        ("silence", "length", "5"),
+        ("silence", "length", "-1"),
         ("silence", "metric", "another"),
         ("silence", "comment", "x" * 1001),
         ("release", "at", "yesterday"),
@@ -243,7 +243,7 @@ def test_a_read_of_comments_alone_is_noted(proxied: TestClient, monitor: Monitor
 def test_without_access_everybody_on_loopback_acts(client: TestClient, monitor: Monitor, lake: Lake) -> None:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     (token, *_) = re.findall(r'name="form_token" value="([^"]*)"', page)
-    fields = {"id": incident_id(monitor), "form_token": token, "hours": "1"}
+    fields = {"id": incident_id(monitor), "form_token": token, "length": "1"}
     assert client.post("/incident/silence", data=fields).status_code == 303
     assert client.post("/incident/silence", data=fields | {"form_token": ""}).status_code == 403
     assert len(read_silences(lake)) == 1

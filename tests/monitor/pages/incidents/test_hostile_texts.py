@@ -138,7 +138,7 @@ def test_a_comment_of_a_form_is_a_plain_line(rows: ScoreColumns, lake: Lake, mon
         token = page.partition('name="form_token" value="')[2].partition('"')[0]
         incident = page_of(monitor, "rag").partition("=")[2]
         for text in PAYLOADS:
-            sent = {"id": incident, "form_token": token, "hours": "1", "comment": text}
+            sent = {"id": incident, "form_token": token, "length": "1", "comment": text}
             answer = client.post("/incident/silence", data=sent)
             assert answer.status_code == 200
             assert_is_plain(answer.text)

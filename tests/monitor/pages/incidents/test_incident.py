@@ -27,10 +27,11 @@ def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     parts = (
         "rag-search: “words that stand in the documents” fell", "Open since", "Nobody has acknowledged it",
-        "What happened, and how sure that is", "Steady quality raises an alert",
-        "The evidence is", "before and since", "The change began", "Scores before and since",
-        "Worst answers since", 'action="/incident/acknowledge"', 'action="/incident/silence"',
-        'action="/incident/release"', 'id="log"', "opened", "Earlier incidents", "Open now in other deployments",
+        "Silence for 1 hour", "Who, by now", "Look first at", "Worst answers since", "In the users' words",
+        'id="chart"', "The change began", "What happened, and how sure that is",
+        "Steady quality raises an alert", "The evidence is", "Scores before and since", 'id="act-acknowledge"',
+        'id="act-silence"', 'action="/incident/release"', 'id="log"', "opened", "Earlier incidents",
+        "Open now in other deployments",
     )  # fmt: skip
     places = [page.find(part) for part in parts]
     assert -1 not in places, parts[places.index(-1)]
@@ -246,7 +247,7 @@ def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor,
         page = client.get(f"/incident?id={incident_id(monitor, 'rag')}")
         assert page.status_code == 200
         assert "share of failed requests" in page.text
-        assert "a limit was exceeded" in page.text
+        assert "A limit was exceeded" in page.text
         assert "Accept the new level" not in page.text
         found = client.get(f"/incident.json?id={incident_id(monitor, 'rag')}").json()
         assert found["evidence"] is None
@@ -274,7 +275,7 @@ def test_a_silence_of_all_metrics_may_be_named_by_any_query(client: TestClient, 
 def test_the_times_stand_in_their_order(client: TestClient, monitor: Monitor) -> None:
     """The fall is before the alert, and each time says what it is of."""
     page = client.get(f"/incident?id={incident_id(monitor)}").text
-    (listed,) = re.findall(r'<ol class="moments">(.*?)</ol>', page, re.DOTALL)
+    (listed,) = re.findall(r'<ul class="moments">(.*?)</ul>', page, re.DOTALL)
     times = re.findall(r'datetime="([^"]*)"', listed)
     assert len(times) >= 2
     assert times == sorted(times)

@@ -41,7 +41,7 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
     assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
     assert "Silence 2" in proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
     assert read_silences(lake)[2].metric is None
-    assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", hours="24").status_code == 303
+    assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", length="24").status_code == 303
     assert len(read_silences(lake)) == 3
     assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 3
     monitor.refresh()
@@ -106,10 +106,10 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     address = f"/incident?id={incident_id(monitor)}"
     page = proxied.get(address, headers=of("on-call")).text
     assert re.findall(r'value="([^"]*)" checked', page) == ["", "1"]
-    (looks,) = re.findall('<div class="look">.*?</div>', page, re.DOTALL)
+    (looks,) = re.findall('<dd class="look">.*?</dd>', page, re.DOTALL)
     assert looks.index("The logs of the deployment") < looks.index("Whether retrieval still finds documents")
     assert page.count("Whether retrieval still finds") == page.count("ogs of the deployment and of the models") == 1
-    what, how_long = choices(page, "metric"), choices(page, "hours")
+    what, how_long = choices(page, "metric"), choices(page, "length")
     assert list(what) == ["", METRIC, "errors"]
     assert (
         "Held back: messages about “words that stand in the documents”, “failed requests”, and whatever else begins"
@@ -120,9 +120,12 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
         "Held back: messages about “failed requests” of this deployment. Still sent: “words that stand in the "
         "documents”;" in what["errors"]
     )
-    for (hours, text), until in zip(how_long.items(), ("13:00", "14:00", "16:00"), strict=False):
-        assert f"The silence ends by itself at 20 Nov, {until} UTC. Alerts that still fire then are sent then." in text
-        assert f"dialwatch silence add --deployment rag-search --for {hours}h --comment" in text
+    ends = {"1": "20 Nov, 13:00", "2": "20 Nov, 14:00", "4": "20 Nov, 16:00", "morning": "21 Nov, 08:00"}
+    assert list(how_long) == [*ends, "24", "168"]
+    for length, until in ends.items():
+        option = "--until 2026-11-21T08:00Z" if length == "morning" else f"--for {length}h"
+        assert f"itself at {until} UTC. Alerts that still fire then are sent then." in how_long[length]
+        assert f"dialwatch silence add --deployment rag-search {option} --comment" in how_long[length]
     assert "Alerts that still fire then" in how_long["168"]
     sent(proxied, monitor, "silence", metric=METRIC)
     clock.advance(seconds=3)
@@ -171,7 +174,7 @@ def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
 ) -> None:
     """By whom; one that runs out says so; and the one of another deployment is no part of it."""
     add_silence(lake, Silence(deployment="other", until=NOW + timedelta(days=1)), NOW)
-    first = sent(proxied, monitor, "silence", hours="2", comment="deploy")
+    first = sent(proxied, monitor, "silence", length="2", comment="deploy")
     assert read_silences(lake)[2].until - NOW == timedelta(hours=2, seconds=1)
     page = proxied.get(first.headers["location"], headers=of("on-call")).text
     (log,) = re.findall(r'<table class="log">.*?</table>', page, re.DOTALL)
@@ -184,7 +187,7 @@ def test_a_silence_of_two_hours_and_its_end_stand_in_the_log(
         "silence 2 ended</span> by <bdi>ann</bdi> of all alerts, before its time"
         in proxied.get(ended.headers["location"], headers=of("on-call")).text
     )
-    sent(proxied, monitor, "silence", hours="1")
+    sent(proxied, monitor, "silence", length="1")
     clock.advance(hours=2)
     page = proxied.get(first.headers["location"], headers=of("on-call")).text
     assert "silence 3 ended</span> of all alerts, as it was set" in page

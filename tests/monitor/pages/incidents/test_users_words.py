@@ -62,7 +62,9 @@ def test_who_may_not_read_texts_sees_no_word(rows: ScoreColumns, client: TestCli
     plant(rows, 0.05, 40, "Is Elternzeit paid", "leave.pdf")
     plant(rows, 0.99, 90, "Is the canteen open", "handbook.pdf")
     path = f"/incident?id={incident_id(monitor)}"
-    assert "lternzeit" not in client.get(path, headers=of("watchers")).text
+    page = client.get(path, headers=of("watchers")).text
+    assert "lternzeit" not in page
+    assert "Find a complaint" not in page
     data = client.get(path.replace("?", ".json?"), headers=of("watchers"))
     assert data.json()["evidence"]["words"] is None
     assert "lternzeit" not in data.text
@@ -77,7 +79,7 @@ def test_a_project_a_language_and_a_document_that_stand_out_are_said(
     path = f"/incident?id={incident_id(monitor)}"
     for groups, document in (("readers", "document leave&lt;b&gt;.pdf"), ("watchers", "one document")):
         page = client.get(path, headers=of(groups)).text
-        assert "Most affected: <bdi>project hr (40 of " in page
+        assert "<strong>Most affected:</strong> <bdi>project hr (40 of " in page
         assert f"<bdi>{document} (40 of " in page
         (project, found) = client.get(path.replace("?", ".json?"), headers=of(groups)).json()["evidence"]["stands_out"]
         assert (project["kind"], project["name"], project["worst"], project["good"]) == ("project", "hr", 40, 0)
@@ -105,6 +107,8 @@ def test_prometheus_has_what_stood_out_when_the_alert_was_found(
 
 def test_where_the_same_is_asked_as_before_there_is_no_word(client: TestClient, monitor: Monitor) -> None:
     path = f"/incident?id={incident_id(monitor)}"
-    assert "In the users' words" not in client.get(path, headers=of("readers")).text
+    page = client.get(path, headers=of("readers")).text
+    assert "In the users' words" in page
+    assert "What the bad answers are about" not in page
     data = client.get(path.replace("?", ".json?"), headers=of("readers")).json()["evidence"]["words"]
     assert (data["questions"], data["documents"]) == ([], [])

@@ -66,8 +66,8 @@ def test_only_a_place_is_looked_at_first_and_all_else_is_said_as_the_message_doe
     look = [one[0].upper() + one[1:] for one in look]
     assert (alert["look_first"], alert["what_to_do"]) == (look, do)
     page = html.unescape(client.get(f"/incident?{path}").text)
-    shown = re.findall('<p class="look">(.*?)</p>', page)
-    assert shown == [f"<strong>Look first at: {one}</strong>" for one in look] + [f"What to do: {one}" for one in do]
+    shown = re.findall("<dt>(Look first at|What to do)</dt><dd[^>]*>(.*?)</dd>", page)
+    assert shown == [("Look first at", one) for one in look] + [("What to do", one) for one in do]
     assert not any(one.startswith(("Look first at", "What to do")) for one in alert["lines"])
 
 
