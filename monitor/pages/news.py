@@ -159,7 +159,7 @@ def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related
 def sentence_of(incident: Incident) -> str:
     """Say in a line what an incident is: the sentence of its foremost alert."""
     foremost = incident.foremost
-    return said_now(foremost, foremost.details.affected)
+    return alert_sentences(foremost, foremost.details.affected)
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -170,8 +170,8 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
     return state.readings.get(change.key.metric)
 
 
-def said_now(change: AlertChange, affected: AffectedCounts | None = None) -> str:
-    """Say in a line what an alert says, as its message does, and who was `affected` by then, where given."""
+def alert_sentences(change: AlertChange, affected: AffectedCounts | None = None) -> str:
+    """Return what happened, as the message of an alert says it, and who was `affected` by then, where given."""
     return sentences([what_happened(change), *_by_then(change, affected)])
 
 
