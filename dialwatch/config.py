@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SecretStr, field_validator
 
-from collector import CollectorSettings
+from collector.settings import CollectorSettings
 from dialwatch.errors import ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LAZY = ("collector", "evaluator", "lake", "monitor")
+LAZY = ("evaluator", "evaluator.judges", "lake", "monitor")
 
 
 def imported_from(path: Path) -> set[str]:

@@ -17,7 +17,7 @@ from dialwatch.commands.options import ConfigOption, LakeOption, open_filled, se
 from dialwatch.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collector import CollectorSettings
+    from collector.settings import CollectorSettings
     from dialwatch.config import Settings
     from lake.erasure.erasure import Receipt, TableReceipt
     from lake.erasure.erasure_scope import Subject

@@ -12,8 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from evaluator import Evaluator
 from lake.spec.schemas import ALERTS, PARSED_LOGS, SCORES
 from lake.tables.lake import Lake

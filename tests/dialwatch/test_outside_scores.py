@@ -12,8 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from collector import Collector, CollectorSettings, HttpSettings
-from collector import create_app as endpoint
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app as endpoint
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving.server import BackgroundServer
 from evaluator import Evaluator, EvaluatorSettings
 from lake.spec.schemas import ALERTS, PARSED_LOGS

@@ -15,11 +15,13 @@ import httpx
 import pandas as pd
 from kafka.errors import KafkaError
 
-from collector import CollectorSettings, FilesSettings, KafkaSettings
+from collector.settings import CollectorSettings
 from collector.sources.files.listing import Listing, LogFile
 from collector.sources.files.open_file import OpenFile, UnreadableFileError
+from collector.sources.files.settings import FilesSettings
 from collector.sources.files.source import NO_FILE
 from collector.sources.kafka.client import connect
+from collector.sources.kafka.settings import KafkaSettings
 from dialwatch.commands.check.finding import Finding, failed, guarded, skipped, well
 from dialwatch.config import MonitorSection
 from evaluator import EvaluatorSettings

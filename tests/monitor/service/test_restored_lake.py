@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings, FileSource
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from lake.spec.schemas import ALERTS, PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
