@@ -87,7 +87,7 @@ def _sides(lake: Lake, given: dict[str, str], today: date) -> tuple[LoggedAnswer
 @contextmanager
 def _asked_judge(settings: Settings, lake: Lake, judge: str | None, deployment: str) -> Iterator[BoundJudge]:
     """Open the judge; raises ConfigError where it is not known which, and where somebody else wrote meanwhile."""
-    from evaluator import JudgePool
+    from evaluator.service.judge_pool import JudgePool
     from lake.delta_log.change import LostRaceError
 
     name = judge or settings.evaluator.replay.preference or _only(settings.evaluator.jury_of(deployment)[0])

@@ -200,7 +200,7 @@ def _erase(lake: Lake, subject: Subject, *, dry_run: bool) -> Receipt:
 
 def _forget_replies(settings: Settings, lake: Lake) -> bool:
     """Forget replies of judges, print how many, and return whether nothing of them is left in the file."""
-    from evaluator import forget_replies, forget_shared_replies
+    from evaluator.service.judge_pool import forget_replies, forget_shared_replies
 
     if shared := forget_shared_replies(lake):
         typer.echo(f"{shared:,} replies of judges that workers share were forgotten: {lake.root}")

@@ -24,10 +24,10 @@ from collector.sources.kafka.client import connect
 from collector.sources.kafka.settings import KafkaSettings
 from dialwatch.commands.check.finding import Finding, failed, guarded, skipped, well
 from dialwatch.config import MonitorSection
-from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
 from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import Metric, ModelUnavailableError, problem_of
+from evaluator.settings import EvaluatorSettings
 from lake.spec.vocabulary import Origin, origin_headers
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage

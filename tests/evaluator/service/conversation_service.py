@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from evaluator import Evaluator
+from evaluator.service.passes import Evaluator
 from tests.evaluator.conftest import NOON, Traffic
 from tests.evaluator.judged import settings
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, says

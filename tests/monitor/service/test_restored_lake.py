@@ -17,8 +17,9 @@ from collector.sources.files.source import FileSource
 from lake.spec.schemas import ALERTS, PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
-from monitor import Monitor, MonitorSettings
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.collector.lines import chat_line
 from tests.monitor.conftest import STRANGE_NAME
 
