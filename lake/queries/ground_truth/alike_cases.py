@@ -38,7 +38,7 @@ class _Said:
 
 
 def alike_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, AlikeCases]:
-    """Give, by its id, each case of a deployment that has others like it; rejected cases have none.
+    """Return, by its id, each case of a deployment that has others like it; rejected cases have none.
 
     Two cases ask the same where their questions are equal but for case and white space, about the same set of
     documents, in the same conversation where they need one. Their answers contradict each other where both have
