@@ -95,7 +95,7 @@ def _advice_on(error: Exception) -> str | None:
     """Say what a person can do about an error, beyond its own message; None for one that nobody expects."""
     from botocore.exceptions import BotoCoreError
 
-    from collector import WorkerError
+    from collector.runners.workers import WorkerError
     from evaluator.calibration import CalibrationError
     from evaluator.datasets import DatasetError
     from evaluator.metrics import UnknownMetricError

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SecretStr, field_validator
 
-from collector import CollectorSettings
+from collector.settings import CollectorSettings
 from dialwatch.errors import ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
-from evaluator import EvaluatorSettings
+from evaluator.settings import EvaluatorSettings
 from lake.maintenance.maintenance import LakeMaintenanceSettings
 from lake.tables.lake import Lake, check_root
 from lake.tables.storage import Storage
-from monitor import MonitorSettings
+from monitor.settings import MonitorSettings
 from runtime.host_names import reads_hosts
 from runtime.logs import LogFormat, LogLevel
 from runtime.setting import COMMON, Section, Setting

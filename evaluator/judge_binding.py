@@ -94,11 +94,6 @@ def is_own_model(judge: JudgeSettings, *names: str | None) -> bool:
     return not (judge.allow_own_model or _names(*names).isdisjoint(_names(judge.model, judge.deployment)))
 
 
-def without_prices(judge: JudgeSettings) -> bool:
-    """Whether a judge may not be called, because nobody said what that costs."""
-    return not judge.priced and not judge.allow_unpriced
-
-
 def split(metrics: Sequence[Metric]) -> tuple[list[Metric], list[Metric]]:
     """Return the metrics that ask no judge, and those that do."""
     return [one for one in metrics if not asks_judge(one)], [one for one in metrics if asks_judge(one)]

@@ -14,7 +14,7 @@ from evaluator.anchors.settings import AnchorSettings
 from evaluator.answers.core_files import ImageSettings
 from evaluator.engines import EngineName, RaySettings
 from evaluator.ground_truth.settings import GroundTruthSettings
-from evaluator.judge_binding import asks_judge, without_prices
+from evaluator.judge_binding import asks_judge
 from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
@@ -244,12 +244,8 @@ class EvaluatorSettings(Section):
                 f"metric {asked!r} needs probabilities of tokens; set judges.{unable[0]}.logprobs if the endpoint "
                 "gives them, or leave probability out"
             )
-        unpriced = [name for name in names if without_prices(self.judges[name])]
-        if unpriced:
-            raise ValueError(
-                f"metric {asking!r} asks the judge {unpriced[0]!r}, and it is not known what a call costs; give "
-                "prompt_price and completion_price (0 for a model that costs nothing), or allow_unpriced"
-            )
+        for name in names:
+            self._check_price(f"metric {asking!r} asks the judge", name)
 
     def metrics_named(self, names: Iterable[str]) -> list[Metric]:
         """Return metrics by their names, each once, combinations among them.
@@ -326,11 +322,11 @@ class EvaluatorSettings(Section):
         if name is None:
             return
         _check_known([name], self.judges)
-        if without_prices(self.judges[name]):
-            raise ValueError(
-                f"{what} is {name!r}, and it is not known what a call costs; give prompt_price and "
-                "completion_price (0 for a model that costs nothing), or allow_unpriced"
-            )
+        self._check_price(f"{what} is", name)
+
+    def _check_price(self, asked: str, name: str) -> None:
+        if (problem := self.judges[name].price_problem()) is not None:
+            raise ValueError(f"{asked} {name!r}, and {problem}")
 
 
 def _own_metrics(

@@ -21,7 +21,7 @@ def counted_address(host: str | None) -> str:
 
 
 def is_in(networks: Sequence[Network], host: str | None) -> bool:
-    """Say whether an address is in one of the networks; an IPv4 address in the form of IPv6 is an IPv4 address."""
+    """Return whether an address is in one of the networks; an IPv4 address in the form of IPv6 is an IPv4 address."""
     address = _parsed(host)
     return address is not None and any(address in network for network in networks)
 

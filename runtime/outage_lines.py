@@ -33,7 +33,7 @@ class OutageLines(logging.Filter):
         self._outages: dict[str, _Outage] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Say whether a record is logged; one that is says how many were left out before it."""
+        """Return whether a record is logged; one that is says how many were left out before it."""
         name, now = getattr(record, OUTAGE, None), self._monotonic()
         if name is None:
             return True

@@ -202,7 +202,7 @@ _is_importing_program = False
 
 
 def work(connection_number: int) -> None:
-    """Do what the parent sends over a connection, until it says that this was all."""
+    """Run the tasks that the parent sends over a connection, until it says that this was all."""
     # Ctrl+C reaches all of a terminal's processes; the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(connection_number)

@@ -34,7 +34,8 @@ import json, sys, time, threading
 from datetime import UTC, datetime
 from collector.runners.lean_process import tune_memory, use_one_blas_thread
 use_one_blas_thread()
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.commit.position import Piece
 from collector.sources.kafka.source import KafkaSource
 from collector.sources.kafka.client import connect

@@ -89,7 +89,9 @@ import dialwatch
 from collector.runners.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
 use_one_blas_thread()
 leave_pandas_unloaded()
-from collector import Collector, CollectorSettings, FileSource
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from collector.runners.workers import collect_with_workers
 from lake import Lake, Storage
 if __name__ == "__main__":

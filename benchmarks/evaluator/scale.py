@@ -29,7 +29,8 @@ from typing import Any
 
 from benchmarks.evaluator.metric_rows import Rows
 from benchmarks.evaluator.models import save_flan_t5_small
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.application_classes import DEFAULT_METRICS
 from lake.tables.lake import Lake
 from tests.evaluator.conftest import NOON, Traffic

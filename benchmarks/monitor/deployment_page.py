@@ -15,8 +15,10 @@ from pathlib import Path
 
 from benchmarks.monitor.overview import NOW, measure, sums_bytes, write
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.detect.stats.period_sums import PeriodSums
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 _DEPLOYMENTS, _METRICS = 500, 8
 

@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 
 from benchmarks.monitor.overview import NOW, Many, write
 from lake.tables.lake import Lake
-from monitor import MonitorSettings, create_app
-from monitor.settings import ExporterSettings, MetricsDetail
+from monitor.pages.app import create_app
+from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
 
 _WRITTEN = 10
 _ANSWERS = 50

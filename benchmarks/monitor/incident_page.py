@@ -22,7 +22,9 @@ from fastapi.testclient import TestClient
 from benchmarks.monitor.answers import COMMITS, DENSE, answer_row, report, score_rows
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 DAYS, TEXTS, METRIC, NAME = 5, 500, "metric_1", "app"
 _LAST = date(2026, 11, 20)

@@ -27,9 +27,11 @@ from benchmarks.regression.year import scores
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.vocabulary import Kind, Signal, SignalOrigin
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.detect.stats.period_sums import PeriodSums
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from monitor.service.snapshot import DeploymentState, Snapshot
+from monitor.settings import MonitorSettings
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _WRITTEN = 10

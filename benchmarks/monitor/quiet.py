@@ -21,7 +21,8 @@ import numpy as np
 
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 _METRICS = ("faithfulness_kprecision", "answer_relevance_terms", "context_present", "refusal", "repeated_text")

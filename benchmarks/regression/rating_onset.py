@@ -26,9 +26,10 @@ from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import ALERTS, PARSED_LOGS, USER_SIGNALS
 from lake.spec.vocabulary import Signal
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts import explainer
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)

@@ -45,12 +45,12 @@ class Content(NamedTuple):
     checksum: int
 
     def __str__(self) -> str:
-        """Return it as it is stored."""
+        """Return the text that is stored, which `parse` reads."""
         return f"{self.begins}:{self.checksum:08x}"
 
     @classmethod
     def parse(cls, stored: str) -> Self:
-        """Read it as it was stored."""
+        """Return the content of a text of `__str__`."""
         begins, checksum = stored.split(":")
         return cls(begins, int(checksum, 16))
 

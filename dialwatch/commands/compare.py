@@ -87,8 +87,7 @@ def _sides(lake: Lake, given: dict[str, str], today: date) -> tuple[LoggedAnswer
 @contextmanager
 def _asked_judge(settings: Settings, lake: Lake, judge: str | None, deployment: str) -> Iterator[BoundJudge]:
     """Open the judge; raises ConfigError where it is not known which, and where somebody else wrote meanwhile."""
-    from evaluator import JudgePool
-    from evaluator.judge_binding import without_prices
+    from evaluator.service.judge_pool import JudgePool
     from lake.delta_log.change import LostRaceError
 
     name = judge or settings.evaluator.replay.preference or _only(settings.evaluator.jury_of(deployment)[0])
@@ -99,11 +98,8 @@ def _asked_judge(settings: Settings, lake: Lake, judge: str | None, deployment: 
             asked = pool.judge(name)
         except LookupError as error:
             raise ConfigError(str(error)) from None
-        if without_prices(asked.settings):
-            raise ConfigError(
-                f"it is not known what a call of judge {name!r} costs; give prompt_price and completion_price (0 for a "
-                "model that costs nothing), or allow_unpriced"
-            )
+        if (problem := asked.settings.price_problem(f"a call of judge {name!r}")) is not None:
+            raise ConfigError(problem)
         try:
             yield asked
         except LostRaceError:

@@ -27,14 +27,11 @@ from dialwatch.services.ending import end_by_signals, wait_for_signal
 from dialwatch.times import past_moment
 
 if TYPE_CHECKING:
-    from evaluator import (
-        BackfillEstimate,
-        BackfillResult,
-        EvaluatorSettings,
-        Failure,
-        MetricEstimate,
-        Period,
-    )
+    from evaluator.answers import Period
+    from evaluator.service.backfill import BackfillResult
+    from evaluator.service.backfill_estimate import BackfillEstimate, MetricEstimate
+    from evaluator.service.passes import Failure
+    from evaluator.settings import EvaluatorSettings
     from lake.tables.lake import Lake
 
 _NUMBERS = frozenset(
@@ -95,7 +92,7 @@ def evaluate(
         with running.only_evaluator(settings):
             wait_for_signal()
         return
-    from evaluator import Period
+    from evaluator.answers import Period
 
     opened = settings.lake.open()
     if not opened.deployments():
@@ -129,7 +126,7 @@ def _period(since: str, until: str | None, now: datetime) -> tuple[datetime, dat
 
 def _evaluate_once(lake: Lake, settings: EvaluatorSettings) -> None:
     """Make one pass over all that is there; raises SystemExit with code 1 where something failed or could not run."""
-    from evaluator import Evaluator
+    from evaluator.service.passes import Evaluator
 
     # Whoever asks for one pass expects all answers in it: what is there is all that will come.
     with closing(Evaluator(lake, settings.model_copy(update={"context_grace": 0.0}))) as evaluator:
@@ -157,7 +154,8 @@ def _score_old_answers(
 
     Raises ConfigError for a name that nothing has, SystemExit with code 1 where something is left to do.
     """
-    from evaluator import Backfill, estimate
+    from evaluator.service.backfill import Backfill
+    from evaluator.service.backfill_estimate import estimate
 
     try:
         prepared = Backfill(lake, settings, period, metrics, deployments)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from dialwatch.config import Settings
     from dialwatch.reports.calibration_report import CalibrationReport
-    from evaluator import EvaluatorSettings
     from evaluator.calibration import AskedJudge, BestThreshold, RepeatedScores
+    from evaluator.settings import EvaluatorSettings
     from lake.tables.lake import Lake
 
 _BOOLEANS = {"true": True, "false": False}
@@ -219,13 +219,13 @@ def _write_page(page: Path, title: str, shown: CalibrationReport) -> None:
 
 
 def _asked(settings: EvaluatorSettings, name: str, table: pd.DataFrame, times: int) -> RepeatedScores:
-    from evaluator import JudgePool
     from evaluator.calibration import CalibrationError, ask
     from evaluator.judge_binding import judges_of
     from evaluator.metrics import MissingColumnError
     from evaluator.metrics.combination import Combination
     from evaluator.metrics.ensemble import Ensemble
     from evaluator.metrics.llm.llm_metric import LlmMetric
+    from evaluator.service.judge_pool import JudgePool
 
     with closing(JudgePool(settings)) as judges:
         try:

@@ -17,7 +17,7 @@ from dialwatch.commands.options import ConfigOption, LakeOption, open_filled, se
 from dialwatch.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collector import CollectorSettings
+    from collector.settings import CollectorSettings
     from dialwatch.config import Settings
     from lake.erasure.erasure import Receipt, TableReceipt
     from lake.erasure.erasure_scope import Subject
@@ -200,7 +200,7 @@ def _erase(lake: Lake, subject: Subject, *, dry_run: bool) -> Receipt:
 
 def _forget_replies(settings: Settings, lake: Lake) -> bool:
     """Forget replies of judges, print how many, and return whether nothing of them is left in the file."""
-    from evaluator import forget_replies, forget_shared_replies
+    from evaluator.service.judge_pool import forget_replies, forget_shared_replies
 
     if shared := forget_shared_replies(lake):
         typer.echo(f"{shared:,} replies of judges that workers share were forgotten: {lake.root}")

@@ -28,9 +28,9 @@ from dialwatch.errors import ConfigError
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
-    from evaluator import JudgePool
     from evaluator.datasets import DatasetReport, Summary
     from evaluator.metrics import Metric
+    from evaluator.service.judge_pool import JudgePool
     from monitor.notify.settings import WebhookSettings
 
 _JUDGED_ROWS = 64
@@ -94,9 +94,9 @@ def _scored(
     details: bool,
 ) -> DatasetReport:
     """Score a table by the metrics of these names, None for all that its columns allow, and print what was found."""
-    from evaluator import JudgePool
     from evaluator.datasets import BATCH_ROWS, score_dataset
     from evaluator.engines import engine_of
+    from evaluator.service.judge_pool import JudgePool
 
     evaluator = settings.evaluator
     with closing(JudgePool(evaluator)) as judges:

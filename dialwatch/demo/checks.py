@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from collector import Counts
+from collector.commit.batch import Counts
 from dialwatch.demo.agent import AGENT, GET_ORDER, ORDERS, Outage
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan

@@ -28,7 +28,7 @@ class Question:
 
 
 def load_questions() -> tuple[Question, ...]:
-    """Give, in file order, the questions whose knowledge holds their right answer and not the hallucinated one."""
+    """Return, in file order, the questions whose knowledge holds their right answer and not the hallucinated one."""
     lines = resources.files("dialwatch.demo").joinpath("data/halueval_qa.jsonl").read_text("utf-8").splitlines()
     return tuple(question for line in lines if (question := _question(json.loads(line))))
 

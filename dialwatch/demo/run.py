@@ -19,7 +19,7 @@ from typing import Self
 
 from rich.console import Console
 
-from collector import Collector
+from collector.pipeline.collector import Collector
 from dialwatch.config import Settings
 from dialwatch.demo.agent import Outage, agent_traffic
 from dialwatch.demo.checks import ScoredAnswers, all_told, check_all, check_tool

@@ -12,20 +12,17 @@ from functools import lru_cache, partial
 
 from starlette.types import ASGIApp
 
-import collector
-from collector import (
-    Collector,
-    Counts,
-    FileSource,
-    FilesSettings,
-    HttpSettings,
-    ImplicitSignals,
-    collect_with_workers,
-)
+from collector.commit.batch import Counts
 from collector.metrics.last_lines import LastLines
 from collector.metrics.prometheus import KafkaReader, LastLineMetric, add_metrics, metrics_app, registry_of
-from collector.signals import SignalSettings
-from collector.sources.http.app import SOURCE_NAME
+from collector.pipeline.collector import Collector
+from collector.runners.follow import follow_files, prepare
+from collector.runners.workers import collect_with_workers
+from collector.signals import ImplicitSignals, SignalSettings
+from collector.sources.files.settings import FilesSettings
+from collector.sources.files.source import FileSource
+from collector.sources.http.app import SOURCE_NAME, create_app
+from collector.sources.http.settings import HttpSettings
 from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
 from dialwatch.services.heartbeats import Part
@@ -107,7 +104,9 @@ def collecting(
             derive = part.watching("signals", _deriving(lake, chosen.signals, stop))
             stack.enter_context(Schedule(derive, chosen.signals.every, stop, of="the collector that looks for signals"))
         if chosen.kafka:
-            kafka = collector.KafkaSource(chosen.kafka, shared, last_lines)
+            from collector.sources.kafka.source import KafkaSource  # 250 modules, which other sources do not need
+
+            kafka = KafkaSource(chosen.kafka, shared, last_lines)
             part.watch("kafka", lambda: kafka.problem)
             stack.enter_context(_in_a_thread(kafka.run, shared, stop, "read Kafka", part))
             logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
@@ -188,7 +187,7 @@ def _following(
     part.watch("read files", lambda: source.problem)
 
     def follow(stop: threading.Event) -> None:
-        collector.follow_files(source, shared, files.poll_seconds, stop, partial(part.note, "files"))
+        follow_files(source, shared, files.poll_seconds, stop, partial(part.note, "files"))
 
     with _in_a_thread(follow, shared, stop, "follow files", part):
         logger.info("collecting from %s", ", ".join(files.paths))
@@ -212,7 +211,7 @@ def _serving(
         registry.register(LastLineMetric(last_lines))
         if chosen.http:
             is_taken = lru_cache(_NAMES)(settings.evaluator.is_metric)
-            app = collector.create_app(shared, chosen.http, last_lines=last_lines, is_taken=is_taken)
+            app = create_app(shared, chosen.http, last_lines=last_lines, is_taken=is_taken)
             add_metrics(app, registry)
             add_readiness(app, part)
             server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))
@@ -240,7 +239,7 @@ def _in_a_thread(
     """Run, once the collector is prepared, until the block ends, then set `stop`, wait for it, raise what it raised."""
 
     def prepared() -> None:
-        if collector.prepare(shared, stop):
+        if prepare(shared, stop):
             run(stop)
 
     with ThreadPoolExecutor(1, name) as pool:

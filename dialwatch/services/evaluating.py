@@ -14,7 +14,8 @@ from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.services.probes import serving_probes
 from dialwatch.services.replaying import replaying
 from dialwatch.services.schedule import Schedule
-from evaluator import GROUP_HEARTBEAT_SECONDS, LOOK_SECONDS, Evaluator, EvaluatorGroup
+from evaluator.service.group import GROUP_HEARTBEAT_SECONDS, LOOK_SECONDS, EvaluatorGroup
+from evaluator.service.passes import Evaluator
 from lake.spec.heartbeat import HEARTBEAT_SECONDS
 from lake.spec.service_vocabulary import ServicePart, StoreUser
 from lake.store.request_metrics import StoreRequests

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 
 from prometheus_client import Counter, Gauge, ProcessCollector
 
-from evaluator import EvaluatorGroup, PassResult
+from evaluator.service.group import EvaluatorGroup
+from evaluator.service.passes import PassResult
 from runtime.labelled_registry import LabelledRegistry
 
 

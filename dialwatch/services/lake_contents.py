@@ -32,7 +32,7 @@ class LakeContents:
     newest_age: timedelta | None
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return number and age in words, as a log line has them."""
         number = f"{self.deployments:,} deployment{'' if self.deployments == 1 else 's'}"
         age = (
             "no row of a collector yet"

@@ -12,9 +12,9 @@ from collector.parsing import read_completion
 from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
-from evaluator import JudgePool
 from evaluator.metrics import is_of_conversations
 from evaluator.replays import DialDeployment, ReplayRun, Reply, last_run_at, replay
+from evaluator.service.judge_pool import JudgePool
 from lake.spec.case_vocabulary import ReplayVerdict
 from lake.store.store_errors import log_failure
 from lake.tables.lake import Lake

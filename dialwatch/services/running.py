@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from prometheus_client.registry import Collector as PrometheusCollector
 
-import monitor
 from collector.metrics.last_lines import LastLines
 from collector.metrics.prometheus import LastLineMetric
 from dialwatch.config import Settings
@@ -29,7 +28,7 @@ from dialwatch.serving.server import BackgroundServer, bound
 from lake.spec.service_vocabulary import ServicePart, StoreUser
 from lake.store.request_metrics import StoreRequests
 from lake.tables.lake import Lake
-from monitor import Monitor
+from monitor.service.monitor import Monitor
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +162,8 @@ def monitoring(
     Yields the address of the pages. `parts` are those of this process, which the monitor asks how they are. `/metrics`
     has `more`, or the requests of all parts to a store.
     """
+    from monitor.pages.app import create_app  # 120 modules, which an evaluator alone does not need
+
     lake, more = lake.used_by(StoreUser.MONITOR), [StoreRequests(tuple(StoreUser))] if more is None else more
     stop, parts = (
         stop or threading.Event(),
@@ -180,7 +181,7 @@ def monitoring(
     chosen = settings.monitor
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
     at_pages = chosen.metrics_listen is None
-    pages = monitor.create_app(watch, chosen, more, with_metrics=at_pages)
+    pages = create_app(watch, chosen, more, with_metrics=at_pages)
     app = KnownHosts(pages, parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
         watch.sending_webhooks(),
@@ -202,8 +203,10 @@ def _serving_metrics(
     if listen is None:
         yield None
         return
+    from monitor.pages.app import create_metrics_app
+
     try:
-        server = BackgroundServer(monitor.create_metrics_app(watch, settings.monitor, more), listen)
+        server = BackgroundServer(create_metrics_app(watch, settings.monitor, more), listen)
     except (AddressError, OSError) as error:
         raise ConfigError(f"monitor.metrics_listen: {error}") from None
     with server:

@@ -259,7 +259,7 @@ class _Window:
         return list(self._rows.filter(pa.array(found)).to_pylist())
 
     def _are_ends(self) -> _Rows:
-        """Say of each row what `is_end` says."""
+        """Return for each row whether it may be the end of a conversation, as `is_end`; shape (rows,)."""
         answered = pc.fill_null(pc.equal(self._rows["status"], 200), False)
         no_call = pc.fill_null(pc.not_equal(self._rows["answer_kind"], AnswerKind.TOOL_CALL), True)
         ends: _Rows = pc.and_(answered, no_call).to_numpy()

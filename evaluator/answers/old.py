@@ -56,7 +56,7 @@ class BackfillPass:
 
     @classmethod
     def of(cls, tables: DeploymentTables, now: datetime, context_grace: float) -> BackfillPass:
-        """Begin the pass."""
+        """Return a new pass over old answers."""
         transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL), (BACKFILLS, PASSES))
         by_the_clock = int((now - timedelta(seconds=context_grace)).timestamp() * 1_000_000)
         begun = cls(transaction, transaction.committed.get(WAITED_UNTIL, by_the_clock))

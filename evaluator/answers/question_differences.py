@@ -28,7 +28,7 @@ _LEAST_STEM = 4
 
 
 def ask_the_same(one: str, other: str) -> bool:
-    """Say whether two questions have the same numbers, names, times, units, negations and words of direction.
+    """Return whether two questions have the same numbers, names, times, units, negations and words of direction.
 
     Two questions that differ in one word alone are not the same, unless it is another form of that word, or one that
     means little by itself.
@@ -111,7 +111,7 @@ def _same_names(first: _Marks, second: _Marks) -> bool:
 
 
 def _is_negated(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Say whether the others have a word whose opposite is here: unable, and there able."""
+    """Return whether the others have a word whose opposite is here: unable, and there able."""
     return any(
         word[len(prefix) :] in others
         for word in set(words).difference(others)
@@ -121,7 +121,7 @@ def _is_negated(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _has_one_other_word(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Say whether one word alone stands in the place of another, as in a question about another thing."""
+    """Return whether one word alone stands in the place of another, as in a question about another thing."""
     if len(words) != len(others):
         return False
     differing = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]

@@ -26,7 +26,7 @@ def document_of(url: str | None) -> str | None:
 
 
 def names_chunk(chunk_id: str, url: str | None) -> bool:
-    """Say whether the id of a chunk that an application gave names its document and, in it, the chunk.
+    """Return whether the id of a chunk that an application gave names its document and, in it, the chunk.
 
     A bare rank or page does not, and other applications' ids are taken for that: the id must hold the name of the
     document's file, and something more.
@@ -40,7 +40,7 @@ def names_chunk(chunk_id: str, url: str | None) -> bool:
 
 
 def names_place(chunk_id: str, url: str | None) -> bool:
-    """Say whether the id tells only together with a question and its documents.
+    """Return whether the id tells only together with a question and its documents.
 
     It is the document's address, with its page where there is one, which several chunks may have; or it counts the
     documents of the request.
@@ -50,7 +50,7 @@ def names_place(chunk_id: str, url: str | None) -> bool:
 
 
 def has_lost(old: str, new: str, fact: str) -> bool:
-    """Say whether `new` is `old` with the fact replaced by something else, or taken out.
+    """Return whether `new` is `old` with the fact replaced by something else, or taken out.
 
     Where a fact only lies beyond the border of `new`, the document was cut into other chunks: that says nothing of it.
     The fact must stand in `old`, and not in `new`.

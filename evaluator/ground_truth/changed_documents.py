@@ -223,7 +223,7 @@ def _is_changed(case: Mapping[str, Any]) -> bool:
 
 
 def _was_overruled(case: Mapping[str, Any], older: Iterable[Mapping[str, Any]]) -> bool:
-    """Say whether a person has kept the case, with the same facts, after it went stale."""
+    """Return whether a person has kept the case, with the same facts, after it went stale."""
     return case["updated_by"] != EVALUATOR and any(_is_changed(row) and row["facts"] == case["facts"] for row in older)
 
 

@@ -152,7 +152,7 @@ _PATTERNS = tuple(tuple(map(_whole, words)) for words in _LANGUAGES)
 
 
 def gives_orders(text: str) -> bool:
-    """Say whether a text tells its reader to leave out what was asked before: no fact, whoever cites it.
+    """Return whether a text tells its reader to leave out what was asked before: no fact, whoever cites it.
 
     One that says never to do so is none, nor one about other things than instructions.
     """

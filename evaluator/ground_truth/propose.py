@@ -212,7 +212,7 @@ def _changed_cases(
 
 
 def _has_chunks(tables: DeploymentTables) -> bool:
-    """Say whether there is a case that knows the ids of its chunks."""
+    """Return whether there is a case that knows the ids of its chunks."""
     return bool(pc.any(pc.greater(pc.list_value_length(tables.truth.read(["context_ids"])["context_ids"]), 0)).as_py())
 
 

@@ -269,7 +269,7 @@ def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, An
 
 
 async def _run_all(work: Iterable[Any]) -> None:
-    """Do all of it, and stop all of it where one part fails."""
+    """Run all of the work, and stop all of it where one part fails."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         await asyncio.gather(*tasks)

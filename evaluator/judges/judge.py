@@ -360,9 +360,8 @@ class Judge:
     def _check(self, call: _Call) -> None:
         """Refuse before the call waits for its time; what comes while it waits, `_begin` sees."""
         settings = self._settings
-        if not settings.priced and not settings.allow_unpriced:
-            message = "it is not known what a call costs; give prompt_price and completion_price, or allow_unpriced"
-            raise JudgeError(Reason.UNPRICED, message)
+        if (problem := settings.price_problem()) is not None:
+            raise JudgeError(Reason.UNPRICED, problem)
         try:
             self._calls.check(self.name, call.bound, settings.budget_per_hour, settings.budget_per_day)
         except BudgetSpentError as error:

@@ -75,7 +75,7 @@ def _part(name: str, *, reasons: bool) -> str:
 
 
 def list_of(item: Schema) -> Schema:
-    """Return the schema of a list."""
+    """Return the JSON schema of a list."""
     return {"type": "array", "items": item}
 
 

@@ -99,6 +99,15 @@ class JudgeSettings(Section):
         """Whether it is known what a call costs."""
         return self.prompt_price is not None
 
+    def price_problem(self, call: str = "a call") -> str | None:
+        """Return why it may not be called, as nobody said what that costs; None where it may."""
+        if self.priced or self.allow_unpriced:
+            return None
+        return (
+            f"it is not known what {call} costs; give prompt_price and completion_price (0 for a model that costs "
+            "nothing), or allow_unpriced"
+        )
+
     @property
     def model_name(self) -> str:
         """The model's name, or the deployment's where it alone is known."""

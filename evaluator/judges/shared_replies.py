@@ -60,7 +60,7 @@ class SharedReplies:
 
     @classmethod
     def of(cls, lake: Lake) -> Self:
-        """Return those of a lake."""
+        """Return the shared replies of a lake."""
         return cls(f"{lake.root}/{FOLDER}", lake.storage)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -75,7 +75,7 @@ class CircuitBreaker:
         return True
 
     def succeeded(self) -> None:
-        """Close it."""
+        """Close the breaker: the endpoint has answered."""
         self._failures = 0
         self._busy_since = None
 

@@ -42,7 +42,7 @@ class BrokenMetric:
     about = Description(asks="", formula="", source="another package", odd_cases=OddCases(), direction="none")
 
     def score(self, frame: pd.DataFrame) -> Scores:
-        """Return no row a value."""
+        """Return null for every row, with the error as its reason."""
         return Scores.of([Score(None, METRIC_FAILED, {"error": self.why})] * len(frame), frame.index)
 
 

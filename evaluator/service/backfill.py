@@ -138,7 +138,7 @@ class Backfill:
             yield DeploymentBackfill(tables, metrics, self.period, self._scorer, grace, self._clock, sampling)
 
     def run(self, on_progress: Progress | None = None) -> BackfillResult:
-        """Do it, day by day from the latest on; a deployment that fails does not stop the others."""
+        """Score the answers, day by day from the latest on; a deployment that fails does not stop the others."""
         results: list[Backfilled] = []
         failures: list[Failure] = []
         tasks = [task for task in self.tasks() if self._try(task, task.count, failures) is not None]

@@ -48,7 +48,7 @@ class PendingScore:
     failures: int = 0
 
     def failed(self, now: datetime, reason: str | None) -> Self:
-        """Return it after one more try."""
+        """Return the score after one more try without success, and when it is retried next."""
         if reason in _ALWAYS:
             return replace(self, due=now + _AGAIN_AFTER)
         return replace(self, due=now + _AGAIN_AFTER * 2 ** (self.failures + 1), failures=self.failures + 1)

@@ -39,7 +39,7 @@ class TableSnapshot(Protocol):
 
     @property
     def version(self) -> int:
-        """The version."""
+        """The version of the table that was read."""
         ...
 
     @property

@@ -98,7 +98,7 @@ class StandsOut:
     of_good: int
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the group with its numbers in words."""
         what = f"{self.kind} {self.name}" if self.name else f"one {self.kind}"
         return (
             f"{what} ({self.worst:,} of {self.of_worst:,} worst answers, {self.good:,} of {self.of_good:,} good ones)"

@@ -63,7 +63,7 @@ def refusing_texts(answers: Iterable[Mapping[str, Any]], scored: Container[str])
 
 
 def calls_tool(calls: pa.ChunkedArray, name: str = "", *, failed: bool = False) -> pa.Array:
-    """Say of each list of calls of tools whether it has one of this name, of any without a name; one that `failed`.
+    """Return for each list of calls of tools whether it has one of this name, of any without a name; one that `failed`.
 
     Names are compared as they are shown.
     """

@@ -75,7 +75,7 @@ def labels_of(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None
 
 
 def shares_of_right(answers: pa.Table, labels: pa.Table, known: pa.Table | None = None) -> Mapping[int, float]:
-    """Give, by the answer's number in the table, the share of people who say that it is right."""
+    """Return, by the answer's number in the table, the share of people who say that it is right."""
     labelled = signals_by_answer(answers, labels, known)
     return {number: _share(rows) for number, rows in labelled.items()}
 

@@ -91,7 +91,7 @@ def answer_kind(
 
 
 def is_visible(text: str) -> bool:
-    """Say whether a text has a character that one sees, as `lake.spec.vocabulary.VISIBLE` matches it."""
+    """Return whether a text has a character that one sees, as `lake.spec.vocabulary.VISIBLE` matches it."""
     return text[:1].isalnum() or any(category(one) not in _UNSEEN for one in text)
 
 
@@ -110,5 +110,5 @@ def answer_kind_of(row: Mapping[str, Any], *, has_text: bool) -> AnswerKind | No
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:
-    """Say whether the line of a row of `parsed_logs` (error) gave a whole answer."""
+    """Return whether the line of a row of `parsed_logs` (error) gave a whole answer."""
     return row["error"] is None or re.fullmatch(NO_ERROR, row["error"]) is not None

@@ -56,7 +56,7 @@ def called_tool(
 
 
 def lacks_errors(calls: Sequence[ToolCall] | None) -> bool:
-    """Say whether it is not known of a call whether it failed."""
+    """Return whether it is not known of a call whether it failed."""
     return any(call["is_error"] is None for call in calls or ())
 
 

@@ -89,7 +89,7 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 
 def is_said(content: object) -> bool:
-    """Say whether a user's message is more than results of tools, which the Messages API gives in the user's name.
+    """Return whether a user's message is more than results of tools, which the Messages API gives in the user's name.
 
     A reminder that a coding agent puts beside the results is not the user's either.
     """

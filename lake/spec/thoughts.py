@@ -68,7 +68,7 @@ def split_thoughts(text: str) -> Said:
 
 
 def may_have_thoughts(text: str) -> bool:
-    """Say quickly whether `split_thoughts` may find any."""
+    """Return whether `split_thoughts` may find any, by a quick look."""
     if "think" in text or "THINK" in text:
         return True
     first = text[:1]

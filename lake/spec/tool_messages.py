@@ -36,13 +36,13 @@ class Result(NamedTuple):
 
 
 def is_of_person(message: Message) -> bool:
-    """Say whether a person speaks."""
+    """Return whether a person speaks."""
     message = _usual(message)
     return message.get("role") in ("user", "human") and is_said(message.get("content"))
 
 
 def is_of_tool(message: Message) -> bool:
-    """Say whether a message is the result of a tool."""
+    """Return whether a message is the result of a tool."""
     return _usual(message).get("role") in _TOOL
 
 

@@ -14,5 +14,5 @@ def shown_name(name: str | None) -> str:
 
 
 def shown_names(names: pa.Array) -> pa.Array:
-    """Return the same of many names."""
+    """Return the names of many calls' tools as they are shown, as `shown_name`; shape (calls,)."""
     return pc.utf8_slice_codeunits(pc.fill_null(names, UNNAMED), 0, LONGEST_NAME)

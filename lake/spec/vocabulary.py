@@ -83,7 +83,7 @@ OUTRANKED_BY_CHILD = (ContextsOrigin.CITED, ContextsOrigin.PROMPT, ContextsOrigi
 
 
 def has_known_contexts(origin: str | None) -> bool:
-    """Say whether it is known what was retrieved for a row with this `contexts_origin`; not for null and `none`."""
+    """Return whether it is known what was retrieved for a row with this `contexts_origin`; not for null and `none`."""
     return origin is not None and origin != ContextsOrigin.NONE
 
 
@@ -266,7 +266,7 @@ _NEVER_DRIFTS = frozenset({JudgeKind.LEXICAL, JudgeKind.RATINGS})
 
 
 def asks_llm(judge: str | None) -> bool:
-    """Say whether `scores.judge` names language models that were asked, by themselves or in a combination.
+    """Return whether `scores.judge` names language models that were asked, by themselves or in a combination.
 
     `lexical+embedding`, the judge of a combination of metrics, names none; `lexical+strict` names one.
     """
@@ -279,7 +279,7 @@ def llms_of(judge: str) -> list[str]:
 
 
 def can_drift(judge: str | None) -> bool:
-    """Say whether this judge's scores may change while the answers stay the same; true where the judge is not known.
+    """Return whether this judge's scores may change while the answers stay the same; true where the judge is not known.
 
     Code does not change, and ratings are people's own; any other part of a combination, and what other programs send,
     may change.

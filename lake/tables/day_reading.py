@@ -256,7 +256,7 @@ def _paths(opened: pq.ParquetFile, names: Sequence[str], members: Mapping[str, S
 
 
 def _have_any(keys: pa.Table, values: pa.Array) -> NDArray[np.bool_]:
-    """Say of each row whether one of its columns, or of the lists in it, has any of the values."""
+    """Return for each row whether one of its columns, or of the lists in it, has any of the values."""
     found = np.zeros(keys.num_rows, bool)
     for chunks in keys.columns:
         column = chunks.combine_chunks()

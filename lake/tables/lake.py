@@ -122,7 +122,7 @@ def _name_of(root: str) -> str:
 
 
 def _note_nothing(version: int) -> None:
-    """Do nothing: on a local disk a look costs nothing."""
+    """Ignore a look: on a local disk it costs nothing."""
 
 
 MAX_LENGTH = 180

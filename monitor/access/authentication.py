@@ -58,7 +58,7 @@ class ByToken:
         self.forms = FormTokens(derived(token.encode(), "forms"))
 
     def is_token(self, given: str, address: str) -> bool:
-        """Say whether this is the token; raises TooManyWrongTokensError for an address that has to wait."""
+        """Return whether this is the token; raises TooManyWrongTokensError for an address that has to wait."""
         self._wrong_tokens.check_wait(address)
         is_right = same(given, self._token)
         if not is_right:

@@ -23,7 +23,7 @@ class Grant:
         return cls(group.deployments, frozenset(group.rights))
 
     def covers(self, deployment: str | None) -> bool:
-        """Say whether it is about this deployment; None is all of them together."""
+        """Return whether it is about this deployment; None is all of them together."""
         if deployment is None or _EVERY in self.deployments:
             return _EVERY in self.deployments
         return any(fnmatchcase(deployment, glob) for glob in self.deployments)
@@ -49,15 +49,15 @@ class Reader:
         return self.session or self.address
 
     def may_see(self, deployment: str | None) -> bool:
-        """Say whether they may see scores and ids of a deployment; None is all deployments together."""
+        """Return whether they may see scores and ids of a deployment; None is all deployments together."""
         return any(grant.covers(deployment) for grant in self.grants)
 
     def may_read_texts(self, deployment: str | None) -> bool:
-        """Say whether they may read its questions, answers and other texts."""
+        """Return whether they may read its questions, answers and other texts."""
         return self._has(Right.TEXTS, deployment)
 
     def may_act(self, deployment: str | None) -> bool:
-        """Say whether they may change something: label an answer, silence, acknowledge, mark a release."""
+        """Return whether they may change something: label an answer, silence, acknowledge, mark a release."""
         return self._has(Right.ACT, deployment)
 
     def _has(self, right: Right, deployment: str | None) -> bool:

@@ -68,5 +68,5 @@ class FormTokens:
         return hmac.new(self._key, session.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
     def fits(self, session: str | None, token: str) -> bool:
-        """Say whether a form with this token is the session's own; a script, which has none, needs no token."""
+        """Return whether a form with this token is the session's own; a script, which has none, needs no token."""
         return session is None or same(token, self.token_of(session))

@@ -74,7 +74,7 @@ class AlertmanagerSender(Receiver):
         self._sent_at: datetime | None = None
 
     def run_due(self, view: NotificationView, now: datetime) -> datetime | None:
-        """Do as every receiver, but nothing while it is left alone; None while nothing fires."""
+        """Send what is due, but nothing while the Alertmanager is left alone; None while nothing fires."""
         return self._rests_until(now) or super().run_due(view, now)
 
     def clock_was_set(self, by: timedelta) -> None:

@@ -28,7 +28,7 @@ class Channel(Protocol):
 
     @property
     def settings(self) -> ReceiverSettings:
-        """The receiver."""
+        """Settings of the receiver."""
 
     def send_alerts(
         self, changes: Sequence[AlertChange], message_id: str, now: datetime, incident: IncidentNote | None = None

@@ -66,7 +66,7 @@ class MessageSender(Receiver):
         self._summary = DailySummary(channel, alerts, external_url, digests)
 
     def run_due(self, view: NotificationView, now: datetime) -> datetime | None:
-        """Do as every receiver, but nothing while silences or callers are not known."""
+        """Send what is due, but nothing while silences or callers are not known."""
         return None if view.silences is None or view.callers is None else super().run_due(view, now)
 
     def clock_was_set(self, by: timedelta) -> None:

@@ -58,7 +58,7 @@ class UsersWords(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return them in words, a line each."""
+        """The texts with what they are, a line each."""
         failed = self.last_tool_error
         said = [f"Last error of {failed.tool}: {failed.text}"] if failed else []
         said += [f"Users wrote: {'; '.join(f'“{one}”' for one in self.comments)}"] if self.comments else []

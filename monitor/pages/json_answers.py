@@ -36,5 +36,5 @@ def error_answer(status: int, message: str, headers: Mapping[str, str] | None = 
 
 
 def asks_for_json(request: Request) -> bool:
-    """Say whether this address gives JSON, also where it cannot be given."""
+    """Return whether this address gives JSON, also where it cannot be given."""
     return request.url.path.endswith(JSON)

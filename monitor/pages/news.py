@@ -44,18 +44,13 @@ class ActiveRegression:
 
     @property
     def reference(self) -> float | None:
-        """Mean of the reference, by its alert."""
-        return self.reading.reference_mean if self.told is None else self.told.reference_mean
+        """Mean of the reference, of `means_of_fall`."""
+        return means_of_fall(self.reading, self.told)[0]
 
     @property
     def mean(self) -> float | None:
-        """Mean since it began, by its alert.
-
-        Without one as it is now, or of the whole window where no conversation is left from then.
-        """
-        if self.told is not None:
-            return self.told.current_mean
-        return self.reading.mean if self.reading.since_mean is None else self.reading.since_mean
+        """Mean since it began, of `means_of_fall`."""
+        return means_of_fall(self.reading, self.told)[1]
 
     @property
     def mean_now(self) -> str:
@@ -164,7 +159,7 @@ def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related
 def sentence_of(incident: Incident) -> str:
     """Say in a line what an incident is: the sentence of its foremost alert."""
     foremost = incident.foremost
-    return said_now(foremost, foremost.details.affected)
+    return alert_sentences(foremost, foremost.details.affected)
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -175,8 +170,8 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
     return state.readings.get(change.key.metric)
 
 
-def said_now(change: AlertChange, affected: AffectedCounts | None = None) -> str:
-    """Say in a line what an alert says, as its message does, and who was `affected` by then, where given."""
+def alert_sentences(change: AlertChange, affected: AffectedCounts | None = None) -> str:
+    """Return what happened, as the message of an alert says it, and who was `affected` by then, where given."""
     return sentences([what_happened(change), *_by_then(change, affected)])
 
 
@@ -224,15 +219,22 @@ def told_alert(metric: str, state: DeploymentState) -> AlertChange | None:
     )
 
 
+def means_of_fall(reading: Reading, told: AlertChange | None) -> tuple[float | None, float | None]:
+    """Return the mean of the reference and the mean since a fall, both by the alert that tells it.
+
+    Without one both are of the reading as it is now; of its whole window where no conversation is left since the fall.
+    """
+    if told is not None:
+        return told.reference_mean, told.current_mean
+    return reading.reference_mean, reading.mean if reading.since_mean is None else reading.since_mean
+
+
 def fall_in_brief(metric: str, reading: Reading, state: DeploymentState, times: Times) -> str:
     """Say what happened first, so that a long name never cuts it: fell 0.93 to 0.21 since 20 Nov: “facts found”.
 
-    The means are those of its alert; without one that since the fall is as it is now.
+    The means are those of `means_of_fall`.
     """
-    before, after = reading.reference_mean, reading.mean if reading.since_mean is None else reading.since_mean
-    told = told_alert(metric, state)
-    if told is not None:
-        before, after = told.reference_mean, told.current_mean
+    before, after = means_of_fall(reading, told_alert(metric, state))
     since = f" since {times.brief_moment(reading.since)}" if reading.since else ""
     if reading.new_class is not None or before is None or after is None:
         return f"got worse{since}: {quoted_name(metric)}"

@@ -20,7 +20,7 @@ class Days(IntEnum):
 
     @property
     def words(self) -> str:
-        """As the page writes it."""
+        """The length in words, as the page writes it."""
         return "1 day" if self == 1 else f"{self.value} days"
 
 

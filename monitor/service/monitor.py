@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from lake.queries.application_classes import ApplicationClasses
@@ -21,7 +21,6 @@ from monitor.access.wrong_tokens import WrongTokens
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.recovery import with_recovery
-from monitor.detect.causes import DailyChanges
 from monitor.detect.regression import Reading, StreamKey
 from monitor.detect.stats.judge_costs import budgets_left
 from monitor.detect.stats.period_sums import KEPT_DAYS
@@ -31,7 +30,7 @@ from monitor.notify.receiver import ReceiverState
 from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
 from monitor.service.digest import complete_until, digest_plan, digest_rows
-from monitor.service.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, UNJOINED, Failures
+from monitor.service.health.failures import ALERTS_RECORDED, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
 from monitor.service.health.heartbeat_reader import HeartbeatReader
 from monitor.service.ingest.due_deployments import DueDeployments
@@ -40,6 +39,7 @@ from monitor.service.ingest.relearning import relearn_stopped
 from monitor.service.ingest.state_keeper import StateKeeper
 from monitor.service.publishing import PublishedDeployments
 from monitor.service.recorder import AlertRecorder, StreamStates
+from monitor.service.settings_watch import SettingsWatch
 from monitor.service.snapshot import Snapshot
 from monitor.service.totals import SUMMED_TABLES, FleetTotals, MonotonicTotals, totals_of
 from monitor.settings import MonitorSettings
@@ -109,9 +109,7 @@ class Monitor:
         """Those of the last refresh."""
         self._recovered: frozenset[str] = frozenset()
         """Incidents that were seen to recover since the process began, also those that do not any more."""
-        self._daily_changes = DailyChanges(lake)
-        self._looked_at: dict[str, date] = {}
-        """By deployment the last day of which the log was looked at for changed settings, or could not be."""
+        self._settings_watch = SettingsWatch(lake, self._failures)
         self._unjoined = UnjoinedSignals(lake)
         self._totals = MonotonicTotals()
         self._begin()
@@ -266,7 +264,8 @@ class Monitor:
         self._notifier.wake()
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
         self._keeper.save(now, is_recorded, due)
-        self._look_at_settings(deployments, now)
+        if (changed := self._settings_watch.look(self._ingest, deployments, now)) is not None:
+            self._keeper.save_soon(changed)
         self._count_unjoined(deployments, now)
 
     def _with_recovery(
@@ -281,23 +280,6 @@ class Monitor:
         """Incidents that are quiet, or were since the process began: what it asked of an Alertmanager is to end."""
         found = self._ingest.incidents.acknowledged(self._alerts.changes(), self._recovered)
         return with_recovery(found, self._readings)
-
-    def _look_at_settings(self, deployments: Sequence[str | None], now: datetime) -> None:
-        """Look what one deployment asks otherwise of its models, of those whose day was not looked at."""
-        for name in sorted(self._ingest.deployments.keys() & {one for one in deployments if one is not None}):
-            known = self._ingest.deployments[name].setting_changes
-            day = known.due(now)
-            if day is None or self._looked_at.get(name) == day:
-                continue
-            self._looked_at[name] = day
-            look = partial(self._daily_changes.read, name, day, deployments)
-            found = self._failures.attempt(CHANGES, look, f"log of {name!r}")
-            if found is not None:
-                state = self._ingest.deployments[name]
-                self._ingest.deployments[name] = replace(state, setting_changes=known.with_day(day, found))
-                if found:
-                    self._keeper.save_soon(name)
-            return
 
     def _count_unjoined(self, deployments: Sequence[str | None], now: datetime) -> None:
         """Count the unjoined signals of deployments that are due, for about a second; the next snapshot has them."""

@@ -15,8 +15,10 @@ import pytest
 from deltalake import DeltaTable
 
 from benchmarks.collector.gen_dial_logs import lines
-from collector import Collector, CollectorSettings, FileSource
 from collector.commit import table_rows
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from lake.delta_log import writing
 from lake.delta_log.delta_log import live_files
 from lake.maintenance.cleaning import vacuum

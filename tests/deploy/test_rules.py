@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.rule_cases import CASES, RECORDED, TIERS, Case, of_installation, tier
+from tests.deploy.rule_cases import CASES, RECORDED, Case
+from tests.deploy.rule_series import TIERS, of_installation, tier
 from tests.deploy.rule_texts import PAGES, PAGES_ELSEWHERE, TEXTS
 from tests.servers import free_port, wait_for
 

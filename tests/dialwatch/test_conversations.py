@@ -12,13 +12,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
-from evaluator import Evaluator
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from evaluator.service.passes import Evaluator
 from lake.spec.schemas import ALERTS, PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app, create_metrics_app
 from monitor.detect.regression import RegressionSettings
+from monitor.pages.app import create_app, create_metrics_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.evaluator.conftest import Traffic
 from tests.evaluator.conversing import Talk
 from tests.evaluator.judged import settings

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

@@ -14,18 +14,20 @@ import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import generate_latest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.scores import Score, score_rows
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.schemas import ALERTS, ANCHORS, PARSED_LOGS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import RegressionSettings
 from monitor.exporter.registry import registry_of
 from monitor.notify.texts.alert import description
 from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 
 # Anchors of a deployment "rag" fall due at 17:58: not between the change and when it is found.

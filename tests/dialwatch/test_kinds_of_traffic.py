@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from pydantic import SecretStr
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
 from collector.redaction import RedactionSettings
+from collector.settings import CollectorSettings
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from evaluator.metrics import compute
 from lake.queries.answer_details import read_answer

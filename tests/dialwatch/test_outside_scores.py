@@ -12,14 +12,19 @@ from pathlib import Path
 import httpx
 import pytest
 
-from collector import Collector, CollectorSettings, HttpSettings
-from collector import create_app as endpoint
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app as endpoint
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving.server import BackgroundServer
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.schemas import ALERTS, PARSED_LOGS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app, create_metrics_app
 from monitor.detect.regression import RegressionSettings
+from monitor.pages.app import create_app, create_metrics_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOURS, FELL_BEFORE, AN_HOUR = 240, 72, 12

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.schemas import ALERTS, PARSED_LOGS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROSE = NOW - timedelta(hours=24)

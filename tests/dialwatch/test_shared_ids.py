@@ -16,15 +16,18 @@ from collector.settings import CollectorSettings
 from collector.signals import ImplicitSignals, SignalSettings
 from dialwatch.commands.check.lake_checks import check_signals
 from dialwatch.commands.ground_truth.bad import bad_answers
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.answer_details import read_answer
 from lake.queries.answer_search import AnswerFilter, find_answers
 from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.exporter.registry import registry_of
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.collector.lines import chat_line, rating_line
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

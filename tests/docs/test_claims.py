@@ -17,9 +17,11 @@ from dialwatch.config_loading import load_settings
 from evaluator.metrics import metric_named
 from lake.spec.alert_vocabulary import LimitKind
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
 from monitor.pages.overview.query import Column
 from monitor.pages.overview.rows import State
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.docs.test_references import NAMES, PAGES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from evaluator.metrics import compute
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evaluator import EvaluatorSettings
 from evaluator.judges.blocking_client import BoundJudge
 from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeRequest
 from evaluator.judges.schema import Schema
 from evaluator.metrics import Description, OddCases, Score, registry
 from evaluator.metrics.llm.llm_metric import LlmMetric
+from evaluator.settings import EvaluatorSettings
 
 JUDGED = "addresses"
 SCHEMA: Schema = {

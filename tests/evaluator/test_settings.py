@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from evaluator import EvaluatorSettings, JudgePool
 from evaluator.metrics import REGISTRY
-from evaluator.settings import LOGGED_COLUMNS
+from evaluator.service.judge_pool import JudgePool
+from evaluator.settings import LOGGED_COLUMNS, EvaluatorSettings
 from lake.spec.vocabulary import JUDGE_KINDS
 
 RECALL = "answer_correctness_token_recall"

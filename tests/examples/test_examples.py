@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
 from tests.evaluator.judges.scripted_server import says, serving

@@ -13,7 +13,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
 from lake.spec.root_tables import BATCHES

@@ -19,8 +19,9 @@ import uvicorn
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import ANCHORS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.servers import free_port, needed, wait_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

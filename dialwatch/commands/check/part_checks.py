@@ -15,17 +15,19 @@ import httpx
 import pandas as pd
 from kafka.errors import KafkaError
 
-from collector import CollectorSettings, FilesSettings, KafkaSettings
+from collector.settings import CollectorSettings
 from collector.sources.files.listing import Listing, LogFile
 from collector.sources.files.open_file import OpenFile, UnreadableFileError
+from collector.sources.files.settings import FilesSettings
 from collector.sources.files.source import NO_FILE
 from collector.sources.kafka.client import connect
+from collector.sources.kafka.settings import KafkaSettings
 from dialwatch.commands.check.finding import Finding, failed, guarded, skipped, well
 from dialwatch.config import MonitorSection
-from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
 from evaluator.judges.settings import JudgeSettings
 from evaluator.metrics import Metric, ModelUnavailableError, problem_of
+from evaluator.settings import EvaluatorSettings
 from lake.spec.vocabulary import Origin, origin_headers
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage

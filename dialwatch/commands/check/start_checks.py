@@ -17,10 +17,11 @@ from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.running import addresses_of, refuse_open_pages
 from dialwatch.serving.addresses import local_url
 from dialwatch.serving.server import bind
-from evaluator import Evaluator
+from evaluator.service.passes import Evaluator
 from lake.spec.service_vocabulary import ServicePart
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 
 _SECONDS = 5.0
 

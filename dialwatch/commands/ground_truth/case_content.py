@@ -129,7 +129,7 @@ def _is_equal(name: str, one: Any, other: Any) -> bool:
 
 
 def is_utf8(text: str) -> bool:
-    """Say whether a text can be stored: bytes that are not UTF-8 cannot, and half of a surrogate pair cannot."""
+    """Return whether a text can be stored: bytes that are not UTF-8 cannot, and half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -74,7 +74,7 @@ def asked_judge(settings: Settings, lake: Lake, judge: str | None, does: str) ->
 
     Raises ConfigError where there is none, and where somebody else changed the cases while the block ran.
     """
-    from evaluator import JudgePool
+    from evaluator.service.judge_pool import JudgePool
     from lake.delta_log.change import LostRaceError
 
     name = judge or settings.evaluator.ground_truth.judge

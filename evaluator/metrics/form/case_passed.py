@@ -68,7 +68,7 @@ class CaseMetric(FunctionMetric):
 
 
 def agrees(answer: str, reference: str) -> bool:
-    """Say whether an answer has half of the tokens and half of the numbers of a reference answer, and none instead."""
+    """Return whether an answer has half of the tokens and half of the numbers of a reference, and none instead."""
     said, expected = (in_one_form(without_citation_marks(one)) for one in (answer, reference))
     wanted = _COUNT(expected)
     if not wanted:

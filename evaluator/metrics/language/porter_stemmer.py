@@ -46,7 +46,7 @@ def stem(word: str) -> str:
 
 
 def _consonants(word: str) -> list[bool]:
-    """Say of each letter whether it is a consonant; y is one at the start and after a vowel."""
+    """Return for each letter whether it is a consonant; y is one at the start and after a vowel."""
     flags: list[bool] = []
     for letter in word:
         flags.append(letter not in _VOWELS and (letter != "y" or not flags or not flags[-1]))

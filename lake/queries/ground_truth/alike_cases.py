@@ -38,23 +38,18 @@ class _Said:
 
 
 def alike_cases(cases: Iterable[Mapping[str, Any]]) -> dict[str, AlikeCases]:
-    """Give, by its id, each case of a deployment that has others like it; rejected cases have none.
+    """Return, by its id, each case of a deployment that has others like it; rejected cases have none.
 
     Two cases ask the same where their questions are equal but for case and white space, about the same set of
     documents, in the same conversation where they need one. Their answers contradict each other where both have
     numbers and none in common, else where they have no word in common.
     """
-    groups: dict[object, list[_Said]] = defaultdict(list)
+    groups: dict[object, list[Mapping[str, Any]]] = defaultdict(list)
     for case in cases:
         if case["status"] != CaseStatus.REJECTED:
-            groups[_asked(case)].append(_said(case))
-    return {one.case_id: _among(one, group) for group in groups.values() if len(group) > 1 for one in group}
-
-
-def asks_twice(cases: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether two cases of a deployment ask the same, which needs no answers; rejected cases do not count."""
-    asked = [_asked(case) for case in cases if case["status"] != CaseStatus.REJECTED]
-    return len(set(asked)) < len(asked)
+            groups[_asked(case)].append(case)
+    several = [[_said(case) for case in group] for group in groups.values() if len(group) > 1]
+    return {one.case_id: _among(one, group) for group in several for one in group}
 
 
 def _among(one: _Said, group: Iterable[_Said]) -> AlikeCases:

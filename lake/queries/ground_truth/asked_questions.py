@@ -21,8 +21,6 @@ from lake.tables.lake import Lake
 ENOUGH = 10_000
 """Answers that are looked at, those of the latest days: of a day with more, so many."""
 _READ = tuple(dict.fromkeys(("event_id", "ingested_at", "documents", *CASE_QUESTION_COLUMNS)))
-CASE_COLUMNS = ("case_id", "question", "conversation_hash", "documents")
-"""Columns of a case that `times_asked` needs."""
 Asked = Counter[int]
 """How often each question was asked, by a hash of it: who keeps this keeps no texts."""
 

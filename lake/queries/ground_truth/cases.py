@@ -38,7 +38,7 @@ def citations_of(
 
 
 def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
-    """Give, by its fact, what each citation of a case says in other words."""
+    """Return, by its fact, what each citation of a case says in other words."""
     both = zip(case["facts"] or (), case["citations"] or (), strict=False)
     return {fact: citation.get("statement") for fact, citation in both if citation is not None}
 
@@ -92,7 +92,7 @@ class SimilarQuestions(Protocol):
     """Finds questions that ask the same in other words."""
 
     def similar(self, asked: Sequence[str], known: Sequence[str]) -> Sequence[Sequence[tuple[int, float]]]:
-        """Give, for each question that was asked, the places of the known ones that ask the same, and how similar.
+        """Return, for each question that was asked, the places of the known ones that ask the same, and how similar.
 
         The most similar comes first; a pair that differs in what is asked is none, however similar.
         """

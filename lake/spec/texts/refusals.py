@@ -64,7 +64,7 @@ def _first_phrase(text: str) -> tuple[str, _Patterns, re.Match[str]] | None:
 
 
 def only_refuses(answer: str) -> bool:
-    """Say whether an answer refuses and says nothing else; a question says nothing.
+    """Return whether an answer refuses and says nothing else; a question says nothing.
 
     Each clause must refuse: `I don't know, but it is 40 euros.` says something, and so does `I don't know and entry is
     free.` Sentences such as `I'm sorry.` say nothing, but one must refuse.

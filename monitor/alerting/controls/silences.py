@@ -84,7 +84,7 @@ class Silences:
 
     @property
     def every(self) -> tuple[Silence, ...]:
-        """All of them, one that was ended early with that time as its end."""
+        """All silences, one that was ended early with that time as its end."""
         return (*self._configured, *self._added.values())
 
     def add(self, rows: pa.Table) -> None:
@@ -95,13 +95,13 @@ class Silences:
                 self._begun[row["silence_id"]] = row["changed_at"]
 
     def since(self, at: datetime) -> tuple[SilencedSpan, ...]:
-        """Return those that were not over at `at`, with their beginnings."""
+        """Return the silences that were not over at `at`, with their beginnings."""
         spans = [SilencedSpan(one, None) for one in self._configured]
         spans += [SilencedSpan(one, self._begun.get(number)) for number, one in self._added.items()]
         return tuple(span for span in spans if at < span.silence.until)
 
     def at(self, now: datetime) -> tuple[Silence, ...]:
-        """Return those that are not over."""
+        """Return the silences that are not over."""
         return tuple(silence for silence in self.every if now < silence.until)
 
 

@@ -27,7 +27,7 @@ FailsSince = Callable[[str, datetime], bool]
 
 
 def fails_always(_: str, __: datetime) -> bool:
-    """Say so of each deployment: nothing else is known."""
+    """Return true for each deployment: it is not known that any has recovered."""
     return True
 
 

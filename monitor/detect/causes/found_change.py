@@ -37,7 +37,7 @@ class RefusalCounts(msgspec.Struct, frozen=True):
         return self.refusals / self.answers >= max(_MOST_REFUSE, before + _MORE_REFUSE)
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the numbers of now in words."""
         return f"{self.refusals:,} of {self.answers:,} answers were refusals"
 
 

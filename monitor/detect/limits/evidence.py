@@ -38,7 +38,7 @@ def usual_share(usual: Usual) -> float:
 def has_risen(
     minutes: Numbers, shares: NDArray[np.float64], usual: Usual, limit: float, *, above_limit: bool = False
 ) -> NDArray[np.bool_]:
-    """Say of each minute with events whether, with those before it, the share of bad ones has risen.
+    """Return for each minute with events whether, with those before it, the share of bad ones has risen.
 
     `minutes` are counted from 1970, and `shares` are those of bad events in them. Where the usual share is the limit
     or more nothing has. With `above_limit` the share has risen where it is above the limit beyond chance, and above the
@@ -67,7 +67,7 @@ def last_bad_stretch(minutes: Numbers, shares: NDArray[np.float64], share: float
 
 
 def is_clean(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Say of each minute with events whether it and the seven before it had no bad one."""
+    """Return for each minute with events whether it and the seven before it had no bad one."""
     clean = np.zeros(len(shares), dtype=np.bool_)
     if len(shares) >= CLEAN:
         bad = np.concatenate([[0.0], np.cumsum(shares)])

@@ -222,7 +222,7 @@ class Limits:
     def _count(
         self, deployment: str, chosen: Set[str], steps: Mapping[LimitKind, Callable[[LimitCounts], None]]
     ) -> None:
-        """Do the steps of the limits that are chosen and work; an error stops its limit alone."""
+        """Run the steps of the limits that are chosen and work; an error stops its limit alone."""
         for kind, step in steps.items():
             if kind in chosen and self.stopped.takes_rows((deployment, kind)):
                 try:

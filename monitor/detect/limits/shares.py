@@ -125,7 +125,7 @@ class ShareLimit:
             yield _with_length(change, minutes, windows, fired, self.limit)
 
     def _risen(self, minutes: MinuteCounts, windows: Windows, since: datetime) -> NDArray[np.bool_]:
-        """Say of each minute whether the share has risen since the last change."""
+        """Return for each minute whether the share has risen since the last change."""
         risen = np.zeros(len(windows.ends), dtype=np.bool_)
         later = windows.ends > minute_of(since)
         if later.any():

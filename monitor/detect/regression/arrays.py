@@ -19,12 +19,12 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def moment(microseconds: int) -> datetime:
-    """Give the time so long after 1970."""
+    """Return the time so long after 1970."""
     return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def microseconds(at: datetime) -> int:
-    """Give how long after 1970 a time is, the inverse of `moment`."""
+    """Return how long after 1970 a time is, the inverse of `moment`."""
     return (at - _EPOCH) // _MICROSECOND
 
 
@@ -38,7 +38,7 @@ def begins_of(*columns: NDArray[np.int64] | Integers) -> Integers:
 
 
 def sizes_of(begins: Integers, length: int) -> Integers:
-    """Give the lengths of runs that begin there, of which the last ends at `length`."""
+    """Return the lengths of runs that begin there, of which the last ends at `length`."""
     sizes = np.empty_like(begins)
     sizes[:-1] = begins[1:]
     sizes[-1:] = length
@@ -46,7 +46,7 @@ def sizes_of(begins: Integers, length: int) -> Integers:
 
 
 def groups_of(table: pa.Table, names: Sequence[str]) -> Iterator[Integers]:
-    """Give the places of the rows that agree in these columns, null being a value, in the table's order."""
+    """Yield the places of the rows that agree in these columns, null being a value, in the table's order."""
     group = np.zeros(table.num_rows, dtype=np.int64)
     for name in names:
         codes = table[name].combine_chunks().dictionary_encode(null_encoding="encode")

@@ -225,7 +225,7 @@ class Baselines:
         return np.where(new == KNOWN, own, new + self.segments)
 
     def without_mix(self, values: Floats, numbers: Integers) -> Floats:
-        """Give values as if all segments had the mean of the whole, so that a change of their shares moves nothing.
+        """Return values as if all segments had the mean of the whole, so that a change of their shares moves nothing.
 
         Those of a segment without a baseline stay as they are.
         """
@@ -335,7 +335,7 @@ class Baselines:
         return np.array([1.0] * self.segments + [0.0] * MOST_NEW)
 
     def _by_batch(self, found: Observations, weights: Floats | None = None) -> Floats:
-        """Give the number of each batch's conversations in each segment, or their weight; shape (batches, segments)."""
+        """Return the number of conversations by batch and segment, or their weight; shape (batches, segments)."""
         size = self.segments + MOST_NEW
         sums = np.bincount(found.numbers * size + self.numbers(found), weights, found.batches * size)
         return np.asarray(sums.reshape(found.batches, size))

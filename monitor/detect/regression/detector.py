@@ -175,13 +175,13 @@ class Detector:
         return mean_interval(since.values[mine], since.weights[mine]).upper < level
 
     def mean_below(self, quality: float, at: datetime) -> Interval | None:
-        """Give the mean of the latest conversations from then on, where its 95 % interval is below a quality."""
+        """Return the mean of the latest conversations from then on, where its 95 % interval is below a quality."""
         since = self._recent.conversations.since(at)
         found = mean_interval(since.values[-_LATEST:], since.weights[-_LATEST:]) if since else None
         return found if found is not None and found.upper < quality else None
 
     def _end_of_run(self, found: Observations, begin: int) -> int:
-        """Give the end of the batches that can be taken at once: the baselines, and the memory, are enough for them."""
+        """Return the end of the batches that can be taken at once: baselines and memory are enough for them."""
         small = int(np.searchsorted(found.begins, found.begins[begin] + _AT_ONCE, side="right")) - 1
         end = max(begin + 1, small if small < found.batches - 1 else found.batches)
         if self._worse.is_on:
@@ -269,7 +269,7 @@ class Detector:
         return Recovery(level) if 0.0 < level < 1.0 else None
 
     def _reading_of_told(self, start: int, *, looked: bool) -> Reading | None:
-        """Give the reading after a batch where a warning that ends by itself is to be told, or was told long enough."""
+        """Return the reading after a batch where a warning that ends by itself is to be told, or was long enough."""
         if self._told_until is not None:
             if start < self._told_until:
                 return None
@@ -382,14 +382,14 @@ class Detector:
         return decompose(self._names_after(after), (baselines.shares, baselines.means), found)
 
     def _names_after(self, after: Observations) -> tuple[str, ...]:
-        """Give the names of the segments, that of the others with the class in it that fell."""
+        """Return the names of the segments, that of the others with the class in it that fell."""
         baselines, others = self._baselines, len(self._baselines.partition.kept)
         known = after.where(baselines.numbers(after) <= others)
         names = names_with_worst_class(baselines.partition, known, float(baselines.means[others]))
         return (*names, *baselines.names[len(names) :])
 
     def _named(self, parts: Decomposition) -> SegmentChange | None:
-        """Give the segment that fired, or the one with the greatest part in a fall where all together did."""
+        """Return the segment that fired, or the one with the greatest part in a fall where all together did."""
         fired = self._baselines.names[self._fallen] if self._tier and self._fallen != ALL else None
         return next((one for one in parts.segments if fired and is_of(one.name, fired)), parts.most_worsened)
 

@@ -17,7 +17,7 @@ class Shift:
     answers: int
 
     def times(self, factor: float) -> Shift:
-        """Give it in other units; the ends change places where the factor is below 0."""
+        """Return the shift in other units; the ends change places where the factor is below 0."""
         lower, upper = sorted((self.lower * factor, self.upper * factor))
         return Shift(self.mean * factor, lower, upper, self.answers)
 

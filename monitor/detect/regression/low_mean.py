@@ -35,7 +35,7 @@ class LowMean:
     lower_is_better: bool = False
 
     def on(self, scale: Scale) -> LowMean:
-        """Return it in a metric's own values."""
+        """Return the low mean in a metric's own values."""
         ends = sorted((scale.value(self.lower), scale.value(self.upper)))
         return replace(
             self,

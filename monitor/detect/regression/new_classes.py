@@ -43,7 +43,7 @@ class NewValues:
         self._known = {name: tuple(values) for name, values in found.items() if len(values) <= _MOST_KNOWN}
 
     def numbers(self, places: Integers, kinds: Sequence[Segment]) -> Integers:
-        """Give the number of each one's new value, `KNOWN` where it has none; `places` are in `kinds`."""
+        """Return the number of each one's new value, `KNOWN` where it has none; `places` are in `kinds`."""
         found = np.full(len(places), KNOWN, dtype=np.intp)
         if self._known is None:
             return found
@@ -85,7 +85,7 @@ class NewClass:
     """Of the reference, which has nothing of it."""
 
     def on(self, scale: Scale) -> NewClass:
-        """Give it in a metric's own values."""
+        """Return the class with its means in a metric's own values."""
         return replace(self, mean=scale.value(self.mean), known_mean=scale.value(self.known_mean))
 
 

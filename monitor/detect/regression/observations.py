@@ -50,7 +50,7 @@ class Observations:
 
     @classmethod
     def of(cls, batch: Sequence[Observation]) -> Self:
-        """Make them of one batch."""
+        """Return the conversations of one batch as columns."""
         pairs = np.array([(one.value, one.weight) for one in batch], dtype=np.float64).reshape(-1, 2)
         kinds = tuple(dict.fromkeys(one.segment for one in batch))
         places = {segment: place for place, segment in enumerate(kinds)}
@@ -68,7 +68,7 @@ class Observations:
 
     @property
     def batches(self) -> int:
-        """How many there are."""
+        """Number of batches."""
         return len(self.begins)
 
     @property
@@ -83,11 +83,11 @@ class Observations:
 
     @cached_property
     def numbers(self) -> Integers:
-        """Each one's batch, from 0 on."""
+        """Number of each conversation's batch, from 0 on; shape (conversations,)."""
         return np.repeat(np.arange(self.batches), self.sizes)
 
     def between(self, first: int, after: int) -> Self:
-        """Give the batches from the `first` to the one before `after`."""
+        """Return the batches from the `first` to the one before `after`."""
         if (first, after) == (0, self.batches):
             return self
         begin = self.begins[first]
@@ -104,7 +104,7 @@ class Observations:
         return type(self)(*columns, self.begins, self.kinds)
 
     def joined(self, later: Self, most: int) -> Self:
-        """Give the last so many of these and later ones of the same kinds, as one batch."""
+        """Return the last so many of these and later ones of the same kinds, as one batch."""
         at, values = np.concatenate([self.at, later.at]), np.concatenate([self.values, later.values])
         weights, segments = (
             np.concatenate([self.weights, later.weights]),
@@ -115,10 +115,10 @@ class Observations:
         return type(self)(*columns, np.zeros(1, dtype=np.intp), later.kinds)
 
     def since(self, at: datetime) -> Self:
-        """Give those from a time on, as one batch."""
+        """Return the conversations from a time on, as one batch."""
         return self.where(self.at >= microseconds(at))
 
     def where(self, chosen: NDArray[np.bool_]) -> Self:
-        """Give some of them, as one batch."""
+        """Return the conversations that are chosen, as one batch; `chosen` has shape (conversations,)."""
         columns = self.at[chosen], self.values[chosen], self.weights[chosen], self.segments[chosen]
         return type(self)(*columns, np.zeros(1, dtype=np.intp), self.kinds)

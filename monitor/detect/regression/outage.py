@@ -72,12 +72,12 @@ class Outage:
 
     @property
     def held_until(self) -> datetime:
-        """Until when it holds a page back."""
+        """Until when a page is held back."""
         return moment(self._alarm + _SHORT)
 
     @property
     def length(self) -> timedelta:
-        """How long it lasted."""
+        """How long the outage lasted."""
         return timedelta(microseconds=self.until - self._begin)
 
     def add(self, run: Observations, latest: Observations, reference: float) -> Literal["back", "lasts"] | None:

@@ -143,7 +143,7 @@ class Reading:
     """The new class of traffic that alone is worse than what the reference has: a warning, no regression."""
 
     def on(self, scale: Scale) -> Reading:
-        """Give it in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""
+        """Return the reading in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""
         width = abs(scale.best - scale.worst)
         points: dict[str, Any] = {name: _value(scale, getattr(self, name)) for name in _POINTS}
         for lower, upper in (("mean_lower", "mean_upper"), ("since_lower", "since_upper")):

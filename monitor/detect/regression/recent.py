@@ -50,7 +50,7 @@ class Recent:
         self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:].copy()
 
     def until(self, run: Observations) -> Observations:
-        """Give the conversations before the last batch of a run to be added, and all of this batch.
+        """Return the conversations before the last batch of a run to be added, and all of this batch.
 
         A busy hour has more than are kept.
         """
@@ -105,5 +105,5 @@ class Recent:
 
 
 def _repeated(span: timedelta, times: float) -> timedelta:
-    """Return it so many times, a century at most: after a first score of the year 1 batches seem centuries apart."""
+    """Return a span so many times, a century at most: batches seem that far apart after a first score of the year 1."""
     return span * min(times, _LONGEST / span)

@@ -50,7 +50,7 @@ class Recovery:
             self._evidence = Evidence()
 
     def _trajectory(self, values: Floats, weights: Floats, numbers: Integers, batches: int) -> Trajectory:
-        """Give the evidence that the mean is above the level; once it is taken to be, that it is below."""
+        """Return the evidence that the mean is above the level; once it is taken to be, that it is below."""
         if self.since is None:
             return self._evidence.trajectory(values, weights, self._level, numbers, batches)
         return self._evidence.trajectory(1.0 - values, weights, 1.0 - self._level, numbers, batches)

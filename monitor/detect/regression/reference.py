@@ -174,5 +174,5 @@ def _added_up(total: float, parts: Floats) -> float:
 
 
 def rounded_down(values: Floats) -> Floats:
-    """Give values as they are kept."""
+    """Return values rounded down to the step in which they are kept."""
     return np.asarray(np.floor(values / _STEP) * _STEP)

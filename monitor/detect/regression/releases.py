@@ -27,7 +27,7 @@ class Release:
     comment: str = ""
 
     def concerns(self, deployment: str, metric: str) -> bool:
-        """Whether it is of this stream."""
+        """Whether the mark is of this stream."""
         return self.deployment == deployment and self.metric in (None, metric)
 
 
@@ -42,7 +42,7 @@ class Releases:
 
     @property
     def valid(self) -> Mapping[int, Release]:
-        """Those that nobody took back."""
+        """The marks that nobody took back, by their ids."""
         return {number: one for number, one in sorted(self.marked.items()) if number not in self.withdrawn}
 
     def with_rows(self, rows: pa.Table) -> Releases:

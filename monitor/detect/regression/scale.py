@@ -39,11 +39,11 @@ class Scale:
         return ends.get(direction or Direction.UP)
 
     def quality(self, value: Value) -> Value:
-        """Give where a value or values stand, from 0 (worst) to 1 (best); outside of that where out of the range."""
+        """Return where a value or values stand, from 0 (worst) to 1 (best); outside of that where out of the range."""
         return (value - self.worst) / (self.best - self.worst)
 
     def value(self, quality: float) -> float:
-        """Give the value of a quality, the inverse of `quality`."""
+        """Return the value of a quality, the inverse of `quality`."""
         return self.worst + quality * (self.best - self.worst)
 
     @property

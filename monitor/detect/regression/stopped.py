@@ -31,7 +31,7 @@ class StoppedStreams:
         return dict(self._errors)
 
     def of(self, deployment: str) -> Mapping[str, Exception]:
-        """Give the errors of a deployment's streams, by metric or limit."""
+        """Return the errors of a deployment's streams, by metric or limit."""
         return {name: error for (mine, name), error in self._errors.items() if mine == deployment}
 
     def takes_rows(self, stream: StreamName) -> bool:
@@ -59,7 +59,7 @@ class StoppedStreams:
         self._learning |= {(deployment, name) for name in names} & self._errors.keys()
 
     def learning(self) -> Mapping[str, frozenset[str]]:
-        """Give the streams that learn anew, by deployment."""
+        """Return the streams that learn anew, by deployment."""
         return {mine: frozenset(name for one, name in self._learning if one == mine) for mine, _ in self._learning}
 
     def note_working(self, deployment: str, names: Iterable[str]) -> None:
@@ -76,7 +76,7 @@ class StoppedStreams:
 
 
 def of_metrics(rows: pa.Table, only: Set[str] | None = None, without: Set[str] = frozenset()) -> pa.Table:
-    """Give the rows of some metrics, or of all, but those of others."""
+    """Return the rows of some metrics, or of all, but those of others."""
     if only is not None:
         return rows.filter(pc.is_in(rows["metric"], pa.array(sorted(only), pa.string())))
     return rows.filter(pc.invert(pc.is_in(rows["metric"], pa.array(sorted(without))))) if without else rows

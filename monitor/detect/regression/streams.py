@@ -217,12 +217,12 @@ class Streams:
                 return
 
     def take_closed(self) -> set[str]:
-        """Give, once, the deployments of which batches were closed."""
+        """Return, once, the deployments of which batches were closed."""
         closed, self._closed = self._closed, set()
         return closed
 
     def state_of(self, deployment: str) -> StreamsState:
-        """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
+        """Return what is known of a deployment's streams, to be kept; what is given is not to be changed."""
         firing = {key: found for key, found in self._firing.items() if key.deployment == deployment}
         return StreamsState(self._streams.of({deployment}), firing)
 
@@ -268,7 +268,7 @@ class Streams:
         return found
 
     def readings(self, of: Set[str] | None = None) -> Mapping[StreamKey, Reading]:
-        """Give what is known of every stream, or of those of some deployments; milliseconds for each with new rows."""
+        """Return what is known of all streams, or of those of some deployments; milliseconds for each with new rows."""
         found: dict[StreamKey, Reading] = {}
         for key, (scale, streams) in self._streams.newest(of).items():
             readings: list[Reading] = []
@@ -320,7 +320,7 @@ class Streams:
         return marked is not None and marked > at
 
     def still_worse(self, key: StreamKey, reference_mean: float, since: datetime, known_at: datetime) -> Reading | None:
-        """Give the reading of a stream whose latest conversations since then are worse than a reference of before.
+        """Return the reading of a stream whose latest conversations since then are worse than a reference of before.
 
         That is so where the 95 % interval of their mean is worse by more than the tolerance. None where it is not,
         where the scores are of another range, and where a release was marked, or a mark withdrawn, later than

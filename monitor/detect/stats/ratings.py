@@ -52,7 +52,7 @@ class Ratings:
                 self._held[key] = row
 
     def settled(self, now: datetime) -> pa.Table:
-        """Give, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
+        """Return, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
         due = [key for key in self._held if key[0] < self._number(now - self._grace)]
         settled = SCORES.rows([_score(self._held[key]) for key in due]).select(SCORE_COLUMNS)
         for key in due:

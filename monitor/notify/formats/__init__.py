@@ -18,7 +18,7 @@ class BodyFormat(Protocol):
     def __call__(
         self, changes: Sequence[AlertChange], receiver: str, external_url: str, incident: IncidentNote | None = None, /
     ) -> bytes:
-        """Return it for changes of one deployment, all `firing` or all `resolved`, and the receiver's name.
+        """Return the body for changes of one deployment, all `firing` or all `resolved`, and the receiver's name.
 
         `external_url` is where our pages are, empty for nowhere; `incident` is what to say of their incident.
         """

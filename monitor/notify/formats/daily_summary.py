@@ -28,7 +28,7 @@ class SummaryFormat(Protocol):
     def __call__(
         self, incidents: Incidents, receiver: str, external_url: str, digest: DigestTable | None = None, /
     ) -> bytes:
-        """Return it for the incidents, each with an alert that fires, the receiver's name and our pages' address.
+        """Return the body for the incidents, each with an alert that fires, the receiver's name and our pages' address.
 
         Where it is a digest, it begins with the table.
         """

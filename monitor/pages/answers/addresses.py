@@ -44,7 +44,7 @@ class Visible:
 
     @classmethod
     def to(cls, request: Request, snapshot: Snapshot | None) -> Visible:
-        """Return it for who asks."""
+        """Return what the reader who sent a request may see of a snapshot."""
         reader = reader_of(request)
         return cls(reader, snapshot_for(reader, snapshot))
 
@@ -121,7 +121,7 @@ class AnswerPlace:
 
     @classmethod
     def read(cls, given: Mapping[str, str], seen: Visible) -> AnswerPlace:
-        """Read it from a query; raises HTTPException where it is incomplete, or not to be seen."""
+        """Return the place that a query names; raises HTTPException where it is incomplete, or not to be seen."""
         for field in ("deployment", "date", "event_id"):
             if not given.get(field):
                 message = f"The address of an answer has a deployment, a date and an event_id: {field} is missing"

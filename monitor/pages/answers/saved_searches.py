@@ -63,7 +63,7 @@ def remove_search(lake: Lake, deployment: str, name: str, who: str | None, now: 
 
 
 def _saved_search(row: Mapping[str, object], seen: Visible) -> SavedSearch | None:
-    """Return it with its address; None where it was removed or erased, or the reader may not search so."""
+    """Return a search with its address; None where it was removed or erased, or the reader may not search so."""
     if row["change"] != SavedSearchEvent.SAVED or row["search"] is None:
         return None
     today, days = seen.now.date(), int(str(row["days"]))

@@ -22,7 +22,7 @@ class Distribution:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of scores in all buckets."""
         return sum(self.counts)
 
     @property

@@ -26,7 +26,7 @@ class ValueTicks:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """All of them, ascending."""
+        """The values of all ticks, ascending."""
         number = round((self.high - self.low) / self.step)
         return tuple(self.low + place * self.step for place in range(number + 1))
 

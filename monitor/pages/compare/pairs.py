@@ -97,7 +97,7 @@ class PairedComparison:
         return self.count >= _ENOUGH
 
     def without_texts(self) -> PairedComparison:
-        """Return it for who may not read texts."""
+        """Return the comparison for readers who may not read texts."""
         return replace(self, pairs=tuple(_without_texts(one) for one in self.pairs))
 
 

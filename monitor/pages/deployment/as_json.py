@@ -169,6 +169,17 @@ class ClassData:
 
 
 @dataclass(frozen=True)
+class FailureData:
+    """How many of what failed, and why; `share` is null where there is nothing that could fail, or nothing is known."""
+
+    kind: str
+    reason: str
+    number: int | None
+    share: float | None
+    of: str
+
+
+@dataclass(frozen=True)
 class DeploymentData:
     """A deployment over a period; null for the calls that name none.
 
@@ -183,7 +194,7 @@ class DeploymentData:
     traffic: Sequence[PointData]
     application_class: ClassData | None
     metrics: Sequence[MetricData]
-    failures: Sequence[FailureCount]
+    failures: Sequence[FailureData]
     tools: Sequence[ToolCount]
     failed_percent: Sequence[PointData]
     judges: JudgesData
@@ -208,7 +219,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         traffic=_points(view.traffic),
         application_class=None if view.decided is None else _class(view.decided),
         metrics=[_metric(one) for one in view.metrics],
-        failures=view.failures.kinds,
+        failures=[_failure(one) for one in view.failures.kinds],
         tools=view.tools,
         failed_percent=_points(view.failures.drawing),
         judges=_judges(view.judges),
@@ -231,6 +242,11 @@ def _class(decided: DecidedClass) -> ClassData:
         decided_at=decided.decided_at,
         **asdict(decided.seen),
     )
+
+
+def _failure(found: FailureCount) -> FailureData:
+    reason = found.reason if found.status is None else f"status {found.status}"
+    return FailureData(found.kind, reason, found.number, found.share, found.of)
 
 
 def _judges(found: Judges) -> JudgesData:

@@ -16,27 +16,28 @@ from monitor.pages.deployment.marks import limit_marks_of
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState, Snapshot
 
-_STATUS = "status "
-"""How the reason of a request begins that was answered with a status of 400 or more."""
 _MOST_TOOLS = 5
 """Those that failed most often; all are in the table of tools."""
 
 
 @dataclass(frozen=True)
 class FailureCount:
-    """How many of what failed, and why; `share` is None where there is nothing that could fail, or nothing is known."""
+    """How many of what failed, and why; `share` is None where there is nothing that could fail, or nothing is known.
+
+    `status` is the HTTP status of failed requests, 400 or more; None where they had none, and of other kinds.
+    """
 
     kind: str
     reason: str
     number: int | None
     share: float | None
     of: str
+    status: int | None = None
 
     @property
     def why(self) -> str:
         """The reason in words: HTTP 400 (bad request)."""
-        status = self.reason.removeprefix(_STATUS)
-        return self.reason if status == self.reason else status_words(status)
+        return self.reason if self.status is None else status_words(str(self.status))
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ def failures_of(name: str, snapshot: Snapshot, period: PagePeriod) -> FailuresVi
 def _errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:
     requests = int((*state.requests.by_time.total(period.first, period.last), 0)[0])
     for reason, number in _by_reason(state.requests.failed_by_time, period).items():
-        words = f"{_STATUS}{reason}" if reason.isdecimal() else reason
-        yield FailureCount("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
+        status = int(reason) if reason.isdecimal() else None
+        share = number / requests if requests else None
+        yield FailureCount("errors", reason, number, share, f"{requests:,} requests", status)
 
 
 def _tool_errors(state: DeploymentState, period: PagePeriod) -> Iterable[FailureCount]:

@@ -61,7 +61,7 @@ class CaseQuery:
 
     @property
     def chosen_status(self) -> CaseStatus | None:
-        """Return the status to list; None for all. Raises HTTPException."""
+        """The status to list; None for all. Raises HTTPException."""
         if self.status == _ALL:
             return None
         try:

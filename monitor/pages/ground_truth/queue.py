@@ -13,9 +13,8 @@ from markupsafe import Markup
 
 from lake.queries.answer_details import read_answer_signals
 from lake.queries.answer_lookup import locate_source
-from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases, asks_twice
+from lake.queries.ground_truth.alike_cases import AlikeCases, alike_cases
 from lake.queries.ground_truth.asked_questions import (
-    CASE_COLUMNS,
     Asked,
     comparing_metrics,
     questions_asked,
@@ -43,7 +42,6 @@ _LISTED = (
     "documents",
 )  # fmt: skip
 _SHORT = ("case_id", "version", "status", "confidence")
-_ASKED = (*CASE_COLUMNS, "status")
 _OF_FACTS = "facts_"
 """Metrics that need the facts of a case begin so."""
 
@@ -218,30 +216,20 @@ def read_queues(
     """Read one queue of the cases of several deployments; none is chosen.
 
     How often a question was asked, and which cases contradict each other, is looked for in the deployments with the
-    most of these cases. Answers and facts are read of deployments alone that have a case in the list, and answers of
-    those where two cases ask the same.
+    most of these cases. Texts are read once of these and of the others that have a case in the list.
     """
-
-    def read(name: str) -> list[dict[str, Any]]:
-        return _newest(lake, name, _SHORT)
-
-    every = dict(zip(names, map_at_once(lake.root, read, names), strict=True))
+    every = _newest_of_all(lake, names, _SHORT)
     counts = Counter(case["status"] for cases in every.values() for case in cases)
     wanted = {name: [one for one in cases if status in (None, one["status"])] for name, cases in every.items()}
     largest = sorted((name for name in names if wanted[name]), key=lambda name: (-len(wanted[name]), name))
-    counted_in = largest[:COUNTED_IN]
-    questions = {name: _newest(lake, name, _ASKED) for name in counted_in}
-    asked = {name: times_asked(recent.of(name, now), questions[name]) for name in counted_in}
-    against = {
-        (name, case_id)
-        for name in counted_in
-        if asks_twice(questions[name])
-        for case_id in _contradicted(alike_cases(_newest(lake, name, (*_ASKED, "answer"))))
-    }
+    whole = _newest_of_all(lake, largest[:COUNTED_IN], _LISTED)
+    asked = {name: times_asked(recent.of(name, now), cases) for name, cases in whole.items()}
+    alike = {name: alike_cases(cases) for name, cases in whole.items()}
+    against = {(name, case_id) for name, cases in alike.items() for case_id in _contradicted(cases)}
     contradicted = sum(
         one["status"] == CaseStatus.ACCEPTED and (name, one["case_id"]) in against
-        for name in counted_in
-        for one in every[name]
+        for name, cases in whole.items()
+        for one in cases
     )
     found = [(name, one) for name in largest for one in wanted[name]]
 
@@ -252,27 +240,25 @@ def read_queues(
         return (name, case_id) not in against, -times, -(one["confidence"] or 0.0), name, case_id
 
     listed = [(name, one["case_id"]) for name, one in sorted(found, key=order)[:MOST]]
-    queued = {
-        (name, case_id): one
-        for name in dict.fromkeys(name for name, _ in listed)
-        for case_id, one in _all_queued(lake, name, asked.get(name, {}), with_texts=may_read(name)).items()
-    }
-    cases = [queued[one] for one in listed if one in queued]
+    others = _newest_of_all(lake, list(dict.fromkeys(name for name, _ in listed if name not in whole)), _LISTED)
+    alike |= {name: alike_cases(cases) for name, cases in others.items()}
+    rows = {(name, one["case_id"]): one for name, cases in (whole | others).items() for one in cases}
+    cases = [
+        _queued(rows[name, case_id], alike[name], asked.get(name, {}), name, with_texts=may_read(name))
+        for name, case_id in listed
+        if (name, case_id) in rows
+    ]
     return Queue({str(one): counts[one] for one in CaseStatus}, cases, total=len(found), contradicted=contradicted)
 
 
-def _newest(lake: Lake, name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    table = lake.table(GROUND_TRUTH, deployment_of(name))
-    if table.version() is None:
-        return []
-    rows = newest_versions(table.read(list(dict.fromkeys((*columns, "version")))))
-    return list(rows.to_pylist())
+def _newest_of_all(lake: Lake, names: Sequence[str], columns: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Read some columns of the newest versions of the cases of deployments."""
 
+    def read(name: str) -> list[dict[str, Any]]:
+        table = lake.table(GROUND_TRUTH, deployment_of(name))
+        return [] if table.version() is None else list(newest_versions(table.read(columns)).to_pylist())
 
-def _all_queued(lake: Lake, name: str, asked: Mapping[str, int], *, with_texts: bool) -> dict[str, QueuedCase]:
-    cases = _newest(lake, name, _LISTED)
-    alike = alike_cases(cases)
-    return {one["case_id"]: _queued(one, alike, asked, name, with_texts=with_texts) for one in cases}
+    return dict(zip(names, map_at_once(lake.root, read, names), strict=True))
 
 
 def _contradicted(alike: Mapping[str, AlikeCases]) -> set[str]:

@@ -63,7 +63,7 @@ class Failures:
         self._met = set()
 
     def attempt(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
-        """Do one step; if it fails, count it, log it and go on with the others."""
+        """Return what a step returns; None where it fails, which is counted and logged, and stops no other step."""
         try:
             return step()
         except Exception as error:

@@ -76,7 +76,7 @@ class Checkpoints:
         return Checkpoint(state, positions, row["saved_at"], row["settings"] == self._settings)
 
     def saved_by_other_version(self, spec: TableSpec, deployment: str | None) -> datetime | None:
-        """Give when a checkpoint was saved that another version has written; None for one of this version, or none.
+        """Return when a checkpoint was saved that another version has written; None for one of this version, or none.
 
         None too where it cannot be read, which `load` says. Raises what the store raises.
         """

@@ -45,7 +45,7 @@ class Classes:
         """By class the classes that the value of each of its fields may have."""
 
     def name_of(self, kind: type) -> str:
-        """Give the name of a class; raises TypeError for one that is not among them."""
+        """Return the name of a class; raises TypeError for one that is not among them."""
         if kind not in self._names:
             raise TypeError(f"the monitor's state cannot hold a {kind.__module__}.{kind.__qualname__}")
         return self._names[kind]
@@ -59,7 +59,7 @@ def _declared(kind: type) -> dict[str, tuple[type, ...]]:
 
 
 def _accepted(hint: Any) -> Iterator[type]:
-    """Give the classes of what a type hint allows, whatever these hold."""
+    """Yield the classes of what a type hint allows, whatever these hold."""
     origin = get_origin(hint) or hint
     if origin in (Union, UnionType):
         for one in get_args(hint):
@@ -71,13 +71,13 @@ def _accepted(hint: Any) -> Iterator[type]:
 
 
 def encode(state: object, classes: Classes) -> tuple[bytes, list[str]]:
-    """Give a state as bytes, and its texts. Raises TypeError for an object of a class that is not among `classes`."""
+    """Return a state as bytes, and its texts. Raises TypeError for an object of a class that is not among `classes`."""
     encoder = _Encoder(classes)
     return msgspec.msgpack.encode(encoder.value(state)), list(encoder.texts)
 
 
 def decode(state: bytes, texts: Sequence[str], classes: Classes) -> Any:
-    """Give the state of `encode`. Raises StateError for what that cannot have given."""
+    """Return the state of `encode`. Raises StateError for what that cannot have given."""
     try:
         return _Decoder(texts, classes).value(msgspec.msgpack.decode(state))
     except Exception as error:  # whatever a damaged state may lead to

@@ -139,7 +139,7 @@ class Ingest:
                 kind.stopped.note_working(deployment, names - reading)
 
     def kinds(self) -> Mapping[str, RelearningKind]:
-        """Give by name what an error may stop."""
+        """Return by name what an error may stop."""
         return {
             "streams": RelearningKind(self.streams.stopped, self._relearning, self._relearn_streams),
             "judges": RelearningKind(self.judges.stopped, self._relearning_judges, self._relearn_judges),
@@ -251,7 +251,7 @@ class Ingest:
     def _by_relearning(
         self, relearning: Relearning, name: str, reason: str, add: Callable[..., None]
     ) -> dict[str, RowHandler]:
-        """Give the handler of a reason, and that of what learns anew, which the first one leaves out."""
+        """Return the handler of a reason, and that of what learns anew, which the first one leaves out."""
         mine = relearning.of(name)
         handlers: dict[str, RowHandler] = {reason: partial(add, without=mine) if mine else add}
         return handlers | ({relearning.handler: partial(add, only=mine)} if mine else {})

@@ -57,7 +57,7 @@ class _Cursor:
         return self.version is not None or self.has_read
 
     def copy(self) -> _Cursor:
-        """Give another cursor that has read as much."""
+        """Return another cursor that has read as much."""
         other = _Cursor(self._lake, self._spec, self._deployment, self._since)
         other.version, other.has_read = self.version, self.has_read
         other._history, other._done = self._history, self._done
@@ -68,7 +68,7 @@ class _Cursor:
         self.version = version
 
     def days(self) -> Mapping[date, int]:
-        """Give the number of rows by day of what is left of the history, the earliest first."""
+        """Return the number of rows by day of what is left of the history, the earliest first."""
         if self.version is not None:
             return {}
         days = self._opened().days
@@ -135,7 +135,7 @@ class _Cursor:
 
 
 def portions(days: Mapping[date, int], most: int) -> Iterator[date]:
-    """Give the last day of each portion of days, which have so many rows: a day, or more with at most `most` rows."""
+    """Yield the last day of each portion of days, which have so many rows: a day, or more with at most `most` rows."""
     held, last = 0, None
     for day, rows in days.items():
         if last is not None and held + rows > most:
@@ -217,7 +217,7 @@ class NewRows:
         self._cursor(spec, deployment).continue_after(version)
 
     def positions(self, deployment: str | None, specs: Sequence[TableSpec]) -> Mapping[str, int | None]:
-        """Give up to which version each of these tables is read, by its name; None where there is no table."""
+        """Return up to which version each of these tables is read, by its name; None where there is no table."""
         found = {spec.name: self._cursors.get((spec.name, deployment)) for spec in specs}
         return {name: one.version for name, one in found.items() if one is not None and one.has_history}
 
@@ -245,7 +245,7 @@ class NewRows:
         return (spec.name, deployment, handler) in self._lagging
 
     def days(self, spec: TableSpec, deployment: str | None) -> Counter[date]:
-        """Give the number of rows by day that are left of a table's history, for all handlers together."""
+        """Return the number of rows by day that are left of a table's history, for all handlers together."""
         mine = [one.cursor for key, one in self._lagging.items() if key[:2] == (spec.name, deployment)]
         return sum((Counter(one.days()) for one in (self._cursor(spec, deployment), *mine)), Counter())
 
@@ -317,7 +317,7 @@ class NewRows:
 
 
 def _waits(spec: TableSpec) -> Backoff:
-    """Give the waits between the tries of a handler that fails: they double up to 5 minutes, or up to an hour.
+    """Return the waits between the tries of a handler that fails: they double up to 5 minutes, or up to an hour.
 
     The tables under the root are small, and people wait for what they write there: silences and marked releases.
     A table of a deployment may be large, so its handlers wait up to an hour.

@@ -34,7 +34,7 @@ class Relearning:
         self._tries: dict[tuple[str, str], _Tries] = {}
 
     def of(self, deployment: str) -> frozenset[str]:
-        """Give what the handler is to take of a deployment; the other handlers leave it out."""
+        """Return what the handler is to take of a deployment; the other handlers leave it out."""
         return self._names.get(deployment, frozenset())
 
     def begin(self, deployment: str, names: Set[str]) -> frozenset[str]:
@@ -47,7 +47,7 @@ class Relearning:
         self._names.pop(deployment, None)
 
     def due(self, stopped: StoppedStreams, now: datetime) -> Mapping[str, frozenset[str]]:
-        """Give, once, what is to learn anew now, by deployment."""
+        """Return, once, what is to learn anew now, by deployment."""
         due: dict[str, frozenset[str]] = {}
         for deployment, name in sorted(stopped.waiting):
             tries = self._tries.get((deployment, name))
@@ -84,6 +84,6 @@ def relearn_stopped(kinds: Mapping[str, RelearningKind], now: datetime) -> list[
 
 
 def stopped_of(kinds: Mapping[str, RelearningKind], deployment: str) -> dict[str, tuple[str, ...]]:
-    """Give what an error has stopped of a deployment, and has not learned anew, by kind."""
+    """Return what an error has stopped of a deployment, and has not learned anew, by kind."""
     found = {name: tuple(sorted(kind.stopped.of(deployment))) for name, kind in kinds.items()}
     return {name: stopped for name, stopped in found.items() if stopped}

@@ -133,12 +133,12 @@ _CLASSES = (
 
 
 def state_classes(settings: RegressionSettings) -> Classes:
-    """Give the classes; the settings of the detectors are those of now, not part of the state."""
+    """Return the classes; the settings of the detectors are those of now, not part of the state."""
     return Classes(_CLASSES, {RegressionSettings: settings})
 
 
 def format_of(classes: Sequence[type], meaning: int) -> int:
-    """Give the number, in 31 bits, of a state's format: a hash of all names, fields, types and members of enums."""
+    """Return the number, in 31 bits, of a state's format: a hash of all names, fields, types and members of enums."""
     shapes = sorted(_shape(one) for one in classes)
     return int.from_bytes(hashlib.sha256(repr((meaning, shapes)).encode()).digest()[:4], "big") >> 1
 
@@ -151,7 +151,7 @@ def _shape(kind: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _words(hint: Any) -> str:
-    """Give a type in words that are the same in all versions of Python and NumPy, wherever its classes are defined."""
+    """Return a type in words: the same in all versions of Python and NumPy, wherever its classes are defined."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is np.ndarray:
         return f"array[{_words(get_args(arguments[1])[0])}]"

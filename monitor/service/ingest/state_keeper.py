@@ -90,7 +90,7 @@ class StateKeeper:
         return [deployment for deployment in deployments if deployment in self._known]
 
     def take_unread(self) -> list[str | None]:
-        """Give, once, the deployments of which a history is to be read: all rows, or those of some streams."""
+        """Return, once, the deployments of which a history is to be read: all rows, or those of some streams."""
         unread, self._unread = self._unread, []
         return unread
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings, Counts
 from collector.commit.background_commit import BackgroundCommit
+from collector.commit.batch import Counts
 from collector.commit.batch_committer import BatchCommitter
 from collector.commit.position import Partition, Piece
 from collector.pipeline import collector as pipeline
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from tests.collector.lines import chat_line

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.maintenance.cleaning import remove_history
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
@@ -208,7 +209,8 @@ def test_a_partition_that_another_took_over_is_read_from_its_committed_offset(la
 
 _EXIT = """
 import sys
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.commit.position import Partition, Piece
 from lake import Lake
 from tests.collector.lines import chat_line

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import Collector, CollectorSettings, Counts
 from collector.commit import duplicates
+from collector.commit.batch import Counts
 from collector.commit.duplicates import DuplicateWindow, id_number, id_numbers
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
 

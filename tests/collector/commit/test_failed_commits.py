@@ -13,12 +13,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from collector import Collector, CollectorSettings, Counts
 from collector.commit import table_rows
-from collector.commit.batch import Batch, BatchState, IncompleteBatchError
+from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.position import Partition, Piece
 from collector.commit.table_rows import RowPosition, TableRows
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.delta_log import writing
 from lake.delta_log.change import LostRaceError
 from lake.delta_log.writing import BrokenWriterError

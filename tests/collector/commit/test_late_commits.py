@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.delta_log.log_files import LocalLogFiles
 from lake.maintenance.cleaning import remove_history
 from lake.spec.root_tables import BATCHES

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit import table_rows
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

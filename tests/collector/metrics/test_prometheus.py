@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from collector import Collector, CollectorSettings
 from collector.commit.batch_committer import BatchCommitter
 from collector.commit.position import Partition, Piece
 from collector.metrics.prometheus import metrics_app, registry_of
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.tables.lake import Lake
 from runtime.labelled_registry import INSTALLATION
 from tests.collector.lines import chat_line, rating_line

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings, Counts
+from collector.commit.batch import Counts
 from collector.commit.position import Partition, Piece
 from collector.parsing import SignalRecord
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.delta_log.change import LostRaceError
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS

@@ -17,12 +17,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from collector import Collector, CollectorSettings, FileSource
 from collector.commit import table_rows
 from collector.commit.background_commit import BackgroundCommit
 from collector.commit.batch import IncompleteBatchError
 from collector.commit.position import Partition, Piece
 from collector.parsing import SignalRecord
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from collector.sources.http.deliveries import DeliveredItem, Deliveries
 from lake.delta_log import writing
 from lake.delta_log.change import LostRaceError

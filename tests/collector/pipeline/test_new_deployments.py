@@ -11,10 +11,13 @@ import httpx
 import pytest
 from prometheus_client import generate_latest
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.commit.position import Partition, Piece
 from collector.metrics.prometheus import registry_of
+from collector.pipeline.collector import Collector
 from collector.pipeline.new_deployments import NewDeploymentLimit
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from collector.pipeline import tool_calls
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from tests.collector.lines import chat_line

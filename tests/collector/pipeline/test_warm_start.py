@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from collector import Collector, CollectorSettings, ImplicitSignals
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.position import Partition, Piece
 from collector.pipeline import warm_start
+from collector.pipeline.collector import Collector
 from collector.pipeline.readable_rows import read_readable
+from collector.settings import CollectorSettings
+from collector.signals import ImplicitSignals
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.tables.lake import Lake
 from lake.tables.table import Table

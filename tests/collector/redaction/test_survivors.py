@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from collector.parsing import core_lines, parse_line
+from collector.pipeline.collector import Collector
 from collector.redaction import PATTERN_NAMES, RedactionSettings, Redactor
+from collector.settings import CollectorSettings
 from lake.tables.lake import Lake
 from tests.collector.redaction.planting import OWN, planted_lines
 

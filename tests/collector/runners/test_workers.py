@@ -14,10 +14,13 @@ import pytest
 from deltalake.exceptions import DeltaError
 
 from benchmarks.collector.gen_dial_logs import lines
-from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.commit.batch import Counts
 from collector.commit.committed_offsets import CommittedOffsets
+from collector.pipeline.collector import Collector
 from collector.runners.file_worker import CollectedFiles
 from collector.runners.workers import WorkerError, collect_with_workers
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
@@ -115,7 +118,7 @@ def test_no_files_are_no_workers(tmp_path: Path) -> None:
 
 _PARENT = """
 import signal, sys
-from collector import CollectorSettings
+from collector.settings import CollectorSettings
 from collector.runners.workers import collect_with_workers
 from lake import Lake, Storage
 if __name__ == "__main__":

@@ -17,8 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from collector import Collector, CollectorSettings, FileSource, follow_files
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.runners.follow import follow_files
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from lake.spec.root_tables import BATCHES
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
@@ -232,7 +235,10 @@ def test_lines_that_come_while_a_store_refuses_are_stored_once(
 
 FOLLOW = """
 import signal, sys, threading
-from collector import Collector, CollectorSettings, FileSource, follow_files
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
+from collector.runners.follow import follow_files
 from lake import Lake, Storage
 stop = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: stop.set())

@@ -11,9 +11,10 @@ import pytest
 
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.store import AlertStore
 from monitor.detect.regression import RegressionSettings, Status
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from fastapi.routing import APIRoute
 from typer.testing import CliRunner
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app
+from collector.sources.http.settings import HttpSettings
 from dialwatch.cli import app
 from lake.tables.lake import Lake
 

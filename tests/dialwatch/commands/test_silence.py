@@ -15,10 +15,11 @@ import pytest
 from lake.spec.root_tables import SILENCES
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import read_silences
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
 from tests.monitor.notify.test_notifier import transition

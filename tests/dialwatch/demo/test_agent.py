@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from dialwatch.demo.agent import AGENT, AWAY, DELIVERY, GET_DAYS, GET_ORDER, ORDERS, Outage, agent_traffic, answer
 from dialwatch.demo.checks import TOOL_METRIC, check_tool
 from dialwatch.demo.receiver import Delivery

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector import Counts
+from collector.commit.batch import Counts
 from dialwatch.demo.checks import METRIC, RETRIEVAL_METRIC, all_told, check_all
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan

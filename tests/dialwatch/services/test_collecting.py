@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-import collector
-from collector import Collector, CollectorSettings, FileSource
 from collector.metrics.last_lines import LastLines
-from collector.sources.files.source import NO_FILE
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import NO_FILE, FileSource
 from dialwatch.config import Settings
 from dialwatch.services.collecting import collect_once, collecting, looking_once
 from dialwatch.services.heartbeats import Part
@@ -91,8 +91,8 @@ def test_all_sources_are_asked_to_stop_at_once(tmp_path: Path, monkeypatch: pyte
         assert stop.wait(60)
         asked_to_stop.wait(60)
 
-    monkeypatch.setattr(collector, "KafkaSource", Kafka)
-    monkeypatch.setattr(collector, "follow_files", follow_files)
+    monkeypatch.setattr("collector.sources.kafka.source.KafkaSource", Kafka)
+    monkeypatch.setattr("dialwatch.services.collecting.follow_files", follow_files)
     kafka = {"bootstrap_servers": ["127.0.0.1:9"], "topics": ["dial"], "group_id": "dial"}
     settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"]}, kafka=kafka)
     with collecting(settings, settings.lake.open()):

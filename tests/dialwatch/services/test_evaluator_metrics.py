@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dialwatch.services.evaluator_metrics import PassMeter
-from evaluator import EvaluatorGroup, Failure, PassResult
+from evaluator.service.group import EvaluatorGroup
+from evaluator.service.passes import Failure, PassResult
 from lake.tables.lake import Lake
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector import Collector, CollectorSettings, FileSource
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from dialwatch.commands.check.finding import Verdict
 from dialwatch.commands.check.lake_checks import check_retention
 from dialwatch.services.lake_contents import contents_of, log_contents

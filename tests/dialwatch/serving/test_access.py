@@ -21,7 +21,8 @@ from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.browser import dump
 from tests.servers import free_port, wait_for
 

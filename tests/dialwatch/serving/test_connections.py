@@ -11,8 +11,11 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.http import bodies
+from collector.sources.http.app import create_app
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving import connections
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.server import BackgroundServer

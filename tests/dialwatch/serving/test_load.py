@@ -13,8 +13,10 @@ import pytest
 
 from dialwatch.serving.server import BackgroundServer
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.pages.answers import handlers
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 

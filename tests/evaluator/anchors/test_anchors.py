@@ -13,10 +13,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.judges.exchange import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.scores import Score, score_rows
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.maintenance.retention import drop_before

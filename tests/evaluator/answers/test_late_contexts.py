@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator import Evaluator, EvaluatorSettings, PassResult
+from evaluator.service.passes import Evaluator, PassResult
+from evaluator.settings import EvaluatorSettings
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 

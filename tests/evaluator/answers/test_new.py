@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.maintenance.compaction import compact

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TableSpec

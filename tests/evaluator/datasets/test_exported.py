@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.datasets import score_dataset
 from evaluator.metrics import metric_named, needs_ground_truth
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.frames import answers_frame, ground_truth_frame
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake

@@ -20,8 +20,10 @@ from typing import Any
 import pytest
 from ray.cluster_utils import Cluster
 
-from evaluator import Backfill, Evaluator, Period
+from evaluator.answers import Period
 from evaluator.engines import ClusterError, RaySettings, engine_of
+from evaluator.service.backfill import Backfill
+from evaluator.service.passes import Evaluator
 from lake.tables.lake import Lake
 from tests.evaluator.conftest import NOON, Traffic
 from tests.evaluator.judged import JUDGED, register

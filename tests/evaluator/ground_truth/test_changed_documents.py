@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth.changed_chunks import has_lost, names_chunk
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.ground_truth.case_versions import case_history, change_case
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.ground_truth.case_versions import case_history, read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.frames import ground_truth_frame
 from lake.queries.ground_truth.case_versions import change_case
 from lake.spec.schemas import ALERTS

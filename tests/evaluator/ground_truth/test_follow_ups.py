@@ -9,9 +9,10 @@ import pytest
 from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import renew_old_cases
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.queries.frames import ground_truth_frame

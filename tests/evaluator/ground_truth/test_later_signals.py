@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth.propose import changes_by_signals
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.ground_truth.case_versions import case_history, change_case
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake

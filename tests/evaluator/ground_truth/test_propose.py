@@ -8,12 +8,13 @@ from unittest.mock import Mock, patch
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import OPINION_COLUMNS, propose_cases
 from evaluator.ground_truth.ratings import IDENTITY_COLUMNS
 from evaluator.ground_truth.selection import KNOWN_COLUMNS
 from evaluator.metrics import ABSENT, fact_ranks
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.tables.lake import Lake
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.tables.lake import Lake
 
 

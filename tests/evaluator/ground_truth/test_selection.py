@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import ANSWER_COLUMNS, answers
 from evaluator.ground_truth import GroundTruthSettings
 from evaluator.ground_truth.ratings import RatedAnswer
 from evaluator.ground_truth.selection import MOST_PER_QUESTION, Candidate, Selection
 from evaluator.models import Models
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth import GroundTruthSettings
 from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.models import Models
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from tests.evaluator.models.real_encoder import real_encoder
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluator import EvaluatorSettings
 from evaluator.judges.settings import JudgeSettings
+from evaluator.settings import EvaluatorSettings
 
 URL = "https://dial.example.com"
 

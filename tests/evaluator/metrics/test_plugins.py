@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 from dialwatch.commands.check.part_checks import check_models
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import UnknownMetricError, compute, metric_named, plugins
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -10,10 +10,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period, estimate
+from evaluator.answers import Period
 from evaluator.metrics import Description, Metric, ModelUnavailableError, OddCases, Scores
 from evaluator.metrics.scores import Score, score_rows
 from evaluator.models import Models
+from evaluator.service.backfill import Backfill
+from evaluator.service.backfill_estimate import estimate
+from evaluator.service.passes import Evaluator, PassResult
+from evaluator.settings import EvaluatorSettings
 from lake.tables.lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

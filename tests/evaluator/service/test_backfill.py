@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evaluator import Backfill, Backfilled, BackfillResult, Evaluator, EvaluatorSettings, Period, estimate
-from evaluator.answers import BackfillPass, DeploymentTables, old_answers
+from evaluator.answers import BackfillPass, DeploymentTables, Period, old_answers
 from evaluator.metrics import UnknownMetricError
-from evaluator.service.backfill import UnknownDeploymentError
+from evaluator.service.backfill import Backfill, Backfilled, BackfillResult, UnknownDeploymentError
+from evaluator.service.backfill_estimate import estimate
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.schemas import PARSED_LOGS, SCORES
 from lake.tables.lake import Lake
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
-from evaluator.answers import old
+from evaluator.answers import Period, old
+from evaluator.service.backfill import Backfill
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import LostRaceError
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.ground_truth import GroundTruthSettings
 from evaluator.models import Models
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from tests.evaluator.models.real_encoder import real_encoder

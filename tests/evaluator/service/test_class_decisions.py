@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
+from evaluator.answers import Period
+from evaluator.service.backfill import Backfill
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.application_classes import ApplicationClasses, DecidedClass, seen_answers
 from lake.queries.child_contexts import ChildContexts
 from lake.spec.alert_vocabulary import AlertEvent

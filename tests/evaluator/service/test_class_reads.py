@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.queries.application_classes import seen_answers
 from lake.spec.application_classes import SeenAnswers
 from lake.tables.lake import Lake

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator import Evaluator
 from evaluator.service import conversation_scores
+from evaluator.service.passes import Evaluator
 from lake.tables.lake import Lake
 from tests.evaluator import judged
 from tests.evaluator.conftest import Traffic

@@ -13,7 +13,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, Period, estimate
+from evaluator.answers import Period
+from evaluator.service.backfill import Backfill
+from evaluator.service.backfill_estimate import estimate
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.schemas import ANCHORS
 from lake.tables.lake import Lake
 from tests.evaluator.judged import JUDGED, settings

@@ -16,8 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator import Evaluator, EvaluatorGroup, EvaluatorSettings
 from evaluator.answers import DeploymentTables
+from evaluator.service.group import EvaluatorGroup
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import Change, LostRaceError
 from lake.spec.heartbeat import Heartbeat
 from lake.spec.root_tables import SERVICES

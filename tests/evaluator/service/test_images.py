@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from collector.parsing.request.request import read_request
-from evaluator import Evaluator, PassResult
 from evaluator.answers import CoreFiles, images
 from evaluator.answers.core_files import CoreUnavailableError
 from evaluator.scoring import scorer
+from evaluator.service.passes import Evaluator, PassResult
 from lake.tables.lake import Lake
 from tests.evaluator.conversing import Talk
 from tests.evaluator.judged import settings

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from evaluator import Backfill, Backfilled, Evaluator, Period, estimate
+from evaluator.answers import Period
+from evaluator.service.backfill import Backfill, Backfilled
+from evaluator.service.backfill_estimate import estimate
+from evaluator.service.passes import Evaluator
 from lake.tables.lake import Lake
 from tests.evaluator.judged import settings
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator
 from evaluator.service import new_scores
+from evaluator.service.passes import Evaluator
 from lake.tables.lake import Lake
 from tests.evaluator import judged
 from tests.evaluator.judges.scripted_server import calls_of

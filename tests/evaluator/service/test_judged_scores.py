@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings, PassResult
 from evaluator.judges.calls import Calls
 from evaluator.service.judge_pool import JudgeCallsError
+from evaluator.service.passes import Evaluator, PassResult
+from evaluator.settings import EvaluatorSettings
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
 from lake.tables.lake import Lake

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings
 from evaluator.service import new_scores
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.tables.lake import Lake
 from lake.tables.table import Table
 from tests.killing import KILLED, Moment, die, run

@@ -13,8 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, Failure, PassResult, Period
-from evaluator.answers import DeploymentTables
+from evaluator.answers import DeploymentTables, Period
 from evaluator.engines import engine_of
 from evaluator.judges.budget_ledger import BudgetLedger
 from evaluator.judges.calls import Calls
@@ -23,10 +22,13 @@ from evaluator.metrics import registry
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service import backfill as backfill_module
 from evaluator.service import new_scores, pending_scores
+from evaluator.service.backfill import Backfill
 from evaluator.service.backfill_estimate import BackfillEstimate, MetricEstimate, estimate
 from evaluator.service.judge_estimate import Judging, _together
 from evaluator.service.judge_pool import JudgeCallsError, JudgePool, forget_replies
+from evaluator.service.passes import Evaluator, Failure, PassResult
 from evaluator.service.pending_scores import AGE, JudgeRetries, PendingScore, pending_probabilities
+from evaluator.settings import EvaluatorSettings
 from lake.queries.ground_truth.question_keys import QuestionKeys
 from lake.spec.case_vocabulary import ReferenceMatch
 from lake.spec.schemas import SCORES

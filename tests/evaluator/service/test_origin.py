@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from evaluator import Backfill, Evaluator, EvaluatorSettings, Period, estimate
+from evaluator.answers import Period
+from evaluator.service.backfill import Backfill
+from evaluator.service.backfill_estimate import estimate
+from evaluator.service.passes import Evaluator
+from evaluator.settings import EvaluatorSettings
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.vocabulary import Origin
 from lake.tables.lake import Lake

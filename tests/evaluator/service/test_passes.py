@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator, EvaluatorSettings, PassResult
+from evaluator.service.passes import Evaluator, PassResult
+from evaluator.settings import EvaluatorSettings
 from lake.delta_log.change import Change
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import SCORES, USER_SIGNALS

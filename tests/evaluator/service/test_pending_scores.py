@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evaluator import Evaluator
 from evaluator.judges.calls import Calls
+from evaluator.service.passes import Evaluator
 from tests.evaluator.conftest import Traffic
 from tests.evaluator.judged import JUDGED, settings
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, as_it_can, fails

@@ -17,8 +17,9 @@ from lake.spec.root_tables import AUDIT
 from lake.spec.service_vocabulary import AuditAction
 from lake.tables.lake import Lake
 from lake.tables.table import Table
-from monitor import Monitor, create_app
 from monitor.access.audit import MOST_WAITING, AuditLog
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.exposition import without_installation
 from tests.monitor.conftest import NOW
 from tests.servers import wait_for

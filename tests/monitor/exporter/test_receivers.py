@@ -11,10 +11,12 @@ from prometheus_client import generate_latest
 from starlette.testclient import TestClient
 
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.exporter.registry import registry_of
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from monitor.service.snapshot import Snapshot
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 from tests.monitor.exporter.test_exporter import samples
 

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from monitor import MonitorSettings
 from monitor.notify.settings import WebhookSettings
+from monitor.settings import MonitorSettings
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from lake.spec.root_tables import SILENCES
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.table import Table
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.notify.notifier import Notifier
 from monitor.notify.view import NotificationView
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 

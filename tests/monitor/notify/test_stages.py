@@ -11,12 +11,12 @@ import pytest
 
 from lake.spec.alert_vocabulary import AlertEvent
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.notify.holding import hold_back, incidents_told_by_cause, is_silenced
 from monitor.notify.retries import DELAYS, MOST_ATTEMPTS, Retries, Settled
 from monitor.notify.view import NotificationView
+from monitor.service.monitor import Monitor
 from tests.monitor.alerting.incidents.test_monitor import the_incident
 from tests.monitor.conftest import Clock
 from tests.monitor.notify.test_notifier import transition

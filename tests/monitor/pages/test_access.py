@@ -13,8 +13,10 @@ from starlette.testclient import TestClient
 
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.alerting.controls.silences import Silence, add_silence
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 from tests.monitor.conftest import NOW, STRANGE_NAME
 

@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 
 

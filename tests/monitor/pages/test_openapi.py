@@ -11,8 +11,10 @@ from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
 from monitor.pages.json_answers import json_answer
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 TODAY = NOW.date().isoformat()

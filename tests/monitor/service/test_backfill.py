@@ -8,8 +8,8 @@ import pytest
 
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.detect.stats.sums import PER_UNIT
+from monitor.service.monitor import Monitor
 
 METRIC = "faithfulness_kprecision"
 ALERT_COLUMNS = ["change_id", "alert_id", "change", "changed_at", "reference_mean", "current_mean", "log_evidence"]

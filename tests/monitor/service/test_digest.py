@@ -12,13 +12,14 @@ import pytest
 from lake.spec.deployment_families import Families
 from lake.spec.schemas import ANCHORS, USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.incidents.incident import incidents_of
 from monitor.detect.stats.collector_stats import CollectorStats
 from monitor.notify.digest.table import DigestEvery, DigestPeriod, DigestRow
 from monitor.service.digest import complete_until, digest_rows, read_states
 from monitor.service.health.heartbeat_reader import PartState
+from monitor.service.monitor import Monitor
 from monitor.service.snapshot import DeploymentState
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW
 from tests.monitor.notify.test_senders import change
 

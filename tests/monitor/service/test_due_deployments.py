@@ -20,14 +20,15 @@ from hypothesis import strategies as st
 from lake.spec.alert_vocabulary import LimitKind
 from lake.tables import open_tables
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.detect.limits import LimitSettings
 from monitor.detect.limits.no_data import PENDING
 from monitor.detect.regression import RegressionSettings
 from monitor.service.ingest import due_deployments
 from monitor.service.ingest.due_deployments import LOOK_SECONDS
 from monitor.service.ingest.ingest import Ingest
+from monitor.service.monitor import Monitor
 from monitor.service.snapshot import DeploymentState
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.servers import Bucket
 

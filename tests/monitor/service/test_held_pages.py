@@ -9,9 +9,10 @@ import pytest
 
 from lake.spec.alert_vocabulary import Tier
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.regression.judge_drift.anchors import JudgeDriftDetectors
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings, FileSource
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from lake.spec.schemas import ALERTS, PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
-from monitor import Monitor, MonitorSettings
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.collector.lines import chat_line
 from tests.monitor.conftest import STRANGE_NAME
 

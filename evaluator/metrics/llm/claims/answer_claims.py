@@ -177,7 +177,7 @@ def contexts_of(row: RowTexts, numbers: Iterable[int]) -> tuple[tuple[int, ...],
 
 
 def is_padded(sentence: str, facts: Sequence[object]) -> bool:
-    """Say whether a reply names clearly more claims of a sentence than it has words: some are made up."""
+    """Return whether a reply names clearly more claims of a sentence than it has words: some are made up."""
     words = len(_WORD.findall(sentence))
     letters = sum(map(str.isalnum, sentence))  # some scripts have no blanks between words
     return len(facts) > _SPARE_CLAIMS + max(words, letters // _LETTERS_A_CLAIM)

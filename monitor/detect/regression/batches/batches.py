@@ -44,7 +44,7 @@ class ScoreColumns:
         return len(self.at)
 
     def where(self, chosen: NDArray[np.bool_]) -> ScoreColumns:
-        """Give some of them."""
+        """Return the scores that are chosen; `chosen` has shape (scores,)."""
         if chosen.all():
             return self
         mask = pa.array(chosen)
@@ -53,14 +53,14 @@ class ScoreColumns:
         return ScoreColumns(self.at[chosen], *ids, *numbers, self.kinds)
 
     def alone(self) -> ScoreColumns:
-        """Give them without the ids and kinds of others, that they were among."""
+        """Return the scores without the ids and kinds of others, that they were among."""
         ids = _alone(self.conversations), _alone(self.questions), _alone(self.responses)
         segments, kinds = in_use(self.segments, self.kinds)
         return ScoreColumns(self.at, *ids, self.values, self.weights, segments, kinds)
 
     @classmethod
     def together(cls, parts: list[ScoreColumns]) -> ScoreColumns:
-        """Put them behind each other."""
+        """Return the scores of all parts, one part behind the other."""
         if len(parts) == 1:
             return parts[0]
         kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
@@ -147,7 +147,7 @@ class Batches:
         return first < self._until(watermark)
 
     def close(self, watermark: datetime) -> ClosedBatches | None:
-        """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
+        """Return the batches that ended at least `grace` before `watermark`, if there are any with a score."""
         if not self.has_ended(watermark):
             return None
         until = self._until(watermark)
@@ -195,7 +195,7 @@ class Batches:
         )  # fmt: skip
 
     def _summed(self, weights: Floats, of_rows: Times, numbers: Times) -> NDArray[np.bool_]:
-        """Say of each conversation, by the number of its batch, whether its weights are added up."""
+        """Return for each conversation, by the number of its batch, whether its weights are added up."""
         order = np.argsort(of_rows, kind="stable")
         begins = begins_of(of_rows[order])
         most, least = (side.reduceat(weights[order], begins) for side in (np.maximum, np.minimum))

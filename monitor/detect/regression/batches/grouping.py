@@ -182,7 +182,7 @@ class _Columns:
 def _classes(
     column: pa.ChunkedArray, at: Indices, segment_by: tuple[str, ...]
 ) -> tuple[NDArray[np.intp], tuple[Segment, ...]]:
-    """Give the class of traffic of each row: what `scores.segment` says, and the calendar."""
+    """Return the class of traffic of each row: what `scores.segment` says, and the calendar."""
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     names = tuple(name for name in segment_by if name not in CALENDAR)
     own = [segment_of(one, names) for one in encoded.dictionary.to_pylist()]
@@ -195,7 +195,7 @@ def _classes(
 
 
 def _with_status(scores: pa.Table) -> pa.Table:
-    """Give the columns that are needed, and whether a row rests on a proposed case; ratings rest on none."""
+    """Return the columns that are needed, and whether a row rests on a proposed case; ratings rest on none."""
     by_proposed = pa.array([False]).take(pa.array([0] * scores.num_rows, pa.int64()))
     if _STATUS in scores.column_names:
         by_proposed = pc.fill_null(pc.equal(scores[_STATUS], CaseStatus.PROPOSED), False)
@@ -209,7 +209,7 @@ def _text(column: pa.ChunkedArray, otherwise: pa.ChunkedArray | pa.Scalar) -> pa
 
 
 def _conversations(chats: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Give the conversation of each answer: its chat, or where it is of none itself."""
+    """Return the conversation of each answer: its chat, or where it is of none itself."""
     chat, answer = _encoded(chats), _encoded(answers)
     in_chat = np.asarray(pc.fill_null(chat.indices, 0), dtype=np.int32)
     alone = np.asarray(answer.indices, dtype=np.int32) + len(chat.dictionary)

@@ -52,7 +52,7 @@ class Repeats:
         """
 
     def factors(self, numbers: Times, length: int, places: Integers, names: pa.Array, values: Floats) -> Floats:
-        """Give what each question in a batch counts, in (0, 1]; each pair of both stands once, in order of batches.
+        """Return what each question in a batch counts, in (0, 1]; each pair of both stands once, in order of batches.
 
         `numbers` are those of the batches, of `length` microseconds each, `places` those of the questions in `names`.
         """
@@ -71,7 +71,7 @@ class Repeats:
     def _asked_before(
         self, numbers: Times, days: Times, places: Integers, names: pa.Array, values: Floats
     ) -> tuple[Integers, Floats]:
-        """Give in how many earlier batches of the day each was asked, and its score in the last of them."""
+        """Return in how many earlier batches of the day each was asked, and its score in the last of them."""
         order = np.lexsort((numbers, places, days))
         begins = begins_of(days[order], places[order])
         sizes = sizes_of(begins, len(order))
@@ -94,7 +94,7 @@ class Repeats:
         return found, earlier
 
     def _known(self, hashes: Times, days: Times) -> tuple[Integers, Floats]:
-        """Give of each in how many batches of its day the ones before were, and its last score there."""
+        """Return of each in how many batches of its day the ones before were, and its last score there."""
         before, score = np.zeros(len(hashes), dtype=np.intp), np.full(len(hashes), np.nan)
         if len(self._names):
             places = np.minimum(np.searchsorted(self._names, hashes), len(self._names) - 1)
@@ -128,7 +128,7 @@ class Repeats:
 
 
 def _hashes(names: pa.Array, places: Integers, chosen: Flags) -> Times:
-    """Give the names as numbers where they are needed, else 0: ids of questions are long, and a day has many."""
+    """Return the names as numbers where they are needed, else 0: ids of questions are long, and a day has many."""
     found = np.zeros(len(places), dtype=np.int64)
     texts = names.take(pa.array(places[chosen])).to_pylist()
     digests = (hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
@@ -142,7 +142,7 @@ def _of_batches(numbers: Times, begins: Integers, amounts: Floats) -> Floats:
 
 
 def _correlation(repeats: float, squares: float, scores: float, total: float, total_of_squares: float) -> float:
-    """Give the intraclass correlation, in [0, 1], by how much the scores of repeats differ and those of all do."""
+    """Return the intraclass correlation, in [0, 1], by how much the scores of repeats differ and those of all do."""
     variance = total_of_squares / scores - (total / scores) ** 2 if scores else 0.0
     # Where all scores are the same nothing differs.
     return min(1.0, max(0.0, 1.0 - squares / (2.0 * variance * (repeats + _PRIOR)))) if variance > _LEAST else 1.0

@@ -27,22 +27,22 @@ class WorstByBatch:
 
     @classmethod
     def empty(cls) -> Self:
-        """Give no answers."""
+        """Return columns without a row."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), pa.array([], pa.string()))
 
     def where(self, chosen: NDArray[np.bool_]) -> Self:
-        """Give some of them."""
+        """Return the answers that are chosen; `chosen` has shape (answers,)."""
         responses = self.responses.filter(pa.array(chosen))
         return type(self)(self.ends[chosen], self.at[chosen], self.values[chosen], responses)
 
     def followed_by(self, later: WorstByBatch) -> Self:
-        """Give these and, behind them, those of later batches."""
+        """Return these and, behind them, those of later batches."""
         ends, at = np.concatenate([self.ends, later.ends]), np.concatenate([self.at, later.at])
         values = np.concatenate([self.values, later.values])
         return type(self)(ends, at, values, pa.concat_arrays([self.responses, later.responses]))
 
     def of_latest(self) -> Self:
-        """Give those of the latest 500 batches that can still be among the worst five from some batch on."""
+        """Return those of the latest 500 batches that can still be among the worst five from some batch on."""
         begins = begins_of(self.ends)
         if not len(begins):
             return self
@@ -50,12 +50,12 @@ class WorstByBatch:
         return self.where(latest & ~self._outdone())
 
     def worst(self) -> WorstAnswers:
-        """Give the worst five, worst first; of equals the latest."""
+        """Return the worst five, worst first; of equals the latest."""
         places = np.lexsort((-self.at, self.values))[:_MOST]
         return tuple(zip(self.responses.take(pa.array(places)).to_pylist(), self.values[places].tolist(), strict=True))
 
     def _outdone(self) -> NDArray[np.bool_]:
-        """Say of each whether five of its own or later batches are worse: then it is never shown again."""
+        """Return for each whether five of its own or later batches are worse: then it is never shown again."""
         outdone = np.ones(len(self.ends), dtype=np.bool_)
         worst: list[tuple[float, int]] = []
         keys = list(zip(self.values.tolist(), (-self.at).tolist(), strict=True))
@@ -67,7 +67,7 @@ class WorstByBatch:
 
 
 def worst_of_each(ends: Times, at: Times, values: Floats, responses: pa.DictionaryArray) -> WorstByBatch:
-    """Give the worst five answers of each batch, of equals the latest; a batch is known by its end."""
+    """Return the worst five answers of each batch, of equals the latest; a batch is known by its end."""
     order = np.lexsort((-at, values, ends))
     begins = begins_of(ends[order])
     place = np.arange(len(order)) - np.repeat(begins, sizes_of(begins, len(order)))

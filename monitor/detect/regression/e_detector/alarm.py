@@ -31,7 +31,7 @@ class Mixture:
         self._segments = 1
 
     def trajectories(self, bets: Bets, segments: int) -> dict[int, Trajectory]:
-        """Give how each part would go on; a segment stays as it is in a batch that has no bet on it."""
+        """Return how each part would go on; a segment stays as it is in a batch that has no bet on it."""
         # Fewer would give a part more than it had.
         self._segments = max(self._segments, segments)
         of_segments = np.unique(bets.segments[bets.segments < segments]).tolist() if segments > 1 else ()
@@ -152,7 +152,7 @@ def _advance_to(parts: Mapping[int, Evidence], trajectories: Mapping[int, Trajec
 
 
 def _first(trajectories: Iterable[Trajectory], log_thresholds: Floats | float) -> int | None:
-    """Give the first batch after which the evidence of the parts together is as much as that."""
+    """Return the first batch after which the evidence of the parts together is as much as that."""
     parts = list(trajectories)
     possible = np.flatnonzero(np.max([one.log_most for one in parts], axis=0) >= log_thresholds)
     if not len(possible):
@@ -162,7 +162,7 @@ def _first(trajectories: Iterable[Trajectory], log_thresholds: Floats | float) -
 
 
 def _first_of_all(trajectories: Iterable[Trajectory], log_threshold: float) -> int | None:
-    """Give the first batch after which the evidence of every part is as much as that."""
+    """Return the first batch after which the evidence of every part is as much as that."""
     parts = list(trajectories)
     possible = np.flatnonzero(np.min([one.log_most for one in parts], axis=0) >= log_threshold)
     if not len(possible):

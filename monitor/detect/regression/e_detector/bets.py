@@ -35,18 +35,18 @@ class Bets:
 
     @property
     def mirrored(self) -> Self:
-        """Give those that the mean is below the levels."""
+        """The bets that the mean is below the levels."""
         slack = None if self.slack is None else -self.slack
         return replace(self, values=1.0 - self.values, levels=1.0 - self.levels, slack=slack)
 
     def where(self, chosen: NDArray[np.bool_] | bool) -> Self:
-        """Give some of them."""
+        """Return the bets that are chosen; `chosen` has shape (bets,)."""
         if np.all(chosen):
             return self
         return self._of(np.flatnonzero(np.broadcast_to(chosen, self.values.shape)))
 
     def between(self, first: int, after: int) -> Self:
-        """Give the batches from the `first` to the one before `after`."""
+        """Return the batches from the `first` to the one before `after`."""
         begin, end = np.searchsorted(self.numbers, [first, after])
         found = self._of(slice(begin, end))
         slack = None if self.slack is None else self.slack[first:after]
@@ -54,7 +54,7 @@ class Bets:
         return replace(found, numbers=found.numbers - first, batches=after - first, slack=slack, dependence=dependence)
 
     def on(self, part: int) -> tuple[Floats, Floats, Floats, Integers]:
-        """Give values, weights, levels and batches of those on one segment, or on `ALL`."""
+        """Return values, weights, levels and batches of those on one segment, or on `ALL`."""
         if part != ALL:
             of_it = self.segments == part
             return self.values[of_it], self.weights[of_it], self.levels[of_it], self.numbers[of_it]
@@ -78,7 +78,7 @@ class Bets:
 
 
 def slack_of(bets: Bets, levels: Floats, shares: Floats, level: float) -> Floats | None:
-    """Give how much lower the levels of each batch's bets may be, as the mean of all is known better than each.
+    """Return how much lower the levels of each batch's bets may be, as the mean of all is known better than each.
 
     `levels` are those of the segments, which had these `shares` when `level` was found for all of them together.
     Given the segments and weights of a batch, its product has the mean `prod_i (1 + c * w_i * (mu_i / level_i - 1))`,

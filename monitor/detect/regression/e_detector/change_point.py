@@ -30,7 +30,7 @@ class ChangePoint:
 
     @classmethod
     def known(cls, at: datetime) -> ChangePoint:
-        """Give one whose time is known."""
+        """Return a change whose time is known."""
         return cls(at, at, at, at)
 
 
@@ -84,11 +84,11 @@ class BatchHistory:
         return None if self._begin or self._added > _REMEMBERED else (self._starts[mine], self._sums[mine])
 
     def fall(self, segment: int = ALL) -> ChangePoint | None:
-        """Give where the mean, or that of a segment, fell most likely; None where it is nowhere lower than before."""
+        """Return where the mean, or that of a segment, fell most likely; None where it is nowhere lower."""
         return self._change(-1.0, segment)
 
     def rise(self, segment: int = ALL) -> ChangePoint | None:
-        """Give where the mean, or that of a segment, rose most likely; None where it is nowhere higher than before."""
+        """Return where the mean, or that of a segment, rose most likely; None where it is nowhere higher."""
         return self._change(1.0, segment)
 
     def _append(self, numbers: Integers, starts: Times, parts: Integers, sums: Floats) -> None:

@@ -84,7 +84,7 @@ class Evidence:
         share: float = 1.0,
         dependence: Dependence | None = None,
     ) -> Trajectory:
-        """Give how it would go on with so many batches; `numbers` are those of the values' batches, in order.
+        """Return how it would go on with so many batches; `numbers` are those of the values' batches, in order.
 
         `level`, above 0, is one of all values or one of each, and may change from batch to batch if that is settled
         before. `share` is what the evidence has in a mixture. The order of a batch's values does not matter.

@@ -43,7 +43,7 @@ class Onset:
 
 
 def onset_of(starts: Times, sums: Floats, sign: float) -> Onset | None:
-    """Give the onset of a fall (`sign` -1) or a rise (1), as sudden or gradual; None where there is none.
+    """Return the onset of a fall (`sign` -1) or a rise (1), as sudden or gradual; None where there is none.
 
     `sums` are the batches' sums of weights, of values and of squares, shape (batches, 3). A change is `b * x`, where x
     goes from 0 to 1 within its length. With normal values of one variance, and before `b` has one too, the probability
@@ -68,7 +68,7 @@ def onset_of(starts: Times, sums: Floats, sign: float) -> Onset | None:
 
 
 def recurrence_of(starts: Times, sums: Floats, sign: float) -> Onset | None:
-    """Give the hours of the day in which the mean is lower (`sign` -1) or higher since some day; else None.
+    """Return the hours of the day in which the mean is lower (`sign` -1) or higher since some day; else None.
 
     Only with strong evidence against a change that stays, and where most days since then have it. `starts` ascend.
     """
@@ -120,13 +120,13 @@ def _recurring(starts: Times, sums: Floats, sign: float, best: tuple[int, int, i
 
 
 def _by_day(days: Times, sums: Floats) -> tuple[Floats, Floats]:
-    """Give the weights and the values of each day."""
+    """Return the weights and the values of each day."""
     number, value = (np.bincount(days, sums[:, one]).astype(np.float64) for one in (0, 1))
     return number, value
 
 
 def _of_begins(starts: Times, sums: Floats, sign: float) -> Floats:
-    """Give the logarithm of each begin's and length's probability, but for a factor; shape (lengths, batches - 1)."""
+    """Return the logarithm of each begin's and length's probability, but for a factor; shape (lengths, batches - 1)."""
     at = starts.astype(np.float64) / _DAY
     slot = np.diff(at).min() if len(at) > 1 else 1.0
     since = at[None, :] - at[1:, None]
@@ -141,7 +141,7 @@ def _of_begins(starts: Times, sums: Floats, sign: float) -> Floats:
 
 
 def _log_likelihoods(sums: Floats, sign: float, x: Floats, xx: Floats, xy: Floats) -> Floats:
-    """Give the logarithm of the likelihood of changes, from the sums of x, of its squares and of x times values."""
+    """Return the logarithm of the likelihood of changes, from the sums of x, of its squares and of x times values."""
     number, value, square = sums.sum(axis=0)
     error = max(square - value**2 / number, 0.0) + _ROUNDING
     spread, common = np.maximum(xx - x**2 / number, 0.0), xy - x * value / number
@@ -152,12 +152,12 @@ def _log_likelihoods(sums: Floats, sign: float, x: Floats, xx: Floats, xy: Float
 
 
 def _since(of_day: Floats) -> Floats:
-    """Give sums from the first hour on, and from each day on."""
+    """Return sums from the first hour on, and from each day on."""
     return np.cumsum(np.cumsum(of_day, axis=1)[::-1], axis=0)[::-1]
 
 
 def _slot(starts: Times) -> int | None:
-    """Give the hours of a batch; None where a day has less than four batches, or they are of no whole hours."""
+    """Return the hours of a batch; None where a day has less than four batches, or they are of no whole hours."""
     shortest = int(np.diff(starts).min()) if len(starts) > 1 else _DAY
     hours = -(-shortest // _HOUR)
     return hours if 1 <= hours <= 6 and 24 % hours == 0 else None

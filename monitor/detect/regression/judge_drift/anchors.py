@@ -93,7 +93,7 @@ class JudgeDriftDetectors:
         return changed
 
     def judges_of(self, deployment: str) -> dict[StreamKey, AnchoredJudge]:
-        """Give the judges of a deployment, to be kept."""
+        """Return the judges of a deployment, to be kept."""
         return {key: judge for key, judge in self._judges.items() if key.deployment == deployment}
 
     def forget(self, deployment: str) -> None:
@@ -128,7 +128,7 @@ class JudgeDriftDetectors:
         return judge is not None and len(judge.detector.baseline) >= FEWEST
 
     def readings(self) -> Mapping[StreamKey, JudgeReading]:
-        """Give what is known of every judge; some milliseconds for each after new rows."""
+        """Return what is known of every judge; some milliseconds for each after new rows."""
         if self._known is None:
             found: dict[StreamKey, JudgeReading] = {}
             for key, judge in self._judges.items():
@@ -158,7 +158,7 @@ class JudgeDriftDetectors:
         )
 
     def _before(self, key: StreamKey, judge: AnchoredJudge) -> StreamKey | None:
-        """Give the version that scored before this one began, if both have the same scale."""
+        """Return the version that scored before this one began, if both have the same scale."""
         metric = key.deployment, key.metric
         older = [
             (other.scored_at, name)

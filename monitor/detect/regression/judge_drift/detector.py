@@ -168,7 +168,7 @@ class JudgeDriftDetector:
         return self._level[1]
 
     def _padded(self, values: Floats) -> Floats:
-        """Give the array with a place for each anchor; those without a value are NaN."""
+        """Return the array with a place for each anchor; those without a value are NaN."""
         missing = len(self._numbers) - len(values)
         return np.concatenate([values, np.full(missing, np.nan)]) if missing else values
 

@@ -17,7 +17,7 @@ CALENDAR = (TIME_OF_DAY, WEEKEND)
 
 
 def calendar_classes(at: NDArray[np.int64], names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[Segment, ...]]:
-    """Give the class of each time, in microseconds since 1970, by those of `names` that are of the calendar (UTC)."""
+    """Return the class of each time, in microseconds since 1970, by those of `names` that are of the calendar (UTC)."""
     hours = at // _HOUR
     time_of_day = (hours % 24 // 6).astype(np.intp)
     weekend = is_weekend(at).astype(np.intp)

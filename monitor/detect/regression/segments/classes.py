@@ -36,7 +36,7 @@ class TrafficClasses:
         """Conversations that are beyond, by the attribute with too many values."""
 
     def numbered(self, found: Observations) -> Observations:
-        """Give ordered conversations with these classes as their kinds, which have the same places every time."""
+        """Return ordered conversations with these classes as their kinds, which have the same places every time."""
         used, firsts, there, sizes = np.unique(
             found.segments, return_index=True, return_inverse=True, return_counts=True
         )
@@ -58,7 +58,7 @@ class TrafficClasses:
         return self._places[kind]
 
     def _pair(self, name: str, value: str, conversations: int) -> tuple[str, str]:
-        """Give the one object for it that all classes share."""
+        """Return the one object for a name and its value that all classes share."""
         pairs = self._pairs.setdefault(name, {})
         if value not in pairs:
             if len(pairs) >= MOST_VALUES:

@@ -79,7 +79,7 @@ def decompose(names: tuple[str, ...], before: tuple[Floats, Floats], after: tupl
 
 
 def shares_and_means(numbers: np.ndarray, values: Floats, weights: Floats, segments: int) -> tuple[Floats, Floats]:
-    """Give the share of each segment, by weight, and its weighted mean, nan where there is none."""
+    """Return the share of each segment, by weight, and its weighted mean, nan where there is none."""
     mass = np.bincount(numbers, weights, segments)
     sums = np.bincount(numbers, weights * values, segments)
     means = np.divide(sums, mass, out=np.full(segments, np.nan), where=mass > 0.0)

@@ -16,7 +16,7 @@ _MOSTLY = f"{OTHER}, mostly "
 
 
 def names_with_worst_class(partition: SegmentPartition, after: Observations, mean_before: float) -> tuple[str, ...]:
-    """Give the names of the segments, that of the others with the class that lost most against `mean_before` of them.
+    """Return the names of the segments, that of the others with the class that lost most against `mean_before` of them.
 
     Of the others there may be no mean before, nan: then it is the largest class. A class is named if it has at least
     five of these conversations, and lost more than half of what they lost together, or is more than half of them.
@@ -41,5 +41,5 @@ def names_with_worst_class(partition: SegmentPartition, after: Observations, mea
 
 
 def is_of(name: str, segment: str) -> bool:
-    """Say whether a name is that of a segment, with or without a class."""
+    """Return whether a name is that of a segment, with or without a class."""
     return name == segment or (segment == OTHER and name.startswith(_MOSTLY))

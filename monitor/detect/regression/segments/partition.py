@@ -80,7 +80,7 @@ class SegmentPartition:
         return (*map(self.name_of, self.kept), OTHER)
 
     def name_of(self, segment: Segment) -> str:
-        """Give a class by these attributes in words; one with a value that is `BEYOND` has none of its own."""
+        """Return a class by these attributes in words; one with a value that is `BEYOND` has none of its own."""
         values = dict(_only(segment, self.by))
         if BEYOND in values.values():
             return OTHER
@@ -150,7 +150,7 @@ def numbers_of(partition: SegmentPartition, places: NDArray[np.intp], kinds: Seq
 
 
 def in_use(places: NDArray[np.intp], kinds: Sequence[Segment]) -> tuple[NDArray[np.intp], tuple[Segment, ...]]:
-    """Give the places of classes in the tuple of only those kinds that these are."""
+    """Return the places of classes in the tuple of only those kinds that these are."""
     used, there = np.unique(places, return_inverse=True)
     return there, tuple(kinds[place] for place in used.tolist())
 

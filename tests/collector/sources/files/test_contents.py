@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.commit.batch import Counts
 from collector.commit.position import Piece
 from collector.parsing.records import Rejection
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.files.contents import KnownContents
 from collector.sources.files.listing import LogFile
 from collector.sources.files.open_file import OpenFile
+from collector.sources.files.source import FileSource
 from lake.delta_log.change import LostRaceError
 from lake.spec.root_tables import BATCHES
 from lake.spec.schemas import PARSED_LOGS

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector import Collector, CollectorSettings, FileSource
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.files.source import FileSource
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

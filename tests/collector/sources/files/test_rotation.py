@@ -12,10 +12,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.commit.batch import Counts
 from collector.commit.batch_committer import BatchCommitter
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.files import open_file
 from collector.sources.files.listing import LogFile
+from collector.sources.files.source import FileSource
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS
 from lake.tables.lake import Lake

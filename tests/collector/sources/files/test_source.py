@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from collector import Collector, CollectorSettings, Counts, FileSource, FilesSettings, follow_files
+from collector.commit.batch import Counts
 from collector.metrics.last_lines import LastLines
-from collector.sources.files.source import NO_FILE
+from collector.pipeline.collector import Collector
+from collector.runners.follow import follow_files
+from collector.settings import CollectorSettings
+from collector.sources.files.settings import FilesSettings
+from collector.sources.files.source import NO_FILE, FileSource
 from lake.delta_log.change import LostRaceError
 from lake.spec.root_tables import REJECTED
 from lake.spec.schemas import PARSED_LOGS

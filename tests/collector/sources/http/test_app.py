@@ -12,11 +12,14 @@ from typing import Any
 import httpx
 import pytest
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.commit.position import Piece
 from collector.metrics.last_lines import LastLines
 from collector.parsing import Rejection
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app
 from collector.sources.http.deliveries import DeliveredItem, Deliveries
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import BATCHES, REJECTED
 from lake.spec.schemas import PARSED_LOGS

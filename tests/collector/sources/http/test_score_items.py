@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app
 from collector.sources.http.score_items import read_scores
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.metric_names import is_own_name
 from lake.spec.root_tables import BATCHES, REJECTED

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app
+from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import read_signals
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import BATCHES, REJECTED

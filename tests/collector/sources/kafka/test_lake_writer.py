@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.kafka.lake_writer import LakeWriter
 from lake.delta_log.change import LostRaceError
 from lake.tables.lake import Lake

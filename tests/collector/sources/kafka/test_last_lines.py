@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 
-from collector import Collector, CollectorSettings, KafkaSettings, KafkaSource
 from collector.metrics.last_lines import LastLines
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.kafka.settings import KafkaSettings
+from collector.sources.kafka.source import KafkaSource
 from lake.tables.lake import Lake
 
 

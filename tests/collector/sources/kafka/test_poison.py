@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
+from collector.sources.http.app import create_app
+from collector.sources.http.settings import HttpSettings
 from dialwatch.serving.server import BackgroundServer
 from lake.spec.root_tables import REJECTED
 from lake.tables.lake import Lake

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
 from lake.spec.schemas import PARSED_LOGS

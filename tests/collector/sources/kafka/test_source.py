@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
 from lake.spec.root_tables import BATCHES, REJECTED

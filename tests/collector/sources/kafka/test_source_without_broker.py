@@ -14,7 +14,8 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError
 
-from collector import Collector, CollectorSettings
+from collector.pipeline.collector import Collector
+from collector.settings import CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
 from lake.spec.schemas import PARSED_LOGS

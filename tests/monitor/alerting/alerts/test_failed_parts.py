@@ -7,8 +7,8 @@ from typing import Any
 
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.alerting.alerts.change import from_row
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW
 
 HOUR = timedelta(hours=1)

@@ -15,8 +15,10 @@ import pytest
 from lake.maintenance.retention import drop_before
 from lake.spec.schemas import ALERTS, SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.detect.regression import Detector, Status
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 
 pytestmark = pytest.mark.slow

@@ -14,12 +14,13 @@ import pytest
 from lake.spec.schemas import ALERTS
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import to_row
 from monitor.alerting.alerts.open_alerts import recorded_verdicts
 from monitor.alerting.alerts.store import AlertStore
 from monitor.alerting.controls.releases import mark_release, withdraw_release
 from monitor.detect.regression import Reading, RegressionSettings, Release, Status
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.alerting.alerts.test_alerts import KEY, NOW, READING, fired, judged
 
 METRIC = "faithfulness_kprecision"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from lake.spec.schemas import INCIDENTS
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.alerting.incidents.incident import Incident
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import Clock
 
 

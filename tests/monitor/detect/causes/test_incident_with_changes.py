@@ -13,10 +13,11 @@ from fastapi.testclient import TestClient
 from lake.spec.alert_vocabulary import OnsetKind
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import from_row
 from monitor.detect.causes import DailyChanges
 from monitor.notify.texts.alert import description
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 OLD, NEW = "Answer from the contexts.\nSay where it stands.", "Answer from the contexts.\nBe <b>brief</b>."

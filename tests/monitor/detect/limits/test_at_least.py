@@ -18,7 +18,6 @@ from lake.spec.alert_vocabulary import IncidentEvent, LimitKind
 from lake.spec.schemas import ALERTS
 from lake.spec.vocabulary import Direction
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import AlertChange, from_row
 from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
 from monitor.alerting.incidents.incident import NEWS
@@ -32,6 +31,8 @@ from monitor.detect.regression.low_mean import LowMeanWatch
 from monitor.detect.regression.observations import Observations
 from monitor.notify.texts.alert import description, summary
 from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW
 
 METRIC = "faithfulness_kprecision"

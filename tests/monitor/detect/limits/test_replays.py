@@ -9,9 +9,10 @@ from typing import Any
 from lake.spec.case_tables import REPLAYS
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.alerts.change import from_row
 from monitor.notify.texts.alert import description, summary
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 
 def run(lake: Lake, clock: Any, verdict: str, *values: float | None, **columns: Any) -> None:

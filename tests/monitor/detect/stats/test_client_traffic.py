@@ -17,9 +17,10 @@ from lake.erasure.erasure_scope import Subject
 from lake.spec.schemas import PARSED_LOGS
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.detect.stats.client_traffic import CLIENT_COLUMNS, ClientTraffic
+from monitor.pages.app import create_app
 from monitor.pages.deployment.view import DeploymentQuery, view_of
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock
 
 DAY = timedelta(days=1)

@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.exporter.registry import registry_of
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 METRIC = "dialwatch_unjoined_signals"

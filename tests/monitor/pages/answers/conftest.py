@@ -11,7 +11,8 @@ from fastapi.testclient import TestClient
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 
 TODAY = NOW.date()

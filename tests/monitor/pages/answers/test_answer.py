@@ -14,8 +14,9 @@ from fastapi.testclient import TestClient
 from lake.queries import answer_details
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.pages.answers import addresses
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 
 TODAY = NOW.date()

@@ -15,9 +15,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lake.spec.schemas import USER_SIGNALS
-from monitor import Monitor, create_app
 from monitor.pages import lake_reads
 from monitor.pages.answers import handlers
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 
 DAYS = "since=2026-11-19&until=2026-11-20"

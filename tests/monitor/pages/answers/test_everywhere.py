@@ -13,11 +13,13 @@ from lake.queries.answer_search import AnswerPage
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import Visible
 from monitor.pages.answers.everywhere import find_everywhere
 from monitor.pages.answers.query import AnswerQuery
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 

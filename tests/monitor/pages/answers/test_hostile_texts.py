@@ -10,9 +10,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.pages.answers.query import AnswerQuery, Column
 from monitor.pages.answers.saved_searches import save_search
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event_id
 

@@ -13,7 +13,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.browser import DESKTOP, PHONE, dump, excess_on_phone
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS, add_rows, event_id

@@ -20,8 +20,10 @@ from lake.queries.signals import FOLD_COLUMNS, fold_signals
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import PARSED_LOGS, USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.alerting.controls.labels import Label, write_label
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 GROUPS = {

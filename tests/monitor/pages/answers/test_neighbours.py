@@ -11,9 +11,10 @@ from fastapi.testclient import TestClient
 
 from lake.queries.answer_search import AnswerPage
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.pages.answers.handlers import Step, neighbour
 from monitor.pages.answers.query import AnswerQuery
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
 

@@ -12,9 +12,10 @@ from fastapi.testclient import TestClient
 from lake.queries.answer_details import AnswerDetails, AnswerScore
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
-from monitor import Monitor, create_app
 from monitor.pages.answers.outcomes import Outcome, OutcomeKind, outcomes_in
 from monitor.pages.answers.reasons import ReasonKind, reasons_of
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.answers.conftest import TODAY
 

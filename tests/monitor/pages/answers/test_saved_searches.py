@@ -12,8 +12,10 @@ from fastapi.testclient import TestClient
 
 from lake.spec.root_tables import AUDIT, SAVED_SEARCHES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.pages.answers import handlers, saved_search_pages
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock
 
 GROUPS = {

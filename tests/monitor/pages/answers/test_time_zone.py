@@ -13,8 +13,10 @@ from pydantic import ValidationError
 from lake.spec.heartbeat import Heartbeat
 from lake.spec.service_vocabulary import ServicePart, ServiceState
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.alerting.controls.silences import Silence, add_silence
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 pytestmark = pytest.mark.slow

@@ -13,13 +13,14 @@ from fastapi.testclient import TestClient
 
 from lake.spec.alert_vocabulary import LimitKind, Tier
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.access.reader import Reader
 from monitor.alerting.controls.releases import mark_release
 from monitor.detect.regression import Release
 from monitor.pages.answers.addresses import Visible
+from monitor.pages.app import create_app
 from monitor.pages.compare.beginning import beginning_of
 from monitor.pages.compare.query import CompareQuery
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import METRIC, incident_id, regression
 

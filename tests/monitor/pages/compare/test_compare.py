@@ -12,7 +12,9 @@ from fastapi.testclient import TestClient
 from lake.spec.case_tables import GROUND_TRUTH, REPLAYS
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 METRIC = "faithfulness_kprecision"

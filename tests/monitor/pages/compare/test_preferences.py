@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 from dialwatch.cli import app as commands
 from lake.spec.preference_tables import PREFERENCES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import ScoreColumns
 from tests.monitor.pages.compare.test_compare import PERIODS, TWO, at, client, filled, versions
 

@@ -12,8 +12,9 @@ from starlette.testclient import TestClient
 from lake.queries.application_classes import ApplicationClasses, DecidedClass
 from lake.spec.application_classes import CLASS_METRICS, ApplicationClass, SeenAnswers
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
+from monitor.pages.app import create_app
 from monitor.service.ingest.due_deployments import DueDeployments
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.deployment.test_deployment import words
 

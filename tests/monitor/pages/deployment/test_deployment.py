@@ -13,14 +13,16 @@ from starlette.testclient import TestClient
 
 from lake.spec.alert_vocabulary import Tier
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Grant, Reader
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release, Scale, Status
+from monitor.pages.app import create_app
 from monitor.pages.deployment.metrics import metrics_of, power_words
 from monitor.pages.period import Days, PagePeriod
 from monitor.pages.visibility import snapshot_for
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.alerting.alerts.test_alerts import READING
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 

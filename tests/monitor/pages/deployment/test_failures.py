@@ -35,4 +35,4 @@ def test_the_limit_is_drawn_only_where_the_share_of_failed_requests_has_reached_
     found = failures_of("rag", Snapshot(NOW, {"rag": state}, CollectorStats(), 0, 0.0), PagePeriod(Days.DAY, NOW))
     assert found.drawing.chart.points[-1].value == 25.0
     assert found.drawing.chart.reference == reference
-    assert [(one.reason, one.number, one.share) for one in found.kinds] == [("status 500", 1, 0.25)]
+    assert [(one.status, one.number, one.share) for one in found.kinds] == [(500, 1, 0.25)]

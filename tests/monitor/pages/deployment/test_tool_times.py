@@ -12,8 +12,10 @@ from fastapi.testclient import TestClient
 
 from lake.queries import tool_times
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
 from monitor.pages.deployment import handlers
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 MINUTE = timedelta(minutes=1)

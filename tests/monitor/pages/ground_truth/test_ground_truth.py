@@ -15,7 +15,9 @@ from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 
 HOSTILE = "<script>alert(1)</script>"

@@ -14,7 +14,9 @@ from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.ground_truth.test_ground_truth import case
 

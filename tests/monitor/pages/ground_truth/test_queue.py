@@ -38,7 +38,9 @@ def test_what_was_asked_is_counted_every_few_minutes(lake: Lake, rows: ScoreColu
     assert found == [(1, 1), (1, 1), (3, 3)]
 
 
-def test_answers_are_read_only_of_deployments_in_the_list(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_read_once_and_only_of_deployments_that_are_counted_in_or_listed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of the others an id, a status and what sorts the list are enough."""
     for name, confidence in (("hr", 0.2), ("rag", 0.9), ("it", 0.1)):
         lake.table(GROUND_TRUTH, name).append(GROUND_TRUTH.rows([case(f"of {name}", confidence=confidence)]))
@@ -52,6 +54,7 @@ def test_answers_are_read_only_of_deployments_in_the_list(lake: Lake, monkeypatc
 
     monkeypatch.setattr(Table, "read", noting)
     monkeypatch.setattr("monitor.pages.ground_truth.queue.MOST", 2)
+    monkeypatch.setattr("monitor.pages.ground_truth.queue.COUNTED_IN", 1)
     queue = read_queues(lake, RecentlyAsked(lake), ["hr", "it", "rag"], None, NOW, lambda _: True)
     assert [one.case_id for one in queue.cases] == ["of rag", "of hr"]
     assert (queue.total, queue.counts[CaseStatus.PROPOSED]) == (3, 3)

@@ -12,7 +12,9 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 HOURS, PER_HOUR = 72, 10

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from monitor import Monitor
+from monitor.service.monitor import Monitor
 from tests.browser import dump
 from tests.monitor.pages.incidents.conftest import incident_id
 

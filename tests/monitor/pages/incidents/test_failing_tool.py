@@ -10,7 +10,9 @@ from fastapi.testclient import TestClient
 from lake.queries.tool_errors import last_tool_error
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import incident_id
 

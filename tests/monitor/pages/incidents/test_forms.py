@@ -13,7 +13,6 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import INCIDENTS
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.access.reader import Reader
 from monitor.alerting.controls.releases import mark_release, read_releases
 from monitor.alerting.controls.silences import read_silences
@@ -22,6 +21,7 @@ from monitor.detect.regression import Release
 from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of, metric_option
 from monitor.pages.incidents.finding import incident_of
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock, ScoreColumns
 from tests.monitor.pages.answers.payloads import PAYLOADS
 from tests.monitor.pages.incidents.conftest import (

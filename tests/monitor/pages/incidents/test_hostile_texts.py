@@ -15,10 +15,11 @@ from fastapi.testclient import TestClient
 from lake.spec.alert_vocabulary import AlertEvent, IncidentEvent
 from lake.spec.schemas import ALERTS, INCIDENTS, USER_SIGNALS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.browser import DESKTOP, PHONE, dump, excess_on_phone
 from tests.monitor.conftest import NOW, STRANGE_NAME, ScoreColumns
 from tests.monitor.pages.answers.payloads import LONG, PAYLOADS

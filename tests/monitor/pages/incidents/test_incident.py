@@ -15,10 +15,11 @@ from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.alerting.controls.silences import Silence, add_silence
 from monitor.detect.regression import Release
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, METRIC, PER_HOUR, dislike, incident_id
 

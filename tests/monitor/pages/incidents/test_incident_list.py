@@ -9,10 +9,11 @@ from datetime import timedelta
 from fastapi.testclient import TestClient
 
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.detect.regression import Release
+from monitor.pages.app import create_app
 from monitor.pages.incidents.finding import earlier_incidents, listed_incidents
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import incident_id
 

@@ -9,7 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lake.spec.root_tables import AUDIT
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
 

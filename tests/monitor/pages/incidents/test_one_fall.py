@@ -13,10 +13,12 @@ from fastapi.testclient import TestClient
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.alerting.controls.releases import mark_release
 from monitor.detect.regression import Release
 from monitor.notify.texts.alert import summary
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 

@@ -15,9 +15,10 @@ from fastapi.testclient import TestClient
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import to_row
 from monitor.alerting.controls.silences import Silence, add_silence, read_silences
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.monitor.alerting.incidents.test_states import change
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import (

@@ -10,9 +10,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, Tier
-from monitor import Monitor
 from monitor.detect.regression import Status
 from monitor.pages.incidents.alert_view import AlertView
+from monitor.service.monitor import Monitor
 from tests.monitor.alerting.alerts.test_alerts import READING
 from tests.monitor.alerting.incidents.test_states import change
 from tests.monitor.pages.incidents.conftest import incident_id

@@ -10,8 +10,9 @@ from fastapi.testclient import TestClient
 
 from lake.spec.root_tables import AUDIT
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
-from monitor.settings import ExporterSettings, MetricsDetail
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, incident_id, of
 

@@ -13,9 +13,10 @@ from msgspec import structs
 
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor, create_app
 from monitor.alerting.alerts.change import to_row
+from monitor.pages.app import create_app
 from monitor.pages.incidents.view import looks_once
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.notify.texts.test_whole_texts import kind, share
 from tests.monitor.pages.incidents.conftest import incident_id

@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 
 from lake.queries.metric_scores import metric_scores
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.pages.incidents.evidence import Excerpt
 from monitor.pages.incidents.worst_answers import WrongAnswers, worst_of_each_kind
+from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
 from tests.monitor.pages.incidents.conftest import BAD, dislike, incident_id
 

@@ -14,8 +14,10 @@ from lake.spec.root_tables import JUDGE_BUDGETS
 from lake.spec.schemas import ANCHORS
 from lake.spec.service_vocabulary import ServicePart, ServiceState
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from monitor.service.monitor import Monitor as RunningMonitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.servers import free_port
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import regression
 

@@ -12,11 +12,13 @@ from starlette.testclient import TestClient
 from lake.spec.heartbeat import Heartbeat
 from lake.spec.service_vocabulary import ServicePart, ServiceState
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
 from monitor.detect.stats.collector_stats import CollectorStats
+from monitor.pages.app import create_app
 from monitor.pages.overview.strip import strip_of
 from monitor.service.health.health import Health
+from monitor.service.monitor import Monitor
 from monitor.service.snapshot import Snapshot
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 PARTS = (ServicePart.COLLECTOR, ServicePart.EVALUATOR, ServicePart.WEBHOOKS, ServicePart.MONITOR)

@@ -13,7 +13,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 from starlette.types import Message, Receive, Scope, Send
 
-from monitor import Monitor, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.browser import excess_on_phone, frame_of
 from tests.monitor.conftest import ScoreColumns
 

@@ -12,7 +12,9 @@ from lake.spec.heartbeat import Heartbeat
 from lake.spec.root_tables import SERVICES
 from lake.spec.service_vocabulary import ServicePart, ServiceState
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.exposition import without_installation
 from tests.monitor.conftest import NOW, Clock
 

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 FOLDER = Path(__file__).parent / "states"

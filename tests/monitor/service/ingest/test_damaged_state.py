@@ -13,8 +13,9 @@ from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.store import whole_files
 from lake.tables.lake import Lake
 from lake.tables.table import Table
-from monitor import Monitor, MonitorSettings
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import ScoreColumns
 
 METRIC = "faithfulness_kprecision"

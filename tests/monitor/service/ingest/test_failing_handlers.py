@@ -15,11 +15,11 @@ from lake.spec.schemas import ALERTS
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
 from lake.tables.table import Table
-from monitor import Monitor
 from monitor.detect.limits import Limits
 from monitor.detect.regression import JudgeDriftDetectors, Status, Streams
 from monitor.detect.stats.requests import RequestStats
 from monitor.detect.stats.scores import ScoreStats
+from monitor.service.monitor import Monitor
 
 METRIC = "faithfulness_kprecision"
 

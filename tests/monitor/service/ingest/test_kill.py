@@ -14,8 +14,9 @@ import pytest
 from lake.spec.schemas import ALERTS, SCORES
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.detect.regression import RegressionSettings
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.killing import kill, start
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 

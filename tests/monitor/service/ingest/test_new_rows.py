@@ -18,11 +18,12 @@ from lake.spec.schemas import ALERTS, SCORES, USER_SIGNALS
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
 from lake.tables.table import Table
-from monitor import Monitor, MonitorSettings
 from monitor.service.health.failures import Failures
 from monitor.service.ingest import ingest as ingest_module
 from monitor.service.ingest import new_rows as new_rows_module
 from monitor.service.ingest.new_rows import NewRows
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW
 
 

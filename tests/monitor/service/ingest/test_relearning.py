@@ -14,9 +14,9 @@ from lake.spec.state_tables import MONITOR_STATE
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.history import History
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.detect.regression import Detector, Status
 from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.exposition import without_installation
 
 METRIC, OTHER = "faithfulness_kprecision", "other"

@@ -12,12 +12,12 @@ from lake.spec.alert_vocabulary import LimitKind
 from lake.spec.metric_names import quoted_name
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.detect.limits import no_data
 from monitor.detect.limits.minute_counts import MinuteCounts
 from monitor.detect.limits.shares import ShareLimit
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.pages.app import create_app
+from monitor.service.monitor import Monitor
 from tests.exposition import without_installation
 
 METRIC, OTHER = "faithfulness_kprecision", "other"

@@ -11,8 +11,8 @@ from lake.spec.schemas import ALERTS
 from lake.spec.state_tables import MONITOR_STATE
 from lake.tables.lake import Lake
 from lake.tables.table import Table
-from monitor import Monitor
 from monitor.detect.limits import Limits
+from monitor.service.monitor import Monitor
 from tests.monitor.service.ingest.test_damaged_state import METRIC, refreshed
 
 

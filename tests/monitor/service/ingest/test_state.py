@@ -22,10 +22,11 @@ from lake.spec.schemas import ALERTS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNA
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.tables.history import History
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.alerting.controls.releases import mark_release, withdraw_release
 from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings, Release, Status
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.service.ingest.test_damaged_state import DAMAGED_TABLES, damage_table, refreshed
 

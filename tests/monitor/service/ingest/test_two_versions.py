@@ -13,8 +13,8 @@ from lake.erasure.erasure_scope import Subject
 from lake.spec.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.spec.table_spec import TableSpec
 from lake.tables.lake import Lake
-from monitor import Monitor
 from monitor.service.ingest import checkpoints
+from monitor.service.monitor import Monitor
 
 METRIC = "faithfulness_kprecision"
 OTHER_FORMAT = 12345

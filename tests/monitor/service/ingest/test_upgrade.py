@@ -14,10 +14,11 @@ import pytest
 from lake.maintenance.retention import drop_before
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
-from monitor import Monitor, MonitorSettings
 from monitor.detect.limits import LimitSettings
 from monitor.detect.regression import RegressionSettings
 from monitor.service.ingest import checkpoints
+from monitor.service.monitor import Monitor
+from monitor.settings import MonitorSettings
 
 METRIC = "faithfulness_kprecision"
 
