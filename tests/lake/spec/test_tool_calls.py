@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.spec.called_tools import CalledTool, called_tool, with_errors
+from lake.spec.called_tools import CalledTool, called_tools, with_errors
 from lake.spec.tool_calls import (
     LONGEST_RESULT,
     MOST_CALLS,
@@ -293,10 +293,10 @@ def test_arguments_that_are_nested_too_deep_stay_as_they_are(depth: int) -> None
     body = f'{{"params": {{"name": "get", "arguments": {arguments}}}}}'
     if depth == 250:
         assert canonical(arguments) == f'{{"a":{lists},"b":1}}'
-        assert called_tool("mcp", "orders", body, None) == CalledTool("get", canonical(arguments), is_failed=False)
+        assert called_tools("mcp", "orders", body, None) == [CalledTool("get", canonical(arguments), is_failed=False)]
     else:
         assert canonical(arguments) == arguments
-        assert called_tool("mcp", "orders", body, None) is None
+        assert called_tools("mcp", "orders", body, None) == []
 
 
 def test_long_arguments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,14 +304,14 @@ def test_long_arguments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None
     long = '{"b":1, "a":"' + "x" * (1 << 20) + '"}'
     short = '{"b":1, "a":"' + "x" * ((1 << 20) - 100) + '"}'
     assert canonical(short) != short
-    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{short}}}}}', None) is not None
+    assert called_tools("mcp", "f", f'{{"params":{{"name":"f","arguments":{short}}}}}', None) != []
 
     def is_decoded(text: str) -> None:
         raise AssertionError(f"{len(text)} characters were decoded")
 
     monkeypatch.setattr(orjson, "loads", is_decoded)
     assert canonical(long) == long
-    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{long}}}}}', None) is None
+    assert called_tools("mcp", "f", f'{{"params":{{"name":"f","arguments":{long}}}}}', None) == []
 
 
 NAMES = ("role", "type", "content", "id", "call_id", "tool_call_id", "tool_use_id", "name", "data", "input", "output",
@@ -352,7 +352,7 @@ def test_no_input_raises(messages: list[dict[str, Any]], text: str, value: Any, 
     read = [call for some in (messages, odd, after_person(value)) for call in read_turn(some).calls]
     calls = bounded([*read, call("f", text), call("f", text, result=text)])
     bodies = (text, f'{{"params": {{"name": "f", "arguments": {text}}}}}', f'{{"messages": [{text}]}}')
-    called = [one for body in bodies if (one := called_tool("mcp", "f", body, None))]
+    called = [one for body in bodies for one in called_tools("mcp", "f", body, None)]
     assert [one["name"] for one in with_errors(calls, called)] == [one["name"] for one in calls]
     for body in bodies:
         turn_of_child("request", body, calls)
