@@ -95,6 +95,38 @@ def test_what_says_nothing_of_an_error_leaves_it_open(status: str | None) -> Non
     assert read_turn([chat("f"), {"role": "user", "content": [result]}]).calls[0]["is_error"] is None
 
 
+def test_the_state_of_dial_s_assistant_has_what_addons_gave() -> None:
+    """Both sides are JSON texts; older conversations name the addon among its arguments."""
+    commands = [
+        {"command": "weather", "arguments": {"query": "Bern"}},
+        {"command": "run-addon", "args": ["news", "DIAL"]},
+        {"command": "late", "arguments": {}},
+    ]
+    responses = [{"status": "SUCCESS", "response": "3 C"}, {"status": "ERROR", "response": "timeout"}]
+    invocation = {"request": json.dumps({"commands": commands}), "response": json.dumps({"responses": responses})}
+    turn = turn_of_state({"invocations": [invocation, {"request": "no JSON", "response": None}, {"request": "[]"}]})
+    assert turn is not None
+    assert turn.calls == [
+        call("weather", '{"query":"Bern"}', None, result="3 C", is_error=False),
+        call("news", '{"query":"DIAL"}', None, result="timeout", is_error=True),
+        call("late", "{}", None),
+    ]
+
+
+def test_an_image_beside_the_text_of_a_result_is_left_out() -> None:
+    """It says nothing to who reads the result; alone it is all that there is."""
+    image = {"type": "image", "source": {"type": "base64", "data": "iVBO"}}
+    texts = [{"type": "text", "text": "a chart"}, {"type": "text", "text": "of sales"}]
+    for content, expected in (
+        ([texts[0], image, texts[1]], "a chart\nof sales"),
+        ([image], orjson.dumps([image], option=orjson.OPT_SORT_KEYS).decode()),
+    ):
+        used = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "1", "content": content}
+        (found,) = read_turn([{"role": "assistant", "content": [used]}, {"role": "user", "content": [result]}]).calls
+        assert found["result"] == expected
+
+
 def test_results_without_a_call_are_counted_and_left_out() -> None:
     """A result belongs to the call with its id, else to the first of its name, or of no name and id, without one."""
     stray = {"role": "tool", "tool_call_id": "other", "content": "4"}
