@@ -17,7 +17,7 @@ import msgspec
 from collector.commit.committed_offsets import CommittedOffsets
 from collector.parsing import LogRecord
 from collector.pipeline.warm_start import CHILD_COLUMNS, recent_tool_children
-from lake.spec.called_tools import CalledTool, called_tool, with_errors
+from lake.spec.called_tools import CalledTool, called_tools, with_errors
 from lake.spec.tool_calls import CALLS_OF_CHILD, CALLS_OUTRANKED_BY_CHILD, ToolCallsOrigin, bounded, turn_of_child
 from lake.spec.tool_messages import ToolCall
 from lake.tables.lake import Lake
@@ -99,8 +99,8 @@ class RecentToolCalls:
         """
         asks_more = bool(tool_calls) and tool_calls_origin in CALLS_OF_CHILD
         turn = None if asks_more else turn_of_child(tool_calls_origin, request_body, tool_calls)
-        called = called_tool(kind, deployment, request_body, error)
-        if turn is None and called is None:
+        called = called_tools(kind, deployment, request_body, error)
+        if turn is None and not called:
             return
         key = (trace_id, parent_span_id)
         if key not in self._children:
@@ -112,9 +112,9 @@ class RecentToolCalls:
         if turn is not None or asks_more:
             added += _size(turn or ()) - _size(children.turn or ())
             children.turn = turn
-        if called is not None:
-            added += _OVERHEAD_BYTES + len(called.arguments or "")
-            children.called.append(called)
+        for one in called:
+            added += _OVERHEAD_BYTES + len(one.arguments or "")
+            children.called.append(one)
         children.size += added
         self._bytes += added
         while self._bytes > self._max_bytes:

@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 from lake.queries.answer_rows import usable_texts
 from lake.queries.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.queries.call_tables import AllCallTables, CallTables, between
-from lake.spec.called_tools import CalledTool, called_tool, lacks_errors, with_errors
+from lake.spec.called_tools import CalledTool, called_tools, lacks_errors, with_errors
 from lake.spec.tool_calls import CALLS_OF_CHILD, CALLS_OUTRANKED_BY_CHILD, ToolCallsOrigin, turn_of_child
 from lake.spec.tool_messages import ToolCall
 from lake.spec.vocabulary import ANSWERING_KINDS, OUTRANKED_BY_CHILD, ContextsOrigin, Kind
@@ -118,9 +118,10 @@ class ChildContexts:
         found: dict[Span, list[CalledTool]] = defaultdict(list)
         for number, row in enumerate(rows):
             span = row["trace_id"], row["parent_span_id"]
-            tool = called_tool(row["kind"], row["deployment"], bodies.get(number), row["error"], row["duration_ms"])
-            if span in calls and tool is not None:
-                found[span].append(tool)
+            if span in calls:
+                found[span] += called_tools(
+                    row["kind"], row["deployment"], bodies.get(number), row["error"], row["duration_ms"]
+                )
         return dict(found)
 
     def _last(

@@ -12,6 +12,12 @@ _VERSION = re.compile(r"(.+)__([0-9]{1,9}(?:\.[0-9]{1,9}){1,3})", re.DOTALL)
 _PARTS = 4
 
 
+def without_version(deployment: str) -> str:
+    """Return a deployment's id without the version that it ends in."""
+    found = _VERSION.fullmatch(deployment)
+    return found[1] if found else deployment
+
+
 @dataclass(frozen=True, order=True)
 class Version:
     """Which version of which family a deployment is; of one family those can be ordered, the oldest first."""

@@ -18,7 +18,7 @@ LONGEST_RESULT: Final = 16 << 10
 """The most bytes (UTF-8) that are kept of a result."""
 _LONGEST_JSON: Final = 1 << 20
 """The most characters of arguments that are decoded, and of the body of a call of an MCP server."""
-_NAMES_IN_STATE: Final = ("tool_execution_history", "messages")
+_NAMES_IN_STATE: Final = ("tool_execution_history", "messages", "invocations")
 
 
 class ToolCallsOrigin(StrEnum):
@@ -122,8 +122,9 @@ def after_person(messages: object) -> list[dict[str, Any]]:
 def turn_of_state(state: object) -> Turn | None:
     """Read the turn as an application keeps it in an answer's state; None where none is.
 
-    Quick Apps 2 and Deep Research (LangChain) name it `tool_execution_history` and `messages`. Under any other name it
-    is the first list that has a result of a tool, in the state or in an object of it.
+    Quick Apps 2, Deep Research (LangChain) and DIAL's assistant name it `tool_execution_history`, `messages` and
+    `invocations`. Under any other name it is the first list that has a result of a tool, in the state or in an object
+    of it.
     """
     if not isinstance(state, Mapping):
         return None

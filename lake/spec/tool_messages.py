@@ -18,6 +18,9 @@ Message = Mapping[str, Any]
 _TEXT_PARTS: Final = (None, "text", "input_text", "output_text", "tool_reference")
 _HOSTED_INPUTS: Final = ("action", "arguments", "input", "code", "queries")
 _NOT_A_TOOL: Final = ("image_generation_call",)
+_SHOWN: Final = ("image", "image_url", "input_image", "audio", "video")
+"""Types of parts that a person sees or hears, and that are megabytes."""
+_OLD_COMMANDS: Final = ("run-addon", "run-plugin")
 _TOOL: Final = ("tool", "function")
 _LANGCHAIN_ROLES: Final[Mapping[object, str]] = {
     **dict.fromkeys(("ai", "AIMessage", "AIMessageChunk"), "assistant"),
@@ -67,6 +70,9 @@ def found_in(message: Message) -> Iterator[ToolCall | Result]:
     role, content, kind = message.get("role"), message.get("content"), message.get("type")
     if isinstance(kind, str) and role is None:
         yield from _of_item(message, kind)
+        return
+    if role is None and "request" in message:
+        yield from _of_addons(message)
         return
     if role in _TOOL:
         status = message.get("status")
@@ -147,6 +153,28 @@ def _of_item(item: Message, kind: str) -> Iterator[ToolCall | Result]:
         yield _call(call_id, name, arguments, _logs(result))
 
 
+def _of_addons(invocation: Message) -> Iterator[ToolCall]:
+    """Calls of addons that DIAL's assistant made at once, each with what it gave; both lists are JSON texts."""
+    done = _listed(invocation.get("response"), "responses")
+    for place, command in enumerate(_listed(invocation.get("request"), "commands")):
+        name, arguments = command.get("command"), command.get("arguments")
+        given = command.get("args")
+        if name in _OLD_COMMANDS and isinstance(given, list) and len(given) > 1:
+            name, arguments = given[0], {"query": given[1]}
+        gave = done[place] if place < len(done) else {}
+        status = gave.get("status")
+        is_error = status == "ERROR" if isinstance(status, str) else None
+        yield _call(None, name, arguments, _result_text(gave.get("response")), is_error)
+
+
+def _listed(text: object, member: str) -> list[dict[str, Any]]:
+    try:
+        value = orjson.loads(text) if isinstance(text, str) else None
+    except orjson.JSONDecodeError:
+        return []
+    return objects(value.get(member)) if isinstance(value, dict) else []
+
+
 def _call(
     call_id: object, name: object, arguments: object, result: str | None = None, is_error: bool | None = None
 ) -> ToolCall:
@@ -161,10 +189,13 @@ def _call(
 
 
 def _result_text(content: object) -> str | None:
-    """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep."""
+    """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep.
+
+    Images and sounds beside texts are left out.
+    """
     if content is None or isinstance(content, str):
         return content
-    parts = objects(content)
+    parts = [part for part in objects(content) if part.get("type") not in _SHOWN]
     texts = [part["text"] for part in parts if part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)]
     return "\n".join(texts) if texts and len(texts) == len(parts) else json_text(content)
 

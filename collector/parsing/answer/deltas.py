@@ -116,12 +116,12 @@ class _Choice:
         if delta and "tool_calls" in delta:
             self._calls = self._calls or _Calls()
             calls = delta.pop("tool_calls")
-            for call in calls if isinstance(calls, list) else [calls]:
+            for place, call in enumerate(calls if isinstance(calls, list) else [calls]):
                 if isinstance(call, dict):
-                    self._calls.add(call)
+                    self._calls.add(call, place)
         if delta and "function_call" in delta and isinstance(function := delta.pop("function_call"), dict):
             self._function = self._function or _Calls()
-            self._function.add({"index": 0, "function": function})
+            self._function.add({"index": 0, "function": function}, 0)
         return 0
 
     def taken(self) -> dict[str, Any]:
@@ -194,8 +194,9 @@ def _plain(part: Any, kind: PartKind) -> dict[str, Any]:
 class _Calls:
     """Calls of tools that come in pieces.
 
-    A call is known by its index, else by its id. A name that comes again is the same name; arguments are appended.
-    Calls that share an index (Gemini) are told by their ids. Arguments that are an object (Ollama) become their text.
+    A call is known by its index, else by its id, else by its place in a chunk, of which the first may go on with the
+    last call. A name that comes again is the same name; arguments are appended. Calls that share an index (Gemini) are
+    told by their ids, without ids by their whole arguments. Arguments that are an object (Ollama) become their text.
     """
 
     def __init__(self) -> None:
@@ -203,12 +204,12 @@ class _Calls:
         self._by_index: dict[int, dict[str, Any]] = {}
         self._by_id: dict[str, dict[str, Any]] = {}
 
-    def add(self, piece: dict[str, Any]) -> None:
-        """Take one piece of a call."""
+    def add(self, piece: dict[str, Any], place: int) -> None:
+        """Take one piece of a call, with its place among those of its chunk."""
         function = piece.get("function")
         function = function if isinstance(function, dict) else {}
         name, call_id = text_or_none(function.get("name")), text_or_none(piece.get("id"))
-        call = self._call(piece, call_id, name)
+        call = self._call(piece, call_id, name, place)
         known = call["function"]
         for key, value in function.items():
             if key == "arguments":
@@ -228,15 +229,15 @@ class _Calls:
             for call in self._calls
         ]
 
-    def _call(self, piece: dict[str, Any], call_id: str | None, name: str | None) -> dict[str, Any]:
+    def _call(self, piece: dict[str, Any], call_id: str | None, name: str | None, place: int) -> dict[str, Any]:
         index = piece.get("index")
         if type(index) is int:
             call = self._by_index.get(index)
         elif call_id is not None:
             call = self._by_id.get(call_id)
         else:
-            call = self._calls[-1] if self._calls else None
-        if call is None or (name is not None and _is_another(call, call_id, name)):
+            call = self._calls[-1] if self._calls and not (place and name) else None
+        if call is None or (name is not None and _is_another(call, call_id, name, piece)):
             call = {"function": {"name": "", "arguments": _Arguments()}}
             self._calls.append(call)
             if type(index) is int:
@@ -246,14 +247,18 @@ class _Calls:
         return call
 
 
-def _is_another(call: dict[str, Any], call_id: str | None, name: str) -> bool:
+def _is_another(call: dict[str, Any], call_id: str | None, name: str, piece: dict[str, Any]) -> bool:
     """Whether a piece with this name begins another call at the place of this one."""
     known = call["function"]
     if not known["name"]:
         return False
-    if call_id is None or not call.get("id"):
-        return call_id is None and name != known["name"] and known["arguments"].is_whole()
     arguments: _Arguments = known["arguments"]
+    if call_id is None or not call.get("id"):
+        return (
+            call_id is None
+            and arguments.is_whole()
+            and (name != known["name"] or arguments.differ(piece["function"].get("arguments")))
+        )
     return call_id != call["id"] and (name != known["name"] or not arguments or arguments.is_whole())
 
 
@@ -280,12 +285,15 @@ class _Arguments:
 
     def add(self, arguments: object) -> None:
         """Append a piece; but one that comes behind a whole object takes its place: it is the same object again."""
-        if isinstance(arguments, (dict, list)):
-            arguments = write_json(arguments)
-        if isinstance(arguments, str) and arguments:
+        if arguments := _written(arguments):
             if arguments[0] == "{" and self.is_whole():
                 self._pieces, self._looks = [], 0
             self._pieces.append(arguments)
+
+    def differ(self, arguments: object) -> bool:
+        """Whether these are a whole object, and another one than the whole one that came so far; that may be empty."""
+        written = _written(arguments)
+        return bool(written) and self.text not in ("{}", written) and read_object(written) is not None
 
     def is_whole(self) -> bool:
         """Whether they are a whole JSON object: looked at a few times, so that no answer keeps the collector busy."""
@@ -293,3 +301,10 @@ class _Arguments:
             return False
         self._looks += 1
         return read_object(self.text) is not None
+
+
+def _written(arguments: object) -> str | None:
+    """Arguments as text; None where they are neither a text nor can be written as one."""
+    if isinstance(arguments, (dict, list)):
+        return write_json(arguments)
+    return arguments if isinstance(arguments, str) else None

@@ -26,7 +26,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     `question` is the text of the last user message as sent. `history` shows which requests
     repeat, follow or edit each other. `prompt_contexts` are the chunks that an application put
     into the last user message. `configuration_type` is DIAL RAG's mode: rag, retrieval or indexing. `turn` counts the
-    user's messages; `is_followed` says that messages follow the last of them, as calls of tools and their results do.
+    user's messages; `is_followed` says that messages follow the last of them, as calls of tools and their results do,
+    or that all are of others.
     `error` says why the body could not be read; None if it could.
     """
 
@@ -92,7 +93,7 @@ def _request(body: RequestBody) -> Request:
         prompt_contexts=contexts_of_prompt(question) if question else (),
         configuration_type=None if body.custom_fields is UNSET else _configuration_type(value_of(body.custom_fields)),
         turn=None if body.messages is UNSET else turn,
-        is_followed=asked_at is not None and asked_at < len(messages) - 1,
+        is_followed=(-1 if asked_at is None else asked_at) < len(messages) - 1,
     )
 
 

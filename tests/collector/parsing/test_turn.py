@@ -75,3 +75,21 @@ def test_a_reminder_beside_a_result_is_not_the_question() -> None:
     ]
     line = message_line(message({"type": "text", "text": "4."}), asked)
     assert calls(line) == ([("f", "{}", "4", False)], "request", "What?", "text")
+
+
+def test_a_turn_that_nobody_asked_for_has_its_calls() -> None:
+    """An agent on a schedule has its task in the system's message."""
+    asked = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "stock", "arguments": "{}"}}]}
+    messages = [{"role": "system", "content": "Look."}, asked, {"role": "tool", "tool_call_id": "a", "content": "12"}]
+    request = {**json.loads(chat_line(1))["request"], "body": json.dumps({"messages": messages})}
+    assert calls(chat_line(1, request=request))[:3] == ([("stock", "{}", "12", None)], "request", None)
+
+
+def test_results_whose_calls_an_earlier_response_has_are_named() -> None:
+    """With `previous_response_id` the calls are not sent again."""
+    output = {"type": "function_call_output", "call_id": "c", "output": "3"}
+    body = json.dumps({"previous_response_id": "resp_1", "input": [output]})
+    request = json.loads(chat_line(1))["request"] | {"uri": "/openai/v1/responses", "body": body}
+    row = parse_line(chat_line(1, request=request))
+    assert isinstance(row, LogRecord)
+    assert (row.tool_calls, row.repairs) == ([], ["1 result of tools without a call left out"])

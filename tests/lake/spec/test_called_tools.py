@@ -6,27 +6,27 @@ from typing import Any
 
 import pytest
 
-from lake.spec.called_tools import CalledTool, called_tool, rows_of_calls, with_errors
+from lake.spec.called_tools import CalledTool, called_tools, rows_of_calls, with_errors
 
 
 def call(name: str | None = "f", arguments: str | None = "{}", is_error: bool | None = None) -> dict[str, Any]:
     return {"id": "1", "name": name, "arguments": arguments, "result": None, "is_error": is_error}
 
 
-def mcp(name: str, arguments: Any, error: str | None = None) -> CalledTool | None:
+def mcp(name: str, arguments: Any, error: str | None = None) -> CalledTool:
     body = json.dumps({"method": "tools/call", "params": {"name": name, "arguments": arguments}})
-    return called_tool("mcp", "toolsets/public/orders", body, error)
+    (row,) = called_tools("mcp", "toolsets/public/orders", body, error)
+    return row
 
 
 def test_a_row_of_a_tool_says_whether_its_call_failed() -> None:
     """Of an MCP server by its name and arguments in any spelling, of a deployment by its name; of others nothing."""
-    rows = [
+    called = [
         mcp("get", {"id": "1", "n": 2}, "tool error: away"),
         mcp("get", {"id": "2"}, "tool error: no"),
         mcp("order_get", {"id": "2"}),
+        *called_tools("chat_completion", "applications/public/dial-rag", None, None),
     ]
-    rows += [called_tool("chat_completion", "applications/public/dial-rag", None, None)]
-    called = [row for row in rows if row is not None]
     calls = [call("orders_get", '{"n": 2, "id": "1"}'), call("order_get", '{"id":"2"}'), call("dial_rag"),
              call("get", '{"id":"3"}'), call("rest"),
              call("orders_get", '{"n":2,"id":"1"}', is_error=False)]  # fmt: skip
@@ -35,15 +35,60 @@ def test_a_row_of_a_tool_says_whether_its_call_failed() -> None:
 
 def test_equal_calls_have_the_rows_in_their_order() -> None:
     """The first of two failed and the second did not; the last row counts for all that follow."""
-    called = [one for one in (mcp("get", {}, "tool error: away"), mcp("get", {})) if one is not None]
+    called = [mcp("get", {}, "tool error: away"), mcp("get", {})]
     assert [one["is_error"] for one in with_errors([call("get")] * 3, called)] == [True, False, False]
 
 
-@pytest.mark.parametrize("body", [None, "", "no", "[]", "{}", '{"params":[]}', '{"params":{"name":5}}'])
+@pytest.mark.parametrize(
+    ("rows", "calls", "expected"),
+    [
+        ("F.", 1, "."),
+        ("FFF", 1, "F"),
+        ("F..", 2, ".."),
+        (".F.", 2, ".."),
+        ("FF.", 2, "F."),
+        ("F.", 2, "F."),
+        ("...", 2, ".."),
+    ],
+)
+def test_a_call_that_was_tried_again_has_the_row_of_its_last_attempt(rows: str, calls: int, expected: str) -> None:
+    """More rows than calls: the application tries again before it tells its model. F is a failure."""
+    called = [mcp("get", {}, "tool error: away" if row == "F" else None) for row in rows]
+    found = with_errors([call("orders_get")] * calls, called)
+    assert "".join("F" if one["is_error"] else "." for one in found) == expected
+
+
+def test_calls_that_are_sent_at_once_have_one_row() -> None:
+    """If it has an error, it does not say which of them failed."""
+    body = json.dumps(
+        [{"method": "tools/call", "params": {"name": "get", "arguments": {"id": one}}} for one in (1, 2)]
+        + [{"method": "notifications/progress", "params": {}}, 5]
+    )
+    calls = [call("orders_get", '{"id": 2}'), call("orders_get", '{"id": 1}')]
+    for error, expected in ((None, False), ("tool error: away", None)):
+        rows = called_tools("mcp", "toolsets/public/orders", body, error)
+        assert [one["is_error"] for one in with_errors(calls, rows)] == [expected, expected]
+    (row,) = called_tools("mcp", "toolsets/public/orders", f"[{json.dumps(json.loads(body)[0])}]", "tool error: away")
+    assert row.is_failed
+
+
+def test_a_tool_is_found_by_the_name_that_a_model_may_write() -> None:
+    """Models allow letters, digits, `_` and `-`; a published application is named without its version."""
+    called = [
+        mcp("orders.get/one", {"id": 1}, "tool error: away"),
+        *called_tools("chat_completion", "applications/public/Dial%20RAG__1.2.0", None, "status 500"),
+    ]
+    names = ["crm_orders_get_one", "orders.get/one", "dial_rag", "dial_rag_1_2_0", "dial_rag_1_2"]
+    found = with_errors([call(name, '{"id":1}') for name in names], called)
+    assert [one["is_error"] for one in found] == [True, True, True, True, None]
+
+
+@pytest.mark.parametrize("body", [None, "", "no", "[]", "{}", '{"params":[]}', '{"params":{"name":5}}',
+                                   '{"method":"prompts/get","params":{"name":"get"}}'])  # fmt: skip
 def test_an_mcp_row_without_the_call_of_a_tool_says_nothing(body: str | None) -> None:
     """Such as a list of tools."""
-    assert called_tool("mcp", "orders", body, None) is None
-    assert called_tool("embedding", "ada", body, None) is None
+    assert called_tools("mcp", "orders", body, None) == []
+    assert called_tools("embedding", "ada", body, None) == []
 
 
 @pytest.mark.parametrize(
@@ -111,8 +156,8 @@ def test_many_calls_and_many_rows_take_as_long_as_both() -> None:
 def test_a_row_says_how_long_it_took() -> None:
     """Of an MCP server and of a deployment."""
     body = json.dumps({"params": {"name": "get", "arguments": {}}})
-    rows = [called_tool("mcp", "t", body, None, 30), called_tool("chat_completion", "rag", None, None, 40)]
-    assert [one and one.duration_ms for one in rows] == [30, 40]
+    rows = [*called_tools("mcp", "t", body, None, 30), *called_tools("chat_completion", "rag", None, None, 40)]
+    assert [one.duration_ms for one in rows] == [30, 40]
     # A name of thousands of words is found by all of it, and by its last ones.
     long = CalledTool("a-" * 5_000 + "rag", None, False)
     assert rows_of_calls([call("a_" * 5_000 + "rag"), call("rag"), call("a_" * 4_000 + "rag")], [long]) == [

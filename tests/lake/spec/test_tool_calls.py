@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.spec.called_tools import CalledTool, called_tool, with_errors
+from lake.spec.called_tools import CalledTool, called_tools, with_errors
 from lake.spec.tool_calls import (
     LONGEST_RESULT,
     MOST_CALLS,
@@ -93,6 +93,38 @@ def test_what_says_nothing_of_an_error_leaves_it_open(status: str | None) -> Non
     assert turn.calls[0]["is_error"] is (False if status else None)
     result = {"type": "tool_result", "tool_use_id": "f", "content": "x"}
     assert read_turn([chat("f"), {"role": "user", "content": [result]}]).calls[0]["is_error"] is None
+
+
+def test_the_state_of_dial_s_assistant_has_what_addons_gave() -> None:
+    """Both sides are JSON texts; older conversations name the addon among its arguments."""
+    commands = [
+        {"command": "weather", "arguments": {"query": "Bern"}},
+        {"command": "run-addon", "args": ["news", "DIAL"]},
+        {"command": "late", "arguments": {}},
+    ]
+    responses = [{"status": "SUCCESS", "response": "3 C"}, {"status": "ERROR", "response": "timeout"}]
+    invocation = {"request": json.dumps({"commands": commands}), "response": json.dumps({"responses": responses})}
+    turn = turn_of_state({"invocations": [invocation, {"request": "no JSON", "response": None}, {"request": "[]"}]})
+    assert turn is not None
+    assert turn.calls == [
+        call("weather", '{"query":"Bern"}', None, result="3 C", is_error=False),
+        call("news", '{"query":"DIAL"}', None, result="timeout", is_error=True),
+        call("late", "{}", None),
+    ]
+
+
+def test_an_image_beside_the_text_of_a_result_is_left_out() -> None:
+    """It says nothing to who reads the result; alone it is all that there is."""
+    image = {"type": "image", "source": {"type": "base64", "data": "iVBO"}}
+    texts = [{"type": "text", "text": "a chart"}, {"type": "text", "text": "of sales"}]
+    for content, expected in (
+        ([texts[0], image, texts[1]], "a chart\nof sales"),
+        ([image], orjson.dumps([image], option=orjson.OPT_SORT_KEYS).decode()),
+    ):
+        used = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "1", "content": content}
+        (found,) = read_turn([{"role": "assistant", "content": [used]}, {"role": "user", "content": [result]}]).calls
+        assert found["result"] == expected
 
 
 def test_results_without_a_call_are_counted_and_left_out() -> None:
@@ -293,10 +325,10 @@ def test_arguments_that_are_nested_too_deep_stay_as_they_are(depth: int) -> None
     body = f'{{"params": {{"name": "get", "arguments": {arguments}}}}}'
     if depth == 250:
         assert canonical(arguments) == f'{{"a":{lists},"b":1}}'
-        assert called_tool("mcp", "orders", body, None) == CalledTool("get", canonical(arguments), is_failed=False)
+        assert called_tools("mcp", "orders", body, None) == [CalledTool("get", canonical(arguments), is_failed=False)]
     else:
         assert canonical(arguments) == arguments
-        assert called_tool("mcp", "orders", body, None) is None
+        assert called_tools("mcp", "orders", body, None) == []
 
 
 def test_long_arguments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,14 +336,14 @@ def test_long_arguments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None
     long = '{"b":1, "a":"' + "x" * (1 << 20) + '"}'
     short = '{"b":1, "a":"' + "x" * ((1 << 20) - 100) + '"}'
     assert canonical(short) != short
-    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{short}}}}}', None) is not None
+    assert called_tools("mcp", "f", f'{{"params":{{"name":"f","arguments":{short}}}}}', None) != []
 
     def is_decoded(text: str) -> None:
         raise AssertionError(f"{len(text)} characters were decoded")
 
     monkeypatch.setattr(orjson, "loads", is_decoded)
     assert canonical(long) == long
-    assert called_tool("mcp", "f", f'{{"params":{{"name":"f","arguments":{long}}}}}', None) is None
+    assert called_tools("mcp", "f", f'{{"params":{{"name":"f","arguments":{long}}}}}', None) == []
 
 
 NAMES = ("role", "type", "content", "id", "call_id", "tool_call_id", "tool_use_id", "name", "data", "input", "output",
@@ -352,7 +384,7 @@ def test_no_input_raises(messages: list[dict[str, Any]], text: str, value: Any, 
     read = [call for some in (messages, odd, after_person(value)) for call in read_turn(some).calls]
     calls = bounded([*read, call("f", text), call("f", text, result=text)])
     bodies = (text, f'{{"params": {{"name": "f", "arguments": {text}}}}}', f'{{"messages": [{text}]}}')
-    called = [one for body in bodies if (one := called_tool("mcp", "f", body, None))]
+    called = [one for body in bodies for one in called_tools("mcp", "f", body, None)]
     assert [one["name"] for one in with_errors(calls, called)] == [one["name"] for one in calls]
     for body in bodies:
         turn_of_child("request", body, calls)

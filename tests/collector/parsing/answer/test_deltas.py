@@ -143,11 +143,22 @@ WHOLE = ("a", "get_weather", '{"x": 1}')
         ([call("", "get_weather", index=0, id="a"), call("", "g", index=1, id="b"), call('{"x": 1}', index=0),
           call("{}", index=1)], [WHOLE, ("b", "g", "{}")]),
         ([call('{"x": 1}', "get_weather"), call("{}", "g")], [(None, "get_weather", '{"x": 1}'), (None, "g", "{}")]),
+        ([call('{"x": 1}', "f"), call('{"x": 2}', "f")], [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
+        ([call('{"x": 1}', "f"), call('{"x": 1}', "f")], [(None, "f", '{"x": 1}')]),
+        ([call("{}", "f", index=0), call('{"x": 1}', "f", index=0)], [(None, "f", '{"x": 1}')]),
     ],
 )  # fmt: skip
 def test_calls_in_pieces(pieces: list[dict[str, Any]], found: list[Any]) -> None:
     """Names and ids that come again are not joined; calls are told by index or id; arguments are appended."""
     assert calls(*pieces) == found
+
+
+@pytest.mark.parametrize("arguments", [('{"x": 1}', '{"x": 2}'), ("{}", "{}"), ("", "")])
+def test_calls_of_one_chunk_without_index_and_id(arguments: tuple[str, str]) -> None:
+    """Each is a call of its own, also where both are the same."""
+    answer = read(chunk({"tool_calls": [call(one, "f") for one in arguments]}), chunk({}, "tool_calls"))
+    message = json.loads(answer.assembled or "")["choices"][0]["message"]
+    assert [one["function"]["arguments"] for one in message["tool_calls"]] == list(arguments)
 
 
 def test_a_legacy_call_in_pieces() -> None:
