@@ -53,11 +53,6 @@ class ActiveRegression:
         return means_of_fall(self.reading, self.told)[1]
 
     @property
-    def mean_now(self) -> str:
-        """The sentence of the mean as it is now; empty where that of the alert is the same."""
-        return "" if self.told is None else mean_now(self.told, self.reading)
-
-    @property
     def rose(self) -> bool:
         """Whether higher is worse, and so it rose."""
         return self.reading.lower_is_better
@@ -68,15 +63,6 @@ class ActiveRegression:
         reference = self.reference
         rose = self.mean is not None and reference is not None and self.mean > reference
         return self.reading.most_worsened is not None and rose is not self.rose
-
-    @property
-    def interval(self) -> tuple[float | None, float | None]:
-        """95 % interval of `mean`."""
-        if self.told is not None:
-            return self.told.current_lower, self.told.current_upper
-        if self.reading.since_mean is None:
-            return self.reading.mean_lower, self.reading.mean_upper
-        return self.reading.since_lower, self.reading.since_upper
 
 
 @dataclass(frozen=True)
@@ -157,9 +143,14 @@ def also_of(snapshot: Snapshot | None, incident_id: str | None) -> tuple[Related
 
 
 def sentence_of(incident: Incident) -> str:
-    """Say in a line what an incident is: the sentence of its foremost alert."""
+    """Say in a line what an incident is: the sentence of its foremost alert, and who is affected.
+
+    Who that is was counted lately, or, where that is not known, when the alert was told.
+    """
     foremost = incident.foremost
-    return alert_sentences(foremost, foremost.details.affected)
+    if incident.affected_now is None or incident.counted_at is None:
+        return alert_sentences(foremost, foremost.details.affected)
+    return alert_sentences(foremost, incident.affected_now, incident.counted_at)
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -170,35 +161,18 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
     return state.readings.get(change.key.metric)
 
 
-def alert_sentences(change: AlertChange, affected: AffectedCounts | None = None) -> str:
-    """Return what happened, as the message of an alert says it, and who was `affected` by then, where given."""
-    return sentences([what_happened(change), *_by_then(change, affected)])
+def alert_sentences(change: AlertChange, affected: AffectedCounts | None = None, at: datetime | None = None) -> str:
+    """Return what happened, as the message of an alert says it, and who was `affected` at a time, where given.
 
-
-def _by_then(change: AlertChange, affected: AffectedCounts | None) -> list[str]:
-    """Return the sentence of who was affected when an alert was told; none of what is over."""
+    Without a time it is when the alert was told. Of what is over nobody is said.
+    """
     if change.change != AlertEvent.FIRING or affected is None:
-        return []
+        return what_happened(change)
     refused = [str(affected.refusals)] if affected.refusals else []
     asked = [f"{affected.who} were affected"] if affected.requests else []
     known = [*refused, *asked]
-    return [f"By {time(change.changed_at)}: {enumerated(known)}"] if known else []
-
-
-def mean_now(change: AlertChange, reading: Reading | None) -> str:
-    """Say the mean since the onset as it is now, and of which conversations it is, without a full stop.
-
-    Empty where the alert has the same, or is over, or of a part of the traffic.
-    """
-    if change.change != AlertEvent.FIRING or reading is None or reading.status is not Status.REGRESSED:
-        return ""
-    value, then, reference = reading.since_mean, change.current_mean, change.reference_mean
-    if value is None or then is None or reference is None or change.details.new_class is not None:
-        return ""
-    is_of_part = any((one > reference) is not reading.lower_is_better for one in (value, then))
-    if is_of_part or f"{value:.2f}" == f"{then:.2f}":
-        return ""
-    return f"Now the mean of the latest {reading.since_observations:,} conversations since then is {value:.2f}"
+    by_then = [f"By {time(at or change.changed_at)}: {enumerated(known)}"] if known else []
+    return sentences([what_happened(change), *by_then])
 
 
 def told_alert(metric: str, state: DeploymentState) -> AlertChange | None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from functools import cached_property
 
-from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS
+from monitor.detect.stats.means import Mean, mean_of
+from monitor.detect.stats.period_sums import DAY_HOURS, HOUR_SECONDS, PeriodSums
 
 
 class Days(IntEnum):
@@ -49,6 +50,10 @@ class PagePeriod:
     def begin(self) -> datetime:
         """When its first hour begins."""
         return datetime.fromtimestamp(self.first * HOUR_SECONDS, UTC)
+
+    def mean_since(self, sums: PeriodSums, since: datetime) -> Mean | None:
+        """Return the mean of scores from the first whole hour after `since`: the hour of a fall has some of before."""
+        return mean_of(sums.total(-(-int(since.timestamp()) // HOUR_SECONDS), self.last))
 
     @property
     def slot_hours(self) -> int:

@@ -29,6 +29,7 @@ from monitor.notify.notifier import Notifier
 from monitor.notify.receiver import ReceiverState
 from monitor.notify.users_words import UsersWordsReader
 from monitor.notify.view import NotificationView
+from monitor.service.affected_now import AffectedNow
 from monitor.service.digest import complete_until, digest_plan, digest_rows
 from monitor.service.health.failures import ALERTS_RECORDED, REGRESSIONS, UNJOINED, Failures
 from monitor.service.health.health import Health, health_of, staleness_of
@@ -112,6 +113,7 @@ class Monitor:
         self._settings_watch = SettingsWatch(lake, self._failures)
         self._unjoined = UnjoinedSignals(lake)
         self._totals = MonotonicTotals()
+        self._affected_now = AffectedNow(lake, self._failures)
         self._begin()
 
     @property
@@ -194,7 +196,7 @@ class Monitor:
         state = snapshot.deployments.get(deployment) if snapshot else None
         if snapshot and state:
             found = self._ingest.incidents.incidents(self._alerts.changes()).get(deployment, ())
-            known = with_recovery(found, self._readings)
+            known = self._affected_now.added_to(with_recovery(found, self._readings))
             self._snapshot = snapshot.with_state(deployment, replace(state, incidents=known))
         self._hand_down_incidents()
 
@@ -258,6 +260,8 @@ class Monitor:
         self._ingest.read_alerts(due, now)
         self._ingest.read_incidents(due, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
+        self._affected_now.count(incidents, names, now)
+        incidents = {name: self._affected_now.added_to(mine) for name, mine in incidents.items()}
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, names, now, began))
         self._due.end(due, is_whole=not self._failures.problems)
         self._hand_down_incidents()

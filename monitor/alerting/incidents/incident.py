@@ -13,6 +13,7 @@ from monitor.alerting.alerts.incident_ids import in_order
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.alerting.incidents.change import IncidentChange, IncidentDetails
 from monitor.alerting.incidents.state import IncidentState, events, state_of
+from monitor.detect.causes import AffectedCounts
 
 NEWS = frozenset(
     (
@@ -59,6 +60,9 @@ class Incident:
     """The newest change of each alert that says that it fires."""
     recovering_since: datetime | None = None
     """Since when all that still fires recovers, by the times of the answers; None while it does not."""
+    affected_now: AffectedCounts | None = None
+    """Who is affected since the onset of its foremost alert and before `counted_at`; None where that is not counted."""
+    counted_at: datetime | None = None
 
     @property
     def what_changed(self) -> str:

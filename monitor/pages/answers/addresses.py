@@ -145,9 +145,13 @@ def _calls_of(state: DeploymentState) -> int:
     return sum(one.calls for one in (state.requests, *state.other_requests.values()))
 
 
-def in_list(answer: _Addressed, query: AnswerQuery) -> str:
-    """Return the path of the page of an answer that is opened from a list, and so knows the one before and after it."""
-    return address_with_list(address_of(answer), query)
+def in_list(answer: _Addressed, query: AnswerQuery, *, found_everywhere: bool = False) -> str:
+    """Return the path of the page of an answer that is opened from a list, and so knows the one before and after it.
+
+    `found_everywhere`: its list was found in a search of all deployments, to which the page leads back.
+    """
+    fields = {"everywhere": "1"} if found_everywhere else {}
+    return address_with_list(address_of(answer), query, **fields)
 
 
 def address_with_list(path: str, query: AnswerQuery, **fields: str) -> str:

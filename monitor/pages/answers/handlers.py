@@ -132,7 +132,7 @@ class AnswerPages(Page):
             view=view,
             place=place,
             references=self._seen(request).references(place.name),
-            opened_from=opened_from,
+            back=opened_from and opened_from.of_deployment("" if "everywhere" in request.query_params else place.name),
             neighbours=_neighbours(opened_from, place.event_id),
             incident=self._seen(request).incident(place.name, request.query_params.get("incident", "")),
             label_id=new_label_id(),

@@ -24,13 +24,17 @@ _LEAST_SPAN = 0.1
 
 @dataclass(frozen=True)
 class MetricView:
-    """One metric: `mean` is that of the period, `reading` what its detector knows now."""
+    """One metric: `mean` is that of the period, `reading` what its detector knows now.
+
+    `since_mean` is the mean of the scores since a regression that is active; None where there is none.
+    """
 
     metric: str
     version: str
     judge: str | None
     scale: Scale | None
     mean: Mean | None
+    since_mean: Mean | None
     reading: Reading | None
     anchors: JudgeReading | None
     judgement: Judgement
@@ -123,12 +127,14 @@ def metrics_of(name: str, snapshot: Snapshot, period: PagePeriod) -> tuple[Metri
 def _view(name: str, metric: str, scores: MetricStats, snapshot: Snapshot, period: PagePeriod, key: str) -> MetricView:
     state = snapshot.deployments[name]
     reading = state.readings.get(metric)
+    since = likely_onset(reading) if reading and reading.status is Status.REGRESSED else None
     return MetricView(
         metric=metric,
         version=scores.version,
         judge=scores.judge,
         scale=scores.scale,
         mean=mean_of(scores.means_by_time.total(period.first, period.last)),
+        since_mean=None if since is None else period.mean_since(scores.means_by_time, since),
         reading=reading,
         anchors=state.judges.get(metric),
         judgement=state.judgements.get(metric, UNDECIDED),

@@ -115,9 +115,9 @@ class DeploymentView:
         metrics = self.state.scores.metrics
         found: dict[LimitKind, str] = {}
         if REFUSAL not in metrics:
-            found[LimitKind.REFUSALS] = f"not watched, as the metric {REFUSAL} is not scored"
+            found[LimitKind.REFUSALS] = f"as the metric {REFUSAL} is not scored"
         if not any(asks_llm(scores.judge) for scores in metrics.values()):
-            found[LimitKind.UNSCORED] = "not watched, as no judge scores"
+            found[LimitKind.UNSCORED] = "as no judge scores"
         return found
 
     @property

@@ -1,8 +1,8 @@
-"""Log of an incident: what became of it, who took note of it, and what was sent to whom."""
+"""Log of an incident: what became of it, who took note of it, what was sent to whom; and its times in brief."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +19,8 @@ from monitor.alerting.incidents.change import IncidentChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.notify.texts.alert import summary
 from monitor.notify.texts.plain import time as plain_time
+from monitor.pages.incidents.alert_view import AlertView
+from monitor.pages.incidents.finding import FoundIncident
 
 MOST = 200
 """Rows of the log on the page: the latest."""
@@ -134,3 +136,50 @@ def _of_delivery(row: AlertChange, about: AlertChange | None) -> LogRow:
     text = summary(about) if about else f"a message on {quoted_name(row.key.metric)}"
     said = f"{_SENT.get(row.change, row.change)} {row.details.receiver or 'a receiver'}"
     return LogRow(row.changed_at, said, text, comment=row.reason, is_bad=row.change == AlertEvent.UNDELIVERABLE)
+
+
+@dataclass(frozen=True)
+class IncidentMoment:
+    """Something that happened; `metric` is the one that it is of, `is_bad` where somebody may not have heard."""
+
+    at: datetime
+    text: str
+    metric: str | None = None
+    is_bad: bool = False
+
+
+def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> tuple[IncidentMoment, ...]:
+    """Return the times, the earliest first; `chosen` is the alert whose fall is meant."""
+    return tuple(sorted(_moments(found, chosen, received), key=lambda one: one.at))
+
+
+def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
+    fired = chosen.fired
+    if found.is_open and chosen.shown_onset is not None:
+        began = "it began, as seen in" if fired.is_limit else "quality most likely began to fall, as seen in"
+        yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
+    if not found.is_open:
+        yield IncidentMoment(found.since, "it most likely began")
+    opened = found.incident.opened_at
+    yield IncidentMoment(opened, "found: first alert fired")
+    if fired.fired_at != opened:
+        yield IncidentMoment(fired.fired_at, "alert fired, on", chosen.metric)
+    pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
+    if pages and min(pages) > fired.fired_at:
+        yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
+    if found.back_at is not None:
+        yield IncidentMoment(found.back_at, "quality was most likely back")
+    if found.incident.ended_at is not None:
+        yield IncidentMoment(found.incident.ended_at, "closed: last alert over")
+    if found.incident.recovering_since is not None:
+        yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
+    yield from map(_message, received)
+
+
+def _message(one: Told) -> IncidentMoment:
+    if one.outcome in (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED):
+        return IncidentMoment(one.at, f"latest message sent to {one.receiver}")
+    if one.outcome == AlertEvent.SILENCED:
+        why = f": {one.reason}" if one.reason else " by a silence"
+        return IncidentMoment(one.at, f"latest message to {one.receiver} was held back{why}")
+    return IncidentMoment(one.at, f"no message reached {one.receiver}", is_bad=True)

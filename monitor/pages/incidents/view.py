@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments, with_questions
+from lake.queries.refusals import RefusedAnswers, refused_answers
 from lake.queries.tool_errors import ToolError, last_tool_error
-from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind
 from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
@@ -28,7 +29,16 @@ from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of, metric_option
 from monitor.pages.incidents.evidence import DAYS, OnsetEvidence, read_evidence
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.incidents.log_rows import LogRow, Told, log_of, log_of_silences, read_deliveries, told
+from monitor.pages.incidents.log_rows import (
+    IncidentMoment,
+    LogRow,
+    Told,
+    log_of,
+    log_of_silences,
+    moments_of,
+    read_deliveries,
+    told,
+)
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
 from monitor.pages.news import sentence_of
 from monitor.service.monitor import Monitor
@@ -55,6 +65,8 @@ class Read:
 
     evidence: OnsetEvidence | None
     affected: Affected
+    refused: RefusedAnswers | None
+    """Where the alert was told that most answers refuse: how many do by now."""
     callers: Sequence[CallerRequests]
     """Where no person asked it itself: the deployments that call it, those with the most requests first."""
     comments: Sequence[Comment]
@@ -104,9 +116,12 @@ class IncidentView:
 
     @property
     def look_first(self) -> tuple[str, ...]:
-        """What to look at first, each once: what was counted (failed parts, limits) before what a metric suggests."""
-        ordered = sorted(self.alerts, key=lambda one: not (one.fired.is_limit or failed_often(one.fired)))
-        return looks_once(look for one in ordered for look in one.look_first)
+        """What to look at first, each once: for limits, and for one metric, one with failed parts if there is one."""
+        of_limits = [one for one in self.alerts if one.fired.is_limit]
+        of_metrics = [one for one in self.alerts if not one.fired.is_limit]
+        # What several metrics suggest repeats itself: the foremost one is enough.
+        foremost = sorted(of_metrics, key=lambda one: not failed_often(one.fired))[:1]
+        return looks_once(look for one in (*of_limits, *foremost) for look in one.look_first)
 
     @property
     def what_to_do(self) -> tuple[str, ...]:
@@ -214,6 +229,7 @@ def read_for(
     return Read(
         evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
         affected=asked,
+        refused=refused_answers(lake, name, since, until) if _told_of_refusals(found) else None,
         callers=() if asked.requests else _asked_through(lake, found, since, until),
         comments=with_questions(lake, name, newest_comments(lake, name, since, until, MOST_COMMENTS))
         if with_texts
@@ -227,6 +243,11 @@ def read_for(
         ),
         tool_error=_tool_error(monitor, found) if with_texts else None,
     )
+
+
+def _told_of_refusals(found: FoundIncident) -> bool:
+    told = found.incident.foremost.details.affected
+    return found.is_open and told is not None and told.refusals is not None
 
 
 def _asked_through(lake: Lake, found: FoundIncident, since: datetime, until: datetime) -> Sequence[CallerRequests]:
@@ -341,50 +362,3 @@ def silences_of(monitor: Monitor, found: FoundIncident) -> list[HeldBack]:
 
 def _holds(silence: Silence, found: FoundIncident) -> bool:
     return silence.deployment in (None, found.name) and silence.metric in (None, *found.metrics)
-
-
-@dataclass(frozen=True)
-class IncidentMoment:
-    """Something that happened; `metric` is the one that it is of, `is_bad` where somebody may not have heard."""
-
-    at: datetime
-    text: str
-    metric: str | None = None
-    is_bad: bool = False
-
-
-def moments_of(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> tuple[IncidentMoment, ...]:
-    """Return the times, the earliest first; `chosen` is the alert whose fall is meant."""
-    return tuple(sorted(_moments(found, chosen, received), key=lambda one: one.at))
-
-
-def _moments(found: FoundIncident, chosen: AlertView, received: Sequence[Told]) -> Iterator[IncidentMoment]:
-    fired = chosen.fired
-    if found.is_open and chosen.shown_onset is not None:
-        began = "it began, as seen in" if fired.is_limit else "quality most likely began to fall, as seen in"
-        yield IncidentMoment(chosen.shown_onset, began, chosen.metric)
-    if not found.is_open:
-        yield IncidentMoment(found.since, "it most likely began")
-    opened = found.incident.opened_at
-    yield IncidentMoment(opened, "found: first alert fired")
-    if fired.fired_at != opened:
-        yield IncidentMoment(fired.fired_at, "alert fired, on", chosen.metric)
-    pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
-    if pages and min(pages) > fired.fired_at:
-        yield IncidentMoment(min(pages), "alert became urgent, on", chosen.metric)
-    if found.back_at is not None:
-        yield IncidentMoment(found.back_at, "quality was most likely back")
-    if found.incident.ended_at is not None:
-        yield IncidentMoment(found.incident.ended_at, "closed: last alert over")
-    if found.incident.recovering_since is not None:
-        yield IncidentMoment(found.incident.recovering_since, "most of the fall is gone: it recovers")
-    yield from map(_message, received)
-
-
-def _message(one: Told) -> IncidentMoment:
-    if one.outcome in (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED):
-        return IncidentMoment(one.at, f"latest message sent to {one.receiver}")
-    if one.outcome == AlertEvent.SILENCED:
-        why = f": {one.reason}" if one.reason else " by a silence"
-        return IncidentMoment(one.at, f"latest message to {one.receiver} was held back{why}")
-    return IncidentMoment(one.at, f"no message reached {one.receiver}", is_bad=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from monitor.alerting.alerts.change import is_page
 from monitor.detect.regression import UNDECIDED, Reading, Scale, Status
 from monitor.detect.stats.means import mean_of
-from monitor.detect.stats.period_sums import HOUR_SECONDS, PeriodSums
+from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.notify.texts.onset import likely_onset
 from monitor.pages.charts.small import height_of, line
@@ -77,20 +77,14 @@ def _standing(metric: str, reading: Reading, deployment: DeploymentState, period
     worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
     is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
     since = likely_onset(reading) if is_regressed else None
-    since_mean = None if since is None or reading.new_class is not None else _mean_since(scores, since, period)
+    found_since = period.mean_since(scores.means_by_time, since) if since and reading.new_class is None else None
+    since_mean = None if found_since is None else found_since.value
     verdict = deployment.judgements.get(metric, UNDECIDED).verdict
     return WorstMetric(
         metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean,
         latest_mean=None if is_regressed else reading.mean, is_page=is_regressed and is_page(reading.tier, verdict),
         since=since,
     )  # fmt: skip
-
-
-def _mean_since(scores: MetricStats, since: datetime, period: PagePeriod) -> float | None:
-    """Return the mean from the first hour on that is whole: the one in which it fell has scores of before."""
-    first = -(-int(since.timestamp()) // HOUR_SECONDS)
-    found = mean_of(scores.means_by_time.total(first, period.last))
-    return None if found is None else found.value
 
 
 def _with_trend(worst: WorstMetric, scores: MetricStats, period: PagePeriod) -> WorstMetric:

@@ -1,4 +1,4 @@
-// Keys of pages: j and k go down and up the rows of the lists, enter opens the row, ? says which keys there are. Other
+// Renewal of the overview, and keys of pages: j and k go down and up the rows of the lists, enter opens the row, ? says which keys there are. Other
 // keys press a link or a button of the page (data-key), so everything works without this script.
 const help = document.getElementById("keys");
 const PLACE = "dialwatch row";
@@ -46,6 +46,18 @@ document.addEventListener("keydown", (event) => {
   if (writes || event.ctrlKey || event.metaKey || event.altKey || repeats || event.key.length !== 1) return;
   if (act(event.key)) event.preventDefault();
 });
+
+// Nothing that somebody types or has unfolded is lost: the page waits until it is folded, empty or left.
+const unfolded = (one) => one.open !== one.hasAttribute("data-was-open");
+const typed = (one) => one === document.activeElement || one.value !== one.defaultValue;
+document.querySelectorAll("details[open]").forEach((one) => one.setAttribute("data-was-open", ""));
+const renew = document.querySelector("[data-renew]");
+if (renew) {
+  setInterval(() => {
+    const busy = [...document.querySelectorAll("main input")].some(typed) || [...document.querySelectorAll("details")].some(unfolded);
+    if (!busy && !help?.open) location.reload();
+  }, 1000 * Number(renew.dataset.renew));
+}
 
 help?.querySelector("button").addEventListener("click", () => help.close());
 document.querySelectorAll("[data-with-keys]").forEach((one) => (one.hidden = false));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import DESKTOP, PHONE, WIDE
 from tests.dialwatch.browser.conftest import OpenPage
@@ -63,6 +63,37 @@ def test_a_page_without_its_script_says_nothing_of_keys(chromium: object, demo_p
     page.goto(demo_pages + "/incidents")
     expect(page.get_by_text("Press ? for the keys")).to_be_hidden()
     expect(page.get_by_role("dialog")).to_have_count(0)
+    page.close()
+
+
+def test_the_overview_renews_itself_only_where_nobody_types_or_reads_what_is_unfolded(
+    chromium: Browser, demo_pages: str
+) -> None:
+    """It goes on when the field is left as it was, and when what was unfolded is folded."""
+    page = chromium.new_page()
+    loads: list[str] = []
+    page.on("load", lambda _: loads.append(page.url))
+
+    def renewals() -> int:
+        before = len(loads)
+        page.clock.run_for(16_000)
+        page.wait_for_timeout(300)
+        return len(loads) - before
+
+    page.clock.install()
+    page.goto(demo_pages + "/")
+    field, summary = page.get_by_label("Name contains"), page.locator("main details > summary").first
+    assert renewals() == 1
+    field.fill("hr")
+    assert renewals() == 0
+    field.fill("")
+    field.blur()
+    summary.click()
+    assert renewals() == 0
+    summary.click()
+    assert renewals() == 1
+    page.goto(demo_pages + "/?renew=false")
+    assert renewals() == 0
     page.close()
 
 

@@ -327,7 +327,7 @@ def test_segments_say_of_how_many_conversations_they_are(rows: ScoreColumns, mon
 
 
 def test_what_is_not_decisive_is_folded(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
-    """Three worst answers are open and seven folded, as are what was before them, long answers, and single metrics."""
+    """Three worst answers are open, each beside an earlier one; the others and long texts are folded."""
     at = NOW - timedelta(hours=1)
     place = {"event_id": "long", "response_id": "long", "requested_at": at, "date": at.date()}
     rows.logs("rag-search", place | {"question": "How many days of leave has team 9?", "answer": "So long. " * 30})
@@ -339,7 +339,9 @@ def test_what_is_not_decisive_is_folded(rows: ScoreColumns, client: TestClient, 
     assert re.search(
         r'<details class="whole-answer"><summary dir="auto">So long\. .*<p class="said answered"', worst, re.S
     )
-    assert worst.count("<details><summary>Before it, ") == worst.count("Before it, ")
+    first = worst.index("7 more of the worst")
+    assert worst[:first].count("<details open><summary>Before it, ") == 3
+    assert worst[first:].count("<details><summary>Before it, ") == worst[first:].count("Before it, ") == 7
     silence = page[page.index('id="act-silence"') : page.index("For how long")]
     whole, single = silence.split("<details><summary>Only one metric or limit</summary>")
     assert 'value="" checked' in whole

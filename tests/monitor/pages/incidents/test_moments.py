@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lake.spec.alert_vocabulary import AlertEvent
-from monitor.pages.incidents.view import moments_of
+from monitor.pages.incidents.log_rows import moments_of
 from tests.monitor.conftest import NOW
 
 HOUR = timedelta(hours=1)

@@ -36,7 +36,7 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
         answer = sent(proxied, monitor, "silence", metric=METRIC, comment="known")
         clock.advance(seconds=3)
         page = proxied.get(answer.headers["location"], headers=of("readers")).text
-        assert "Silence 1 is added" in page
+        assert "Silenced until 20 Nov 2026, 16:00 UTC</h2><p>Silence 1 holds back" in page
     (silence,) = read_silences(lake).values()
     assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
     assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
@@ -162,7 +162,7 @@ def test_after_a_silence_the_page_says_what_still_rings(
     assert text.endswith("and whatever else begins in this deployment.")
     assert rings == [METRIC]
     sent(proxied, monitor, "silence")
-    but_the_end = "but the end of this incident, for everybody who was told of it. Other deployments still do."
+    but_the_end = "except the end of this incident, for everybody who was told of it. Other deployments still do."
     assert said() == (f"Nothing of this deployment rings until then, {but_the_end}", [])
     sent(proxied, monitor, "silence/end", silence="2")
     sent(proxied, monitor, "silence", metric=METRIC)

@@ -190,7 +190,7 @@ def test_the_address_holds_search_order_and_period(monitor: Monitor, ask: Ask) -
     assert "/?q=G&state=no+data&sort=requests&days=30" in links
     assert "/?q=G&state=no+data&sort=name&days=30" in links
     assert "/?sort=requests&reverse=true&days=30" in links
-    form = page.split("<form")[1].split("</form>")[0]
+    form = page.split('action="/" role="search"')[1].split("</form>")[0]
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', form))
     assert hidden == {"sort": "requests", "reverse": "true", "days": "30"}
     assert 'name="q" value="G"' in form

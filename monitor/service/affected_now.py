@@ -1,0 +1,68 @@
+"""Who is affected by the open incidents by now: counted again while requests come, at most once a minute of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from lake.queries.affected import affected
+from lake.queries.refusals import refused_answers
+from lake.spec.schemas import deployment_of
+from lake.tables.lake import Lake
+from monitor.alerting.incidents.incident import Incident
+from monitor.detect.causes import AffectedCounts, RefusalCounts
+from monitor.service.health.failures import Failures
+
+COUNTED = "count_affected"
+"""The step of a refresh that counts."""
+_EVERY = timedelta(minutes=1)
+_LONGEST = timedelta(days=7)
+_MOST_AT_ONCE = 5
+"""Incidents that one refresh counts: each is a read of the log."""
+
+
+class AffectedNow:
+    """The counts of the open incidents, and when they were made."""
+
+    def __init__(self, lake: Lake, failures: Failures) -> None:
+        self._lake, self._failures = lake, failures
+        self._counted: dict[str, tuple[datetime, AffectedCounts | None]] = {}
+
+    def count(self, incidents: Mapping[str, tuple[Incident, ...]], due: Set[str], now: datetime) -> None:
+        """Count for open incidents of the deployments in `due`, which may have new rows; of others the counts stay."""
+        opened = {one.incident_id: one for mine in incidents.values() for one in mine if one.ended_at is None}
+        self._counted = {name: known for name, known in self._counted.items() if name in opened}
+        old = sorted((one for one in opened.values() if self._is_old(one, due, now)), key=self._counted_at)
+        for one in old[:_MOST_AT_ONCE]:
+            found = self._failures.attempt(COUNTED, partial(self._count, one, now), one.deployment)
+            self._counted[one.incident_id] = now, found
+
+    def added_to(self, incidents: Iterable[Incident]) -> tuple[Incident, ...]:
+        """Return the incidents with their counts; those of which none is known have those of their alerts alone."""
+        return tuple(self._with_counts(one) for one in incidents)
+
+    def _is_old(self, incident: Incident, due: Set[str], now: datetime) -> bool:
+        known = self._counted.get(incident.incident_id)
+        return known is None or (incident.deployment in due and now - known[0] >= _EVERY)
+
+    def _counted_at(self, incident: Incident) -> tuple[bool, datetime]:
+        known = self._counted.get(incident.incident_id)
+        return known is not None, known[0] if known else incident.opened_at
+
+    def _with_counts(self, incident: Incident) -> Incident:
+        at, counts = self._counted.get(incident.incident_id, (None, None))
+        return incident if counts is None else replace(incident, affected_now=counts, counted_at=at)
+
+    def _count(self, incident: Incident, now: datetime) -> AffectedCounts | None:
+        alert = incident.foremost
+        if alert.since is None:
+            return None
+        name, since = deployment_of(incident.deployment), max(alert.since, now - _LONGEST)
+        found, told = affected(self._lake, name, since, now), alert.details.affected
+        refusals = None
+        if told is not None and told.refusals is not None:
+            before = told.refusals.refusals_before, told.refusals.answers_before
+            refusals = RefusalCounts(*refused_answers(self._lake, name, since, now), *before)
+        return AffectedCounts(found.requests, found.conversations, found.people, refusals=refusals)
