@@ -45,8 +45,8 @@ def is_of_person(message: Message) -> bool:
 
 
 def is_of_tool(message: Message) -> bool:
-    """Say whether a message is the result of a tool."""
-    return _usual(message).get("role") in _TOOL
+    """Say whether a message has the result of a tool."""
+    return any(isinstance(found, Result) for found in found_in(message))
 
 
 def _usual(message: Message) -> Message:
@@ -75,13 +75,11 @@ def found_in(message: Message) -> Iterator[ToolCall | Result]:
         yield from _of_addons(message)
         return
     if role in _TOOL:
-        status = message.get("status")
-        is_error = status == "error" if isinstance(status, str) else None
         yield Result(
             text_or_none(message.get("tool_call_id")),
             text_or_none(message.get("name")),
             _result_text(content),
-            is_error,
+            _has_failed(message.get("status")),
         )
         return
     asked = list(map(_of_chat, _asked(message)))
@@ -110,7 +108,7 @@ def _of_chat(call: Message) -> ToolCall:
 
 
 def _of_part(part: Message) -> Iterator[ToolCall | Result]:
-    """A part of a message's content: of the Messages API, of Bedrock (`toolUse`) or of Gemini (`functionCall`)."""
+    """A part of a message's content: of the Messages API, of Bedrock (`toolUse`, `toolResult`) or of Gemini."""
     kind = part.get("type")
     if isinstance(kind, str) and kind.endswith("tool_use"):
         # A stream leaves the input empty and has its pieces apart.
@@ -120,6 +118,13 @@ def _of_part(part: Message) -> Iterator[ToolCall | Result]:
         yield Result(text_or_none(part.get("tool_use_id")), None, _result_text(content), _is_error(part, content))
     elif isinstance(used := part.get("toolUse"), dict):
         yield _call(used.get("toolUseId"), used.get("name"), used.get("input"))
+    elif isinstance(gave := part.get("toolResult"), dict):
+        yield Result(
+            text_or_none(gave.get("toolUseId")),
+            None,
+            _result_text(gave.get("content")),
+            _has_failed(gave.get("status")),
+        )
     elif isinstance(used := part.get("functionCall"), dict):
         yield _call(used.get("id"), used.get("name"), used.get("args"))
 
@@ -162,9 +167,13 @@ def _of_addons(invocation: Message) -> Iterator[ToolCall]:
         if name in _OLD_COMMANDS and isinstance(given, list) and len(given) > 1:
             name, arguments = given[0], {"query": given[1]}
         gave = done[place] if place < len(done) else {}
-        status = gave.get("status")
-        is_error = status == "ERROR" if isinstance(status, str) else None
-        yield _call(None, name, arguments, _result_text(gave.get("response")), is_error)
+        result, is_error = _result_text(gave.get("response")), _has_failed(gave.get("status"))
+        yield _call(None, name, arguments, result, is_error)
+
+
+def _has_failed(status: object) -> bool | None:
+    """Whether a status says that a tool failed; None where there is none."""
+    return status.lower() == "error" if isinstance(status, str) else None
 
 
 def _listed(text: object, member: str) -> list[dict[str, Any]]:

@@ -213,6 +213,22 @@ def test_the_state_may_have_the_turn_under_any_name() -> None:
         turn = turn_of_state(state)
         assert turn is not None
         assert turn.calls == [call(call_id="f", result="4")]
+    items = [
+        {"role": "user", "content": "What?"},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "4"},
+    ]
+    bedrock = [
+        {"role": "user", "content": [{"text": "What?"}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}]},
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "4"}], "status": "error"}}],
+        },
+        {"role": "assistant", "content": [{"text": "4."}]},
+    ]
+    for kept, is_error in ((items, None), (bedrock, True)):
+        assert turn_of_state({"items": kept}) == ([call(result="4", is_error=is_error)], 0)
     assert turn_of_state({"contacts": [{"type": "phone_call", "id": "1"}], "h": [chat("f")]}) is None
     assert turn_of_state({"messages": []}) == ([], 0)
     assert turn_of_state([messages]) is None
