@@ -20,6 +20,8 @@ _HOSTED_INPUTS: Final = ("action", "arguments", "input", "code", "queries")
 _NOT_A_TOOL: Final = ("image_generation_call",)
 _SHOWN: Final = ("image", "image_url", "input_image", "audio", "video")
 """Types of parts that a person sees or hears, and that are megabytes."""
+_UNREADABLE: Final = ("encrypted_content", "encrypted_stdout")
+"""Members that only the sender can read: they would fill all that is kept of a result."""
 _OLD_COMMANDS: Final = ("run-addon", "run-plugin")
 _TOOL: Final = ("tool", "function")
 _LANGCHAIN_ROLES: Final[Mapping[object, str]] = {
@@ -200,13 +202,21 @@ def _call(
 def _result_text(content: object) -> str | None:
     """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep.
 
-    Images and sounds beside texts are left out.
+    Images and sounds beside texts are left out, and what is encrypted.
     """
     if content is None or isinstance(content, str):
         return content
     parts = [part for part in objects(content) if part.get("type") not in _SHOWN]
     texts = [part["text"] for part in parts if part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)]
-    return "\n".join(texts) if texts and len(texts) == len(parts) else json_text(content)
+    if texts and len(texts) == len(parts):
+        return "\n".join(texts)
+    return json_text(list(map(_readable, content)) if isinstance(content, list) else _readable(content))
+
+
+def _readable(value: object) -> object:
+    if not isinstance(value, dict) or not value.keys() & set(_UNREADABLE):
+        return value
+    return {name: inner for name, inner in value.items() if name not in _UNREADABLE}
 
 
 def _logs(outputs: object) -> str | None:

@@ -182,7 +182,11 @@ def test_a_call_that_langchain_has_twice_is_one() -> None:
 @pytest.mark.parametrize(
     ("content", "result", "is_error"),
     [
-        ([{"type": "web_search_result", "url": "u"}], '[{"type":"web_search_result","url":"u"}]', False),
+        (
+            [{"type": "web_search_result", "url": "u", "encrypted_content": "Eo8" * 9_000}] * 2,
+            '[{"type":"web_search_result","url":"u"},{"type":"web_search_result","url":"u"}]',
+            False,
+        ),
         ({"type": "x_tool_result_error", "code": "away"}, '{"code":"away","type":"x_tool_result_error"}', True),
     ],
 )
