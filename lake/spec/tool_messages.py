@@ -148,7 +148,10 @@ def _of_item(item: Message, kind: str) -> Iterator[ToolCall | Result]:
     elif kind == "mcp_call":
         error = item.get("error")
         result = item.get("output") if error is None else error
-        yield _call(call_id, item.get("name"), item.get("arguments"), _result_text(result), error is not None)
+        has_failed = error is not None or item.get("status") == "failed"
+        is_known = has_failed or (item.get("status") or "completed") == "completed"
+        arguments, text = item.get("arguments"), _result_text(result)
+        yield _call(call_id, item.get("name"), arguments, text, has_failed if is_known else None)
     elif kind in ("function_call", "custom_tool_call"):
         arguments = item.get("arguments") if "arguments" in item else item.get("input")
         yield _call(call_id, item.get("name"), arguments)

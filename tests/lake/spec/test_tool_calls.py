@@ -204,6 +204,22 @@ def test_tools_that_ran_on_anthropic_s_server(content: Any, result: str, is_erro
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "is_error"),
+    [
+        ({}, False),
+        ({"status": None}, False),
+        ({"status": "completed"}, False),
+        ({"status": "failed"}, True),
+        ({"status": "incomplete"}, None),
+    ],
+)
+def test_a_call_of_a_response_s_own_server_may_not_have_ended(status: dict[str, Any], is_error: bool | None) -> None:
+    """Such as one that was cut with the response: nothing failed, and nothing succeeded."""
+    item = {"type": "mcp_call", "id": "1", "name": "f", "arguments": "{}", "output": None, "error": None} | status
+    assert read_turn([item]).calls == [call(is_error=is_error)]
+
+
 def test_a_custom_tool_of_a_chat_completion() -> None:
     """Its input is any text."""
     asked = [{"id": "1", "type": "custom", "custom": {"name": "f", "input": "select 1"}}]
