@@ -89,15 +89,19 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 
 def is_said(content: object) -> bool:
-    """Return whether a user's message is more than results of tools, which the Messages API gives in the user's name.
+    """Return whether a user's message is more than results of tools, which are given in the user's name.
 
-    A reminder that a coding agent puts beside the results is not the user's either.
+    The Messages API and Bedrock do so. A reminder that a coding agent puts beside the results is not the user's either.
     """
     parts = objects(content)
-    if not parts or parts[0].get("type") != "tool_result":  # results come first
+    if not parts or not _is_result(parts[0]):  # results come first
         return True
-    others = (part for part in parts if part.get("type") != "tool_result")
+    others = (part for part in parts if not _is_result(part))
     return not all(str(part.get("text")).startswith(_REMINDER) for part in others)
+
+
+def _is_result(part: Mapping[str, Any]) -> bool:
+    return part.get("type") == "tool_result" or "toolResult" in part
 
 
 def part_kind(part: object) -> PartKind:

@@ -20,6 +20,8 @@ _HOSTED_INPUTS: Final = ("action", "arguments", "input", "code", "queries")
 _NOT_A_TOOL: Final = ("image_generation_call",)
 _SHOWN: Final = ("image", "image_url", "input_image", "audio", "video")
 """Types of parts that a person sees or hears, and that are megabytes."""
+_UNREADABLE: Final = ("encrypted_content", "encrypted_stdout")
+"""Members that only the sender can read: they would fill all that is kept of a result."""
 _OLD_COMMANDS: Final = ("run-addon", "run-plugin")
 _TOOL: Final = ("tool", "function")
 _LANGCHAIN_ROLES: Final[Mapping[object, str]] = {
@@ -45,8 +47,8 @@ def is_of_person(message: Message) -> bool:
 
 
 def is_of_tool(message: Message) -> bool:
-    """Return whether a message is the result of a tool."""
-    return _usual(message).get("role") in _TOOL
+    """Return whether a message has the result of a tool."""
+    return any(isinstance(found, Result) for found in found_in(message))
 
 
 def _usual(message: Message) -> Message:
@@ -75,13 +77,11 @@ def found_in(message: Message) -> Iterator[ToolCall | Result]:
         yield from _of_addons(message)
         return
     if role in _TOOL:
-        status = message.get("status")
-        is_error = status == "error" if isinstance(status, str) else None
         yield Result(
             text_or_none(message.get("tool_call_id")),
             text_or_none(message.get("name")),
             _result_text(content),
-            is_error,
+            _has_failed(message.get("status")),
         )
         return
     asked = list(map(_of_chat, _asked(message)))
@@ -110,7 +110,7 @@ def _of_chat(call: Message) -> ToolCall:
 
 
 def _of_part(part: Message) -> Iterator[ToolCall | Result]:
-    """A part of a message's content: of the Messages API, of Bedrock (`toolUse`) or of Gemini (`functionCall`)."""
+    """A part of a message's content: of the Messages API, of Bedrock (`toolUse`, `toolResult`) or of Gemini."""
     kind = part.get("type")
     if isinstance(kind, str) and kind.endswith("tool_use"):
         # A stream leaves the input empty and has its pieces apart.
@@ -120,6 +120,13 @@ def _of_part(part: Message) -> Iterator[ToolCall | Result]:
         yield Result(text_or_none(part.get("tool_use_id")), None, _result_text(content), _is_error(part, content))
     elif isinstance(used := part.get("toolUse"), dict):
         yield _call(used.get("toolUseId"), used.get("name"), used.get("input"))
+    elif isinstance(gave := part.get("toolResult"), dict):
+        yield Result(
+            text_or_none(gave.get("toolUseId")),
+            None,
+            _result_text(gave.get("content")),
+            _has_failed(gave.get("status")),
+        )
     elif isinstance(used := part.get("functionCall"), dict):
         yield _call(used.get("id"), used.get("name"), used.get("args"))
 
@@ -141,7 +148,10 @@ def _of_item(item: Message, kind: str) -> Iterator[ToolCall | Result]:
     elif kind == "mcp_call":
         error = item.get("error")
         result = item.get("output") if error is None else error
-        yield _call(call_id, item.get("name"), item.get("arguments"), _result_text(result), error is not None)
+        has_failed = error is not None or item.get("status") == "failed"
+        is_known = has_failed or (item.get("status") or "completed") == "completed"
+        arguments, text = item.get("arguments"), _result_text(result)
+        yield _call(call_id, item.get("name"), arguments, text, has_failed if is_known else None)
     elif kind in ("function_call", "custom_tool_call"):
         arguments = item.get("arguments") if "arguments" in item else item.get("input")
         yield _call(call_id, item.get("name"), arguments)
@@ -162,9 +172,13 @@ def _of_addons(invocation: Message) -> Iterator[ToolCall]:
         if name in _OLD_COMMANDS and isinstance(given, list) and len(given) > 1:
             name, arguments = given[0], {"query": given[1]}
         gave = done[place] if place < len(done) else {}
-        status = gave.get("status")
-        is_error = status == "ERROR" if isinstance(status, str) else None
-        yield _call(None, name, arguments, _result_text(gave.get("response")), is_error)
+        result, is_error = _result_text(gave.get("response")), _has_failed(gave.get("status"))
+        yield _call(None, name, arguments, result, is_error)
+
+
+def _has_failed(status: object) -> bool | None:
+    """Whether a status says that a tool failed; None where there is none."""
+    return status.lower() == "error" if isinstance(status, str) else None
 
 
 def _listed(text: object, member: str) -> list[dict[str, Any]]:
@@ -191,13 +205,21 @@ def _call(
 def _result_text(content: object) -> str | None:
     """A text, those of a list of parts, or the JSON of anything else; None where that is nested too deep.
 
-    Images and sounds beside texts are left out.
+    Images and sounds beside texts are left out, and what is encrypted.
     """
     if content is None or isinstance(content, str):
         return content
     parts = [part for part in objects(content) if part.get("type") not in _SHOWN]
     texts = [part["text"] for part in parts if part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str)]
-    return "\n".join(texts) if texts and len(texts) == len(parts) else json_text(content)
+    if texts and len(texts) == len(parts):
+        return "\n".join(texts)
+    return json_text(list(map(_readable, content)) if isinstance(content, list) else _readable(content))
+
+
+def _readable(value: object) -> object:
+    if not isinstance(value, dict) or not value.keys() & set(_UNREADABLE):
+        return value
+    return {name: inner for name, inner in value.items() if name not in _UNREADABLE}
 
 
 def _logs(outputs: object) -> str | None:

@@ -16,7 +16,8 @@ _FILE_NAMES = ("filename", "title", "file_url", "url", "file_id")
 def documents_of(custom_contents: Iterable[object]) -> tuple[str, ...]:
     """Distinct documents attached to user messages, of which these are the `custom_content`; first seen first.
 
-    A document is named by its url, else its title, else `inline:` and a hash of its data (SHA-256, 32 hex digits).
+    A document is named by its url, else its title, else the url that it refers to, else `inline:` and a hash of its
+    data (SHA-256, 32 hex digits).
     """
     names: dict[str, None] = {}
     for custom_content in custom_contents:
@@ -59,7 +60,8 @@ def _inline(data: str) -> str:
 
 
 def _name(attachment: Mapping[str, Any]) -> str | None:
-    name = text_or_none(attachment.get("url")) or text_or_none(attachment.get("title"))
+    names = (text_or_none(attachment.get(member)) for member in ("url", "title", "reference_url"))
+    name = next(filter(None, names), None)
     data = text_or_none(attachment.get("data"))
     if name is None and data is not None:
         return _inline(data)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from evaluator.metrics.decorator import metric
@@ -90,6 +89,7 @@ def tool_call_count(calls: list[ToolCall] | None) -> Score | float:
         odd_cases=_ODD_REFERENCE,
     ),
     needs=("tool_calls", "reference_tool_calls"),
+    version=lambda metric: "2" if metric.any_order else "1",
     name=lambda metric: "tool_call_accuracy_any_order" if metric.any_order else "tool_call_accuracy",
     variants=({"any_order": False}, {"any_order": True}),
 )
@@ -121,11 +121,16 @@ def tool_call_accuracy(
         odd_cases=_ODD_REFERENCE,
     ),
     needs=("tool_calls", "reference_tool_calls"),
+    version="2",
 )
 def tool_call_f1(calls: list[ToolCall] | None, expected: list[ToolCall] | None) -> Score | float:
-    """F1 of the calls of tools and those of the case, 0 to 1, as `ToolCallF1` of RAGAS; repeats count once."""
+    """F1 of the calls of tools and those of the case, 0 to 1, as `ToolCallF1` of RAGAS; repeats count once.
+
+    Values are compared as Python does: 1 is 1.0 and true, and not "1".
+    """
     missing = _missing(calls, expected)
-    return missing or _f1({_exact(one) for one in calls or ()}, {_exact(one) for one in expected or ()})
+    return missing or _f1(*({(one["name"] or "", _hashable(_arguments(one))) for one in some or ()}
+                            for some in (calls, expected)))  # fmt: skip
 
 
 @metric(
@@ -167,9 +172,16 @@ def _arguments(call: ToolCall) -> Arguments:
     return value if isinstance(value, dict) else {"": value}
 
 
-def _by_name(call: tuple[str, Arguments]) -> tuple[str, str]:
+def _by_name(call: tuple[str, Arguments]) -> tuple[str, ...]:
+    """What calls are sorted by, as in RAGAS: which call of a name is compared with which follows from it."""
     name, arguments = call
-    return name, json.dumps({key: str(value) for key, value in arguments.items()}, sort_keys=True)
+    return name, *(text for key in sorted(arguments) for text in (key, str(arguments[key])))
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, Mapping):
+        return frozenset((key, _hashable(inner)) for key, inner in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def _share(given: Arguments, sought: Arguments) -> float:

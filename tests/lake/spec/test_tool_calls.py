@@ -182,7 +182,11 @@ def test_a_call_that_langchain_has_twice_is_one() -> None:
 @pytest.mark.parametrize(
     ("content", "result", "is_error"),
     [
-        ([{"type": "web_search_result", "url": "u"}], '[{"type":"web_search_result","url":"u"}]', False),
+        (
+            [{"type": "web_search_result", "url": "u", "encrypted_content": "Eo8" * 9_000}] * 2,
+            '[{"type":"web_search_result","url":"u"},{"type":"web_search_result","url":"u"}]',
+            False,
+        ),
         ({"type": "x_tool_result_error", "code": "away"}, '{"code":"away","type":"x_tool_result_error"}', True),
     ],
 )
@@ -200,6 +204,22 @@ def test_tools_that_ran_on_anthropic_s_server(content: Any, result: str, is_erro
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "is_error"),
+    [
+        ({}, False),
+        ({"status": None}, False),
+        ({"status": "completed"}, False),
+        ({"status": "failed"}, True),
+        ({"status": "incomplete"}, None),
+    ],
+)
+def test_a_call_of_a_response_s_own_server_may_not_have_ended(status: dict[str, Any], is_error: bool | None) -> None:
+    """Such as one that was cut with the response: nothing failed, and nothing succeeded."""
+    item = {"type": "mcp_call", "id": "1", "name": "f", "arguments": "{}", "output": None, "error": None} | status
+    assert read_turn([item]).calls == [call(is_error=is_error)]
+
+
 def test_a_custom_tool_of_a_chat_completion() -> None:
     """Its input is any text."""
     asked = [{"id": "1", "type": "custom", "custom": {"name": "f", "input": "select 1"}}]
@@ -213,6 +233,22 @@ def test_the_state_may_have_the_turn_under_any_name() -> None:
         turn = turn_of_state(state)
         assert turn is not None
         assert turn.calls == [call(call_id="f", result="4")]
+    items = [
+        {"role": "user", "content": "What?"},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "4"},
+    ]
+    bedrock = [
+        {"role": "user", "content": [{"text": "What?"}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}]},
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "4"}], "status": "error"}}],
+        },
+        {"role": "assistant", "content": [{"text": "4."}]},
+    ]
+    for kept, is_error in ((items, None), (bedrock, True)):
+        assert turn_of_state({"items": kept}) == ([call(result="4", is_error=is_error)], 0)
     assert turn_of_state({"contacts": [{"type": "phone_call", "id": "1"}], "h": [chat("f")]}) is None
     assert turn_of_state({"messages": []}) == ([], 0)
     assert turn_of_state([messages]) is None

@@ -31,6 +31,14 @@ def test_inline_documents_have_different_names() -> None:
     assert documents_of([user({"data": "x"})]) == (first,)
 
 
+def test_a_link_without_url_and_title_is_named_by_what_it_refers_to() -> None:
+    """Its data is the text of that page."""
+    page = "https://example.com/a"
+    assert documents_of([user({"type": "text/html", "reference_url": page}, {"data": "x", "reference_url": page})]) == (
+        page,
+    )
+
+
 def test_odd_attachments_cost_only_themselves() -> None:
     """What is no attachment, or has no name, is left out; the others stay."""
     assert documents_of([user(None, 5, {}, {"url": 7}, {"url": ""}, {"url": "u"})]) == ("u",)

@@ -43,6 +43,26 @@ def test_against_ragas(golden: dict[str, Any], metric: str) -> None:
     assert value == pytest.approx(exact.get(golden[metric], golden[metric]), abs=1e-9)
 
 
+def test_calls_of_one_name_are_paired_as_ragas_sorts_them() -> None:
+    """Without arguments first, then by names and values of arguments."""
+    called, expected = [call("c", '{"p": 1}'), call("c", "{}")], [call("c", '{"p": 1}'), call("c", '{"r": 2}')]
+    assert score("tool_call_accuracy_any_order", called, expected) == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("called", "expected", "value"),
+    [
+        ('{"a": 1, "b": [1, {"c": 2}]}', '{"b": [1.0, {"c": 2.0}], "a": true}', 1.0),
+        ('{"a": 1}', '{"a": "1"}', 0.0),
+        ('{"a": []}', '{"a": {}}', 0.0),
+        ("no JSON", "no JSON", 1.0),
+    ],
+)
+def test_numbers_of_equal_value_are_the_same_call(called: str, expected: str, value: float) -> None:
+    """As Python compares what RAGAS puts into its sets; lists and objects within arguments too."""
+    assert score("tool_call_f1", [call("f", called)], [call("f", expected)]) == (value, None)
+
+
 @pytest.mark.parametrize(
     ("called", "expected", "value"),
     [
