@@ -260,7 +260,7 @@ class Monitor:
         self._ingest.read_alerts(due, now)
         self._ingest.read_incidents(due, now)
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
-        self._affected_now.count(incidents, names, now)
+        self._affected_now.count(incidents, self._ingest.deployments, now)
         incidents = {name: self._affected_now.added_to(mine) for name, mine in incidents.items()}
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, names, now, began))
         self._due.end(due, is_whole=not self._failures.problems)
