@@ -34,7 +34,7 @@ def expect_an_answer(page: Page) -> None:
 def test_by_mouse(open_page: OpenPage, width: int) -> None:
     """The regression on the overview leads to its deployment, and its worst answers to their pages."""
     page = open_page("/", width)
-    page.locator("main").get_by_role("link", name="hr-policies-assistant").first.click()
+    page.locator("main").get_by_role("link", name="hr-policies-assistant", exact=True).first.click()
     expect(page).to_have_url(DEPLOYMENT)
     page.locator('main a[href^="/answer?"]').first.click()
     expect_an_answer(page)

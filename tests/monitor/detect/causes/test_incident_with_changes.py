@@ -129,7 +129,10 @@ def test_where_nothing_changed_it_says_so(rows: ScoreColumns, lake: Lake, monito
     said = f"{change.details.around_onset.answers} requests from before and after were compared."
     assert f"Also changed: nothing that the log shows. {said}" in description(change, "")
     with TestClient(create_app(monitor)) as client:
-        assert "The log shows no change." in client.get(f"/incident?id={change.incident_id}").text
+        assert (
+            "The log shows no change of models, parameters, prompts"
+            in client.get(f"/incident?id={change.incident_id}").text
+        )
 
 
 def test_a_monitor_that_starts_anew_says_the_same(rows: ScoreColumns, lake: Lake, monitor: Monitor, clock: Any) -> None:
