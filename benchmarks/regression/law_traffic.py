@@ -56,10 +56,15 @@ class Traffic:
 
 def hours_of(generator: np.random.Generator, days: int, hourly: float = HOURLY) -> Floats:
     """Draw times of answers, in hours, with day and night and quieter weekends."""
-    hours = np.arange(days * 24)
-    rates = hourly * _BY_HOUR[hours % 24] * np.where(is_weekend(hours.astype(np.float64)), _WEEKEND, 1.16)
-    at = np.repeat(hours, generator.poisson(rates)).astype(np.float64)
+    rates = expected_answers(days, hourly)
+    at = np.repeat(np.arange(len(rates)), generator.poisson(rates)).astype(np.float64)
     return np.sort(at + generator.uniform(0.0, 1.0, len(at)))
+
+
+def expected_answers(days: int, hourly: float = HOURLY) -> Floats:
+    """How many answers each hour has on average; shape (hours,)."""
+    hours = np.arange(days * 24)
+    return np.asarray(hourly * _BY_HOUR[hours % 24] * np.where(is_weekend(hours.astype(np.float64)), _WEEKEND, 1.16))
 
 
 def is_weekend(at: Floats) -> NDArray[np.bool_]:

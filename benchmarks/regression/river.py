@@ -21,9 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.regression.rules import WEEK, Counts
-from benchmarks.regression.streams import LAWS, TURNS, Kind, simulate, worse
+from benchmarks.regression.rules import WEEK, Answers, Counts
+from benchmarks.regression.streams import LAWS, TURNS, Floats, Kind, simulate, worse
 from benchmarks.regression.tables import in_words, print_table
+
+_DELTAS = (0.5, 1.0, 2.0, 2.7, 4.0, 6.0, 9.0, 14.0, 20.0)
+"""Of ADWIN, as -log10."""
+
+
+def is_installed() -> bool:
+    """Whether river is."""
+    return find_spec("river") is not None
 
 
 def alarms(rule: str, generator: np.random.Generator, counts: Counts, kind: Kind) -> list[NDArray[np.int64]]:
@@ -48,6 +56,22 @@ def _alarms(drift: Any, rule: str, seed: int, hours: Sequence[NDArray[np.float64
     return np.unique(np.array(found, dtype=np.int64))
 
 
+def adwin_of_means(answers: Answers) -> Floats:
+    """Largest of `_DELTAS` with which ADWIN of the hourly means says in an hour that the mean has become lower."""
+    drift: Any = import_module("river.drift")
+    means = answers.hourly @ answers.levels / np.maximum(answers.hourly.sum(axis=2), 1.0)
+    found = np.full(means.shape, -np.inf)
+    for delta in _DELTAS:
+        for stream, of_stream in enumerate(means):
+            detector, mean = drift.ADWIN(delta=10.0**-delta), math.nan
+            for hour in np.flatnonzero(answers.hourly[stream].any(axis=1)):
+                detector.update(of_stream[hour])
+                if detector.drift_detected and detector.estimation < mean:
+                    found[stream, hour] = delta
+                mean = detector.estimation
+    return found
+
+
 def _answers(generator: np.random.Generator, counts: Counts, kind: Kind) -> list[NDArray[np.float64]]:
     """Scores of each hour; conversations in random order, the answers of one next to each other."""
     levels = np.array(kind.levels)
@@ -63,7 +87,7 @@ def main() -> None:
     parser.add_argument("--kswin", type=int, default=2)
     parser.add_argument("--days", type=int, default=90, help="at least 28")
     given = parser.parse_args()
-    if find_spec("river") is None:
+    if not is_installed():
         sys.exit("river is not installed, so there is no ADWIN and no KSWIN to measure: pip install river")
     law, hours, change, rows = LAWS["five levels"], given.days * 24, given.days // 2 * 24, []
     for rule, streams in (("ADWIN", given.adwin), ("KSWIN", given.kswin)):

@@ -95,10 +95,32 @@ def population_stability(answers: Answers) -> Floats:
     return _watched(((share - usual) * np.log(share / usual)).sum(axis=2))
 
 
-def page_hinkley(answers: Answers) -> Floats:
-    """Sum of what answers are below the first week's mean, less 0.005 each, never below 0; threshold 50 (river's)."""
-    lost = answers.hourly.sum(axis=2) * (answers.usual_mean - 0.005) - answers.hourly @ answers.levels
+def page_hinkley(answers: Answers, allowance: float = 0.005) -> Floats:
+    """Sum of what answers are below the first week's mean less the allowance, never below 0; threshold 50 (river's)."""
+    lost = answers.hourly.sum(axis=2) * (answers.usual_mean - allowance) - answers.hourly @ answers.levels
     return _reflected(lost, begin=WEEK)
+
+
+def day_mean(answers: Answers) -> Floats:
+    """By how much the last day's mean is below the first week's."""
+    return np.asarray(answers.usual_mean - answers.daily @ answers.levels / answers.number)
+
+
+def ewma(answers: Answers) -> Floats:
+    """Exponentially weighted mean, 0.05 an hour, of the standard errors by which an hour is below the first week."""
+    number = answers.hourly.sum(axis=2)
+    deviation = np.sqrt(answers.usual @ answers.levels**2 - answers.usual_mean[:, 0] ** 2)[:, None]
+    below = (answers.usual_mean * number - answers.hourly @ answers.levels) / np.sqrt(np.maximum(number, 1.0))
+    found = np.zeros_like(below)
+    for hour in range(1, below.shape[1]):
+        found[:, hour] = 0.95 * found[:, hour - 1] + 0.05 * below[:, hour] / deviation[:, 0]
+    return found
+
+
+def daily_test(answers: Answers) -> Floats:
+    """`rolling_z` at the end of each day only."""
+    statistic = rolling_z(answers)
+    return np.where(np.arange(statistic.shape[1]) % DAY == DAY - 1, statistic, -np.inf)
 
 
 def cusum(counts: Counts, kind: Kind, before: Floats, after: Floats) -> Floats:

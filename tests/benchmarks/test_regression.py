@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from benchmarks.regression.detection import least_delay
 from benchmarks.regression.fleet import bh_of_deployments, bh_of_streams, strongest, union
+from benchmarks.regression.peers import FALLS, FAMILIES, least, needed
 from benchmarks.regression.price import least_delay_of_means
 from benchmarks.regression.recovery import recovery
 from benchmarks.regression.rules import SETTINGS, lower_bounds, ours, ours_with
@@ -67,6 +68,15 @@ def test_to_know_more_than_the_mean_helps_where_scores_have_more_than_two_values
     kind, (five, two) = Kind(1), (LAWS["five levels"], LAWS["binary"])
     assert least_delay_of_means(kind, two, worse(two, 0.1)) == pytest.approx(least_delay(kind, two, worse(two, 0.1)))
     assert least_delay_of_means(kind, five, worse(five, 0.1)) > 1.5 * least_delay(kind, five, worse(five, 0.1))
+
+
+def test_the_best_rule_needs_longer_for_what_is_smaller_beyond_the_tolerance_or_hidden_by_a_mood() -> None:
+    """Its delay of a small fall is about that of a Brownian motion: 23 hours with an evidence of 0.169 an hour."""
+    plain, _, mood = FAMILIES
+    small, large = FALLS["-0.05"], FALLS["-0.10"]
+    assert needed(0.169) / 0.169 == pytest.approx(22.8, abs=0.1)
+    assert least(plain, large, 0.0) < least(plain, small, 0.0) < least(plain, small, 0.02) < least(mood, small, 0.02)
+    assert least(plain, small, 0.05) == np.inf
 
 
 def test_a_recovery_is_timed_from_its_beginning_and_only_after_an_alarm() -> None:
