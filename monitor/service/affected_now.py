@@ -1,4 +1,4 @@
-"""Who is affected by the open incidents by now: counted again while requests come, at most once a minute of each."""
+"""Counts of who is affected by the open incidents by now, made again while requests come, once a minute at most."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from lake.queries.affected import affected
+from msgspec import structs
+
 from lake.queries.refusals import refused_answers
 from lake.spec.schemas import deployment_of
 from lake.tables.lake import Lake
+from monitor.alerting.alerts.explainer import LONGEST_COUNTED, count_affected
 from monitor.alerting.incidents.incident import Incident
 from monitor.detect.causes import AffectedCounts, RefusalCounts
 from monitor.service.health.failures import Failures
@@ -19,7 +21,6 @@ from monitor.service.snapshot import DeploymentState
 COUNTED = "count_affected"
 """The step of a refresh that counts."""
 _EVERY = timedelta(minutes=1)
-_LONGEST = timedelta(days=7)
 _MOST_AT_ONCE = 5
 """Incidents that one refresh counts: each is a read of the log."""
 
@@ -46,7 +47,8 @@ class AffectedNow:
         """Count for the open incidents of deployments that have further requests by their states."""
         opened = {one.incident_id: one for mine in incidents.values() for one in mine if one.ended_at is None}
         self._counted = {name: known for name, known in self._counted.items() if name in opened}
-        requests = {name: state.requests.total for name, state in states.items()}
+        asked = {one.deployment for one in opened.values()} & states.keys()
+        requests = {name: states[name].requests.total for name in asked}
         old = sorted((one for one in opened.values() if self._is_old(one, requests, now)), key=self._counted_at)
         for one in old[:_MOST_AT_ONCE]:
             found = self._failures.attempt(COUNTED, partial(self._count, one, now), one.deployment)
@@ -77,10 +79,10 @@ class AffectedNow:
         alert = incident.foremost
         if alert.since is None:
             return None
-        name, since = deployment_of(incident.deployment), max(alert.since, now - _LONGEST)
-        found, told = affected(self._lake, name, since, now), alert.details.affected
-        refusals = None
-        if told is not None and told.refusals is not None:
-            before = told.refusals.refusals_before, told.refusals.answers_before
-            refusals = RefusalCounts(*refused_answers(self._lake, name, since, now), *before)
-        return AffectedCounts(found.requests, found.conversations, found.people, refusals=refusals)
+        counts, told = count_affected(self._lake, incident.deployment, alert.since, now), alert.details.affected
+        if told is None or told.refusals is None:
+            return counts
+        since = max(alert.since, now - LONGEST_COUNTED)
+        refused = refused_answers(self._lake, deployment_of(incident.deployment), since, now)
+        before = told.refusals.refusals_before, told.refusals.answers_before
+        return structs.replace(counts, refusals=RefusalCounts(*refused, *before))

@@ -22,7 +22,7 @@ MOST_AT_ONCE = 5
 """In one refresh: each reads the log, while other alerts wait."""
 MOST_COUNTED = 20
 """Counts of who asked, in one refresh: each reads a few short columns."""
-_LONGEST = timedelta(days=7)
+LONGEST_COUNTED = timedelta(days=7)
 """Those who asked are counted of so long a time at the most."""
 _OLDEST = timedelta(days=2)
 """An alert that is found so late, as in history, is not looked at: nobody is woken by it."""
@@ -110,8 +110,7 @@ class Explainer:
         onset = name, since, until
         if onset not in self._counted and len(self._counted) < MOST_COUNTED:
             self._counted[onset] = None  # a read that fails counts too
-            found = affected(self._lake, deployment_of(name), max(since, until - _LONGEST), until)
-            self._counted[onset] = AffectedCounts(found.requests, found.conversations, found.people)
+            self._counted[onset] = count_affected(self._lake, name, since, until)
         return self._counted.get(onset)
 
     def standing_out(self, transition: Transition, now: datetime) -> tuple[StandsOut, ...]:
@@ -138,7 +137,7 @@ class Explainer:
             earliest = transition.reading.since_earliest or since
             after = refused_answers(self._lake, deployment_of(name), since, asked[1])
             older = deployment_of(transition.reading.older_version or name)
-            before = refused_answers(self._lake, older, earliest - _LONGEST, earliest)
+            before = refused_answers(self._lake, older, earliest - LONGEST_COUNTED, earliest)
             counts = RefusalCounts(*after, *before)
             self._refusals[asked] = counts if counts.are_most else None
         return self._refusals.get(asked)
@@ -158,6 +157,12 @@ class Explainer:
             lower_is_better=reading.lower_is_better,
         )
         return without_names(standing_out(read_compared(self._lake, fall, now)), with_texts=False)
+
+
+def count_affected(lake: Lake, name: str, since: datetime, until: datetime) -> AffectedCounts:
+    """Count who asked a deployment from `since` on and before `until`, of a long time in its last 7 days."""
+    found = affected(lake, deployment_of(name), max(since, until - LONGEST_COUNTED), until)
+    return AffectedCounts(found.requests, found.conversations, found.people)
 
 
 def _is_recorded(transition: Transition, known: Sequence[AlertChange]) -> bool:

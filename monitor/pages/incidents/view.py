@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments, with_questions
-from lake.queries.refusals import RefusedAnswers, refused_answers
 from lake.queries.tool_errors import ToolError, last_tool_error
 from lake.spec.alert_vocabulary import OnsetKind
 from lake.spec.schemas import deployment_of
@@ -65,8 +64,6 @@ class Read:
 
     evidence: OnsetEvidence | None
     affected: Affected
-    refused: RefusedAnswers | None
-    """Where the alert was told that most answers refuse: how many do by now."""
     callers: Sequence[CallerRequests]
     """Where no person asked it itself: the deployments that call it, those with the most requests first."""
     comments: Sequence[Comment]
@@ -229,7 +226,6 @@ def read_for(
     return Read(
         evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
         affected=asked,
-        refused=refused_answers(lake, name, since, until) if _told_of_refusals(found) else None,
         callers=() if asked.requests else _asked_through(lake, found, since, until),
         comments=with_questions(lake, name, newest_comments(lake, name, since, until, MOST_COMMENTS))
         if with_texts
@@ -243,11 +239,6 @@ def read_for(
         ),
         tool_error=_tool_error(monitor, found) if with_texts else None,
     )
-
-
-def _told_of_refusals(found: FoundIncident) -> bool:
-    told = found.incident.foremost.details.affected
-    return found.is_open and told is not None and told.refusals is not None
 
 
 def _asked_through(lake: Lake, found: FoundIncident, since: datetime, until: datetime) -> Sequence[CallerRequests]:

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from lake.queries import affected as counting
 from lake.tables.lake import Lake
+from monitor.detect.causes import AffectedCounts
 from monitor.pages.app import create_app
 from monitor.pages.news import open_incident
 from monitor.service import affected_now
@@ -64,7 +64,7 @@ def test_nothing_is_counted_where_nothing_is_new(
     failing: Monitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[str | None] = []
-    monkeypatch.setattr(affected_now, "affected", lambda _, name, *__: reads.append(name))
+    monkeypatch.setattr(affected_now, "count_affected", lambda _, name, *__: reads.append(name))
     for _ in range(5):
         clock.advance(minutes=2)
         failing.refresh()
@@ -77,11 +77,11 @@ def test_a_count_that_fails_stops_nothing_and_is_told(
 ) -> None:
     """The sentence has the counts of the message; the next refresh counts again."""
 
-    def fail(*_: object) -> counting.Affected:
+    def fail(*_: object) -> AffectedCounts:
         raise OSError("the store is away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(affected_now, "affected", fail)
+        patched.setattr(affected_now, "count_affected", fail)
         clock.advance(minutes=2)
         more(rows, clock, "v1")
         failing.refresh()
