@@ -28,6 +28,7 @@ from lake.queries.ratings import (
     labels_of,
     ratings_of,
 )
+from lake.queries.searched_words import excerpt, words_in
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, with_namesakes
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
@@ -68,8 +69,8 @@ class AnswerFilter:
     is stored, `client` a `project_id` or a `client`. `slower_than` bounds the duration in seconds, `cost_over` the
     price with all calls, both exclusively.
     `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
-    direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests asked, are
-    searched too. Pages count from 1.
+    direction. By time, answers with all `words` in one comment come first. With `entries_only` False, calls between
+    applications, and what evaluations, judges and tests asked, are searched too. Pages count from 1.
     """
 
     deployment: str | None
@@ -128,6 +129,8 @@ class AnswerRow:
     client: str | None = None
     comments: tuple[str, ...] = ()
     """Of ratings, the latest first; excerpts."""
+    says_words: bool = False
+    """Whether one comment has all words that are searched."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,8 @@ class _Search:
         parts = [self._matching(day) for day in self._logs.days()]
         found = pa.concat_tables([_FOUND.empty_table(), *parts])
         order = "ascending" if self._wanted.ascending else "descending"
-        keys = ([("sort_value", order)] if self._wanted.sort else []) + [("requested_at", order), ("event_id", order)]
+        by_value = order if self._wanted.sort else "descending"
+        keys = [("sort_value", by_value), ("requested_at", order), ("event_id", order)]
         begin = max(self._wanted.page - 1, 0) * self._wanted.page_size
         places = pc.sort_indices(found, sort_keys=keys)
         return found.take(places[begin : begin + self._wanted.page_size]), found.num_rows
@@ -213,7 +217,7 @@ class _Search:
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
         if wanted.comment and rows.num_rows:
             words = wanted.comment.split()
-            has_all = [any(_words_in(one, words) == words for one in some) for some in self._searched_comments(rows)]
+            has_all = [_says(some, words) for some in self._searched_comments(rows)]
             rows = rows.filter(pa.array(has_all, pa.bool_()))
         if wanted.label is not None and rows.num_rows:
             labels = labels_of(rows, self._read_labels(), self._read_known())
@@ -235,7 +239,7 @@ class _Search:
         if self._commenting is None:
             words = (*self._wanted.words.split(), *self._wanted.comment.split())
             texts = [comment_of(members_of(one)) or "" for one in self._read_ratings()["details"].to_pylist()]
-            has_one = [bool(_words_in(text, words)) for text in texts]
+            has_one = [bool(words_in(text, words)) for text in texts]
             self._commenting = self._read_ratings().filter(pa.array(has_one, pa.bool_()))
         known = self._read_known() if self._commenting.num_rows else None
         return comments_of(rows, self._commenting, known)
@@ -284,8 +288,12 @@ class _Search:
         if refused:
             kinds = failures_of(rows.select(FAILURE_COLUMNS), _refusing(rows, values[REFUSAL]))
             rows = rows.filter(pa.array([FailureKind.REFUSAL in some for some in kinds], pa.bool_()))
-        sorted_by = values.get(wanted.sort or "", {})
-        of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
+        if wanted.sort or not wanted.words:
+            sorted_by = values.get(wanted.sort or "", {})
+            of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
+        else:
+            words = wanted.words.split()
+            of_each = pa.array([float(_says(some, words)) for some in self._searched_comments(rows)], pa.float64())
         days = pa.repeat(pa.scalar(day), rows.num_rows)
         return pa.table([days, rows["event_id"], rows["requested_at"], of_each], schema=_FOUND)
 
@@ -321,16 +329,18 @@ class _Search:
         label: AnswerLabel,
         values: Mapping[str, float | None],
     ) -> AnswerRow:
-        same = {name: row[name] for name in _SAME}
+        same, words = {name: row[name] for name in _SAME}, self._wanted.words.split()
+        most = EXCERPT_CHARACTERS
         return AnswerRow(
             deployment=self._wanted.deployment,
-            question=_excerpt(row["question"]),
-            answer=_excerpt(row["answer"]),
+            question=excerpt(row["question"], most, words),
+            answer=excerpt(row["answer"], most, words),
             status=status_of(row),
             http_status=row["status"],
             failures=failures,
             rating=rating,
-            comments=tuple(_excerpt(one) or "" for one in comments),
+            comments=tuple(excerpt(one, most, words) or "" for one in comments),
+            says_words=bool(words) and _says(comments, words),
             label=label,
             values=dict(sorted(values.items())),
             **same,
@@ -375,9 +385,9 @@ def _has_id_part(rows: pa.Table, part: str) -> pa.Array:
     return pa.array(found, pa.bool_())
 
 
-def _words_in(text: str, words: Sequence[str]) -> list[str]:
-    said = text.casefold()
-    return [word for word in words if word.casefold() in said]
+def _says(comments: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether one of the comments has all the words."""
+    return any(words_in(one, words) == words for one in comments)
 
 
 def _statuses(rows: pa.Table) -> list[AnswerStatus]:
@@ -388,9 +398,3 @@ def _is_within(value: float | None, wanted: AnswerFilter) -> bool:
     if value is None:
         return False
     return (wanted.below is None or value < wanted.below) and (wanted.above is None or value > wanted.above)
-
-
-def _excerpt(text: str | None) -> str | None:
-    if text is None or len(text) <= EXCERPT_CHARACTERS:
-        return text
-    return text[: EXCERPT_CHARACTERS - 1] + "…"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 
 from markupsafe import Markup
 
@@ -13,6 +12,7 @@ from lake.spec.vocabulary import JudgeKind
 from monitor.detect.regression import Reading, Shift
 from monitor.notify.texts.http_status import failed_requests
 from monitor.notify.texts.plain import money, percent
+from runtime.durations import duration
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
@@ -39,16 +39,6 @@ def score(value: float | None) -> str:
 def breakable(name: str) -> Markup:
     """A name that may go on in the next line after each underscore or slash, and is otherwise shown as it is."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/])", name))
-
-
-def duration(time: timedelta) -> str:
-    """A length of time in its largest unit, rounded down: 3 hours, 1 minute."""
-    seconds = max(0, int(time.total_seconds()))
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            number = seconds // size
-            return f"{number} {unit}{'s' if number > 1 else ''}"
-    return "less than a minute"
 
 
 def first_capital(text: str) -> str:

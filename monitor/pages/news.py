@@ -78,6 +78,11 @@ class WorseDeployment:
     sentence: str | None
     regressions: tuple[ActiveRegression, ...]
 
+    @property
+    def fell(self) -> bool:
+        """Whether a metric got worse, not only its scores of new traffic."""
+        return any(one.reading.new_class is None for one in self.regressions)
+
 
 @dataclass(frozen=True)
 class EndedIncident:

@@ -26,7 +26,7 @@ from monitor.notify.texts.link import answer_page, incident_page, page_of, respo
 from monitor.notify.texts.onset import OnsetWords
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
-from monitor.pages.texts import shown
+from monitor.pages.texts import searched, shown
 from monitor.pages.times import IN_UTC, Times
 from runtime.unseen_characters import visible
 
@@ -130,7 +130,8 @@ def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
         "onset": OnsetWords(times.moment, times.day).onset,
         "brief_onset": OnsetWords(times.brief_moment, times.day).brief_onset,
     }
-    made.filters.update(FILTERS | dict(times.filters) | links | {"shown": shown, "visible": visible})
+    texts = {"shown": shown, "searched": searched, "visible": visible}
+    made.filters.update(FILTERS | dict(times.filters) | links | texts)
     words: Sequence[type[StrEnum]] = (
         AlertEvent,
         AlertVerdict,

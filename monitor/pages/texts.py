@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from lake.queries.searched_words import places_of
 from runtime.unseen_characters import unseen_pieces
 
 MOST_CHARACTERS = 50_000
@@ -42,6 +43,12 @@ def marked(text: str, marks: Iterable[TextMark], most: int = MOST_CHARACTERS) ->
     if left:
         parts.append(Markup(' <span class="quiet">… and {} more characters</span>').format(f"{left:,}"))
     return Markup("").join(parts)
+
+
+def searched(text: str, words: str) -> Markup:
+    """Return a text as HTML in which each of the words that are searched is marked."""
+    cut = text[:MOST_CHARACTERS]
+    return marked(text, [TextMark("searched", list(places_of(cut, words.split())), "searched")])
 
 
 def _written(text: str) -> Markup:

@@ -27,12 +27,14 @@ def what_changed(
 ) -> str:
     """Say a verdict in words, None that of limits, which are not judged.
 
-    `fired` and `newest` are those of `broken_tool`. A tool's name is of others: it may hold any character.
+    `fired` and `newest` are those of `broken_tool`; where none of `fired` has a judge, none is named. A tool's name is
+    of others: it may hold any character.
     """
     broken = broken_tool(fired, newest)
     match verdict:
         case AlertVerdict.SYSTEM:
-            return f"{broken or f'{APPLICATION} changed'}, not the judge"
+            has_judge = not fired or any(one.details.can_drift for one in fired)
+            return f"{broken or f'{APPLICATION} changed'}{', not the judge' if has_judge else ''}"
         case AlertVerdict.JUDGE:
             return "the judge changed, not the application"
         case AlertVerdict.BOTH:

@@ -17,7 +17,8 @@ from monitor.detect.regression import NewClass, SegmentChange, StreamKey
 from monitor.notify.texts.limit import bad_time, limit_lines, limit_summary, over_line
 from monitor.notify.texts.link import link_to, link_to_incident, link_to_response, worst_since
 from monitor.notify.texts.onset import brief_onset, onset
-from monitor.notify.texts.plain import duration, first_small, one_line, sentences, time
+from monitor.notify.texts.plain import first_small, one_line, sentences, time
+from runtime.durations import duration
 
 LOOK_FIRST = "Look first at: "
 """How the line of what to look at begins."""
@@ -30,7 +31,7 @@ WORST_SINCE = "Worst answers since then"
 _OFTEN = 0.2
 """Share of the answers from which on a part that failed is a place to look at."""
 _NOT_OF_TEXTS = ("latency", "cost")
-"""How metrics begin that do not depend on what an answer says, so that no failed case explains them."""
+"""How metrics begin that do not depend on what an answer says, so that no wrong answer explains them."""
 WORST = 5
 """The number of the worst answers in a message."""
 _FAILED: Mapping[FailedPart, str] = {
@@ -138,7 +139,7 @@ def _failed_most(failed: Mapping[FailedPart, int]) -> str:
         return ""
     part, count = max(failed.items(), key=lambda one: one[1])
     total = sum(failed.values())
-    return f". {_FAILED[part]} in {count:,} of {total:,} failed case{'s' if total > 1 else ''}"
+    return f". {_FAILED[part]} in {count:,} of {total:,} wrong answer{'s' if total > 1 else ''}"
 
 
 def description(change: AlertChange, external_url: str) -> str:
@@ -240,9 +241,9 @@ def look_first(change: AlertChange) -> tuple[str, ...]:
 
 
 def failed_often(change: AlertChange) -> list[FailedPart]:
-    """Return the parts that failed in a fifth or more of the failed cases, the most frequent first.
+    """Return the parts that failed in a fifth or more of the wrong answers, the most frequent first.
 
-    None of few failed cases, nor of a metric that says nothing of what answers say.
+    None of few wrong answers, nor of a metric that says nothing of what answers say.
     """
     failed = change.details.failed_parts
     total = sum(failed.values())
@@ -308,9 +309,9 @@ def _segments(details: AlertDetails) -> list[str]:
 def _cause(change: AlertChange) -> str:
     """Say what has changed, and what that is known by."""
     details, broken = change.details, broken_tool([change])
-    not_the_judge = f"not the judge: {broken or f'{APPLICATION} changed'}"
+    changed = broken or f"{APPLICATION} changed"
     if not details.can_drift:
-        return f"{not_the_judge}; this metric has no judge"
+        return changed
     if details.judge_shift is None:
         return "undecided; the judge has scored too few of its anchors since then, so the judge itself may have changed"
     scored = (
@@ -318,7 +319,7 @@ def _cause(change: AlertChange) -> str:
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
     causes: Mapping[AlertVerdict | None, str] = {
-        AlertVerdict.SYSTEM: f"{not_the_judge}; {scored}",
+        AlertVerdict.SYSTEM: f"not the judge: {changed}; {scored}",
         AlertVerdict.JUDGE: f"the judge, not the application: {scored}, which explains the change",
         AlertVerdict.BOTH: f"the judge, and {broken or APPLICATION}: {scored}, which explains a part of the change",
     }

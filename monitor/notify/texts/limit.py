@@ -11,7 +11,8 @@ from lake.spec.metric_names import metric_look, quoted_name
 from monitor.alerting.alerts.change import AlertChange
 from monitor.detect.limits import MOST_OF_TOOL, FailedTool, LimitDetails, MeanBeyondLimit
 from monitor.notify.texts.http_status import status_words
-from monitor.notify.texts.plain import duration, first_small, time
+from monitor.notify.texts.plain import first_small, time
+from runtime.durations import duration
 
 _CALLERS = 10
 """Names of callers in a message."""

@@ -1,11 +1,11 @@
-"""Times, durations, amounts, shares and names as messages write them."""
+"""Times, amounts, shares and names as messages write them."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 # What ends a line for some reader, every other control character, and what turns the direction of the text after it.
 _NOT_IN_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -39,15 +39,6 @@ def cut(text: str, length: int) -> str:
 def time(at: datetime | None) -> str:
     """A time to the minute, in UTC."""
     return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
-
-
-def duration(length: timedelta) -> str:
-    """A length of time in days, hours or minutes, whichever gives at least two of them."""
-    if length >= timedelta(days=2):
-        return f"{length / timedelta(days=1):.0f} days"
-    if length >= timedelta(hours=2):
-        return f"{length / timedelta(hours=1):.0f} hours"
-    return f"{length / timedelta(minutes=1):.0f} minutes"
 
 
 def money(amount: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from lake.queries.answer_search import AnswerPage
 from monitor.pages.answers.addresses import Visible
@@ -26,7 +27,10 @@ class FoundIn:
 
 @dataclass(frozen=True)
 class FoundEverywhere:
-    """Deployments with answers that match, those with the latest first, and how many were and were not searched."""
+    """Deployments with answers that match, and how many were and were not searched.
+
+    Those with the words in a comment come first, and then those with the latest answers.
+    """
 
     deployments: tuple[FoundIn, ...]
     searched: int
@@ -48,8 +52,12 @@ def find_everywhere(
         of_one = query.of_deployment(name)
         found.append(FoundIn(of_one, find(of_one)))
     matching = (one for one in found if one.page.rows)
-    ordered = sorted(matching, key=lambda one: max(row.requested_at for row in one.page.rows), reverse=True)
+    ordered = sorted(matching, key=_place, reverse=True)
     return FoundEverywhere(tuple(ordered), len(found), len(names) - len(found))
+
+
+def _place(found: FoundIn) -> tuple[bool, datetime]:
+    return any(row.says_words for row in found.page.rows), max(row.requested_at for row in found.page.rows)
 
 
 def _names(seen: Visible, query: AnswerQuery) -> list[str]:

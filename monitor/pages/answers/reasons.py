@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 
 from lake.queries.answer_details import AnswerDetails
 from lake.queries.ratings import AnswerLabel, AnswerRating
@@ -53,11 +55,11 @@ _WORDS = {
     ReasonKind.REFUSAL: "It refuses, or says that the information is missing",
     ReasonKind.CUT: "It was cut off before its end",
     ReasonKind.TOOL_ERROR: "A call of a tool failed",
-    ReasonKind.FAILS_CASE: "It does not agree with the right answer that is known (its case)",
+    ReasonKind.FAILS_CASE: "It does not agree with the known right answer (its case)",
     ReasonKind.DISLIKED: "A person disliked it",
     ReasonKind.WRONG: "A person labelled it as wrong",
     ReasonKind.SLOW: "It took too long",
-    ReasonKind.MISSED_FACT: "Fact of the right answer that stands in no retrieved text",
+    ReasonKind.MISSED_FACT: "Fact of the right answer, in no retrieved text",
     ReasonKind.UNSUPPORTED: "Words that stand in no context",
     ReasonKind.DENIED_CLAIM: "Claim that the contexts contradict",
     ReasonKind.CLAIM: "Claim that the contexts do not support",
@@ -87,6 +89,12 @@ class Reason:
     def words(self) -> str:
         """The kind in words."""
         return self.kind.words
+
+    def shortened(self, characters: int) -> Reason:
+        """Return it with the texts that have at most so many characters together; with the first one in any case."""
+        lengths = list(accumulate(len(one) for one in self.texts))
+        kept = max(bisect_right(lengths, characters), min(1, len(lengths)))
+        return Reason(self.kind, self.texts[:kept], self.more + len(self.texts) - kept)
 
 
 def reasons_against(details: AnswerDetails, case: ComparedCase | None) -> Iterator[Reason]:

@@ -13,9 +13,10 @@ from monitor.detect.stats.scores import MetricStats
 from monitor.notify.texts.onset import likely_onset
 from monitor.pages.charts import ChartOnset, Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import marks_of
-from monitor.pages.filters import duration, first_capital, score, whole
+from monitor.pages.filters import first_capital, score, whole
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import Snapshot
+from runtime.durations import duration
 
 BAND = "mean ± 1.96 standard errors over scores"
 _LEAST_SPAN = 0.1

@@ -74,7 +74,7 @@ class Excerpt:
         wrong = ((self.is_disliked, ReasonKind.DISLIKED), (self.fails_case, ReasonKind.FAILS_CASE))
         found = [first_small(kind.words) for is_wrong, kind in wrong if is_wrong]
         why = enumerated(found) if found else f"fewer than {WORST} questions got a worse answer"
-        return f"It stands here although its score is no worse than usual: {why}."
+        return f"Its score is as good as usual, but {why}."
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from lake.spec.alert_vocabulary import AlertEvent
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.notify.texts.onset import incident_onset
-from monitor.notify.texts.plain import duration
 from monitor.service.snapshot import DeploymentState, Snapshot
+from runtime.durations import duration
 
 LISTED = timedelta(days=30)
 """How long an incident is listed after its end."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from lake.spec.service_vocabulary import ServicePart, ServiceState
 from monitor.notify.digest.words import amount
-from monitor.pages.filters import duration
 from monitor.pages.times import IN_UTC, Times
 from monitor.service.health.health import Health
 from monitor.service.health.heartbeat_reader import PartState
 from monitor.service.snapshot import Snapshot
-from runtime.durations import duration as length
+from runtime.durations import duration
 
 
 class Light(StrEnum):
@@ -69,8 +69,8 @@ def _collector(parts: Sequence[PartState], snapshot: Snapshot | None, times: Tim
     stats, light = snapshot.collector_stats, _after_work(light)
     if stats.unaccounted:
         light, details = Light.FAILS, (*details, f"{stats.unaccounted:,} lines are unaccounted for: please report it")
-    ago = duration(snapshot.taken_at - snapshot.collector_stats.last_commit)
-    lag = [] if stats.lag_seconds is None else [f"the newest request was {length(stats.lag_seconds)} old then"]
+    ago = duration(max(snapshot.taken_at - snapshot.collector_stats.last_commit, timedelta(0)))
+    lag = [] if stats.lag_seconds is None else [f"the newest request was {duration(stats.lag_seconds)} old then"]
     return Item("Collector", light, (*details, f"last commit {times.brief_moment(stats.last_commit)}, {ago} ago", *lag))
 
 

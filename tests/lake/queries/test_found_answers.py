@@ -117,14 +117,14 @@ def test_only_files_of_the_period_are_opened(lake: Lake) -> None:
 
 
 def test_words_are_found_in_any_order_wherever_each_of_them_stands(lake: Lake) -> None:
-    """In the question, the answer or a comment; those of `comment` stand in one comment."""
+    """In the question, the answer or a comment, first where one comment has all; those of `comment` stand in one."""
     said = [("r-a", "Wrong name, it is Bee"), ("r-b", "Wrong"), ("r-b", "a name")]
     ratings = [
         rating_row(about, "dislike", START + number * HOUR, details=comment_details(text), user_id=text)
         for number, (about, text) in enumerate(said)
     ]
     write(lake, [log_row("a"), log_row("b"), log_row("c", question="Whose name is WRONG?")], signals=ratings)
-    assert found(lake, words="name wrong") == ["c", "b", "a"]
+    assert found(lake, words="name wrong") == ["a", "c", "b"]
     assert found(lake, comment="name wrong") == ["a"]
     assert found(lake, words="q? a. bee") == found(lake, words="q?", comment="bee") == ["a"]
     assert found(lake, words="wrong", comment="NAME") == ["b", "a"]

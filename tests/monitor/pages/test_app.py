@@ -85,9 +85,9 @@ def test_the_page_says_what_got_worse(open_page: Open, monitor: Monitor):
     """The regression stands at the top in words, its deployment first, then the others and the books."""
     monitor.refresh()
     text = open_page("/").text
-    assert "1 active regression" in text
+    assert "1 deployment got worse" in text
     assert (
-        text.index("1 active regression")
+        text.index("1 deployment got worse")
         < text.index('rag-search"><bdi>rag-search</bdi></a></th>')
         < text.index("gpt-4o</bdi></a></th>")
     )
@@ -106,7 +106,7 @@ def test_the_page_of_an_alert_says_what_got_worse_too(open_page: Open, monitor: 
     (shown,) = sentence.findall(open_page("/").text)
     page = open_page("/deployment?name=rag-search").text
     assert to_itself.search(shown)
-    assert sentence.findall(page) == [to_itself.sub("", shown)]
+    assert sentence.findall(page) == [to_itself.sub("", shown).replace("1 deployment got", "1 metric got")]
     assert re.findall(r'>firing</span><br><span class="quiet">(\w+)</span>', page) == ["urgent"]
     assert not sentence.findall(open_page("/deployment?name=gpt-4o").text)
 
@@ -171,7 +171,7 @@ def test_the_page_names_the_segment_that_fell(open_page: Open, monitor: Monitor,
     languages(rows, 240, lambda left: 0.3, lambda left: 0.3 if left <= 12 else 0.65)
     monitor.refresh()
     page = open_page("/").text
-    assert "1 active regression" in page
+    assert "1 deployment got worse" in page
     assert re.search(r"Most in <bdi>language de</bdi>: from 0\.6\d to 0\.[23]\d\.", page)
     (change, *_) = AlertStore(lake).active()
     assert "Most in: language de" in description(change, "")

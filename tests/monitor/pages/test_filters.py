@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from monitor.detect.regression import Status
-from monitor.pages.filters import breakable, duration, judge_words, money, progress, score, short
+from monitor.pages.filters import breakable, judge_words, money, progress, score, short
 from monitor.pages.rendering import templates
 from tests.monitor.alerting.alerts.test_alerts import READING
 
@@ -27,15 +27,6 @@ def test_large_counts_are_short(number, text):
 def test_small_money_is_still_money(amount, text):
     """A price far below a cent shows its first two digits."""
     assert money(amount) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(-5, "less than a minute"), (60, "1 minute"), (7199, "1 hour"), (7200, "2 hours"), (200_000, "2 days")],
-)
-def test_durations_are_in_their_largest_unit(seconds, text):
-    """Rounded down, with the right plural."""
-    assert duration(timedelta(seconds=seconds)) == text
 
 
 def test_names_break_after_underscores_and_nowhere_else():

@@ -36,7 +36,7 @@ def test_a_new_class_of_traffic_that_is_worse_is_told_on_pages_and_in_messages(
     assert new is not None
     assert (new.name, alert.pages) == ("language <b>uk", False)
     assert summary(alert).startswith(
-        "rag: “words that stand in the documents” got worse in new traffic: new: language <b>uk, "
+        "rag: “answer words found in the documents” got worse in new traffic: new: language <b>uk, "
     )
     assert "Cause: the traffic" in description(alert, "")
     for path in ("/", "/deployment?name=rag"):

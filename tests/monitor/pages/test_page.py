@@ -20,7 +20,7 @@ def test_a_real_browser_shows_the_page(
     """Chromium's own tree of the page has the regression, every deployment, the charts and the books."""
     monitor.refresh()
     page = dump(f"{serve(create_app(monitor))}/", tmp_path)
-    assert "1 active regression" in page
+    assert "1 deployment got worse" in page
     assert "fell from 0.8" in page
     assert page.count('<th scope="row"><a') == 3
     assert html.escape(strange_name, quote=False) in page.replace("<wbr>", "")  # where a long name may break

@@ -215,7 +215,7 @@ def test_a_stream_that_has_stopped_says_so_on_the_pages(
     assert "ValueError(&#39;a number that &lt;cannot&gt; be&#39;)" in page
     assert "It learns again from its scores; an open alert stays open." in page
     assert "no score to watch" not in page
-    assert "“words that stand in the documents” stopped by an error" in overview.replace("<wbr>", "")
+    assert "“answer words found in the documents” stopped by an error" in overview.replace("<wbr>", "")
     assert "1 stopped by an error" in overview
     assert 'dialwatch_monitor_failures_total{reason="stopped_streams"} 1.0' in metrics_of(get, monitor)
     clock.advance(days=27)

@@ -267,7 +267,7 @@ def test_a_new_application_that_is_too_bad_pages_before_anything_is_learned(
     assert found.mean == pytest.approx(mean, abs=0.15)
     assert found.lower < found.mean < found.upper
     assert summary(alert).startswith(
-        f"rag: the mean of “words that stand in the documents” is {found.mean:.2f} (95 % interval "
+        f"rag: the mean of “answer words found in the documents” is {found.mean:.2f} (95 % interval "
     )
     assert summary(alert).endswith(f" conversations), limit at {'most' if direction == 'down' else 'least'} {limit:g}")
     assert "monitor.limits.at_least" in description(alert, "")

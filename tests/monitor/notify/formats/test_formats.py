@@ -39,14 +39,14 @@ def test_slack_gets_a_headline_and_the_words(firing: AlertChange) -> None:
     header, section, link = body["blocks"]
     assert header["type"] == "header"
     assert header["text"]["text"].startswith(
-        ":red_circle: apps/rag: “words that stand in the documents” fell from 0.80 to 0.41"
+        ":red_circle: apps/rag: “answer words found in the documents” fell from 0.80 to 0.41"
     )
     assert "Look at: https://watch.example/" in section["text"]["text"]
     page = "<https://watch.example/deployment?name=apps/rag|Open dialwatch>"
     assert link["text"] == {"type": "mrkdwn", "text": page, "verbatim": True}
     assert (
         body["text"]
-        == "apps/rag: “words that stand in the documents” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+        == "apps/rag: “answer words found in the documents” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
     )
     over, _ = message([replace(firing, change="resolved")], "slack", "")["blocks"]
     assert over["text"]["text"].startswith(":large_green_circle: ")
@@ -162,9 +162,9 @@ def test_teams_gets_an_adaptive_card_with_a_button(firing: AlertChange) -> None:
     assert (body["type"], attachment["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
     assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
     headline, what, *_ = card["body"]
-    assert headline["text"].startswith("apps/rag: “words that stand in the documents” fell")
+    assert headline["text"].startswith("apps/rag: “answer words found in the documents” fell")
     assert headline["color"] == "attention"
-    assert what["text"].startswith("What: the mean of “words that stand in the documents”")
+    assert what["text"].startswith("What: the mean of “answer words found in the documents”")
     assert card["actions"] == [
         {"type": "Action.OpenUrl", "title": "Open dialwatch", "url": "https://watch.example/deployment?name=apps/rag"},
     ]
@@ -180,7 +180,7 @@ def test_several_metrics_are_one_message_with_a_part_each(firing: AlertChange, f
     assert all(f"apps/rag: “metric{n}” fell from 0.80 to 0.41" in text for n in range(3))
 
 
-FELL = "“words that stand in the documents” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+FELL = "“answer words found in the documents” fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
 MORE = "1 more metric got worse"
 
 

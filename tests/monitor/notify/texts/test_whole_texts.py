@@ -21,7 +21,7 @@ from monitor.notify.texts.alert import description, failed_part_lines, summary, 
 from monitor.notify.texts.incident import incident_line, note_of
 from monitor.notify.texts.link import worst_since
 from monitor.notify.texts.onset import brief_onset, onset
-from monitor.notify.texts.plain import duration
+from runtime.durations import duration
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -149,7 +149,7 @@ def without_details(name: str, change: Any = "firing") -> AlertChange:
 def test_a_limit_of_an_earlier_version_has_no_numbers() -> None:
     """What is not known is said so, and nothing fails."""
     assert summary(without_details("errors")) == "“failed requests” of rag: alert is over, the share fell"
-    assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 minutes")
+    assert summary(without_details("no_data")).endswith("longest pause in four weeks was 0 seconds")
     assert summary(without_details("judge_drift")) == "judge of rag: alert is over, the share fell"
     assert " Other deployments get requests: check" in description(without_details("no_data"), "")
 
@@ -266,20 +266,21 @@ def test_failed_parts_are_the_most_frequent_first() -> None:
 def test_a_needed_tool_that_failed_is_in_the_headline(firing: AlertChange) -> None:
     """In words, as every part."""
     failed = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.TOOL: 24}))
-    assert summary(failed).endswith(". A needed tool failed in 24 of 24 failed cases")
+    assert summary(failed).endswith(". A needed tool failed in 24 of 24 wrong answers")
     wrong = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.WRONG_TOOL: 3}))
-    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3 failed cases")
+    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3 wrong answers")
 
 
 def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:
     """With both means, in their order, and no word of a judge or of a release."""
     details = structs.replace(firing.details, new_class=NewClass("language de", 0.2, 0.7, 0.4), lower_is_better=True)
     assert description(replace(firing, details=details), URL).splitlines()[:4] == [
-        "What: a new class of traffic has worse “words that stand in the documents”: new: language de, 20 % of "
+        "What: a new class of traffic has worse “answer words found in the documents”: new: language de, 20 % of "
         "traffic, "
         "0.30 higher (0.70; other traffic 0.40).",
         "Since: 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
-        "Where: deployment apps/rag; metric “words that stand in the documents” (faithfulness_kprecision), version 1.",
+        "Where: deployment apps/rag; metric “answer words found in the documents” (faithfulness_kprecision), version "
+        "1.",
         "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
         "class from now on against its own level. This warning never becomes urgent.",
     ]
@@ -367,9 +368,9 @@ def test_an_incident_names_what_is_over(firing: AlertChange) -> None:
     over = replace(firing, change=AlertEvent.RESOLVED)
     note = note_of("id", state_of([firing, other, over]), URL)
     assert incident_line(note) == (
-        "Incident: “words that stand in the documents” (over), “n”; https://watch.example/incident?id=id"
+        "Incident: “answer words found in the documents” (over), “n”; https://watch.example/incident?id=id"
     )
     assert (note.status, note.severity) == ("firing", "warning")
     bare = note_of("id", state_of([firing, other, over, replace(other, change=AlertEvent.RESOLVED)]), "")
     assert (bare.status, bare.link) == ("resolved", None)
-    assert incident_line(bare) == "Incident: “words that stand in the documents” (over), “n” (over)"
+    assert incident_line(bare) == "Incident: “answer words found in the documents” (over), “n” (over)"

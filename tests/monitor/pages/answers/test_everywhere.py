@@ -39,7 +39,9 @@ def complaints(rows: ScoreColumns, lake: Lake) -> None:
 
 
 def headings(page: str) -> list[str]:
-    return re.findall(r'<h3><a href="[^"]*">([^<]*)</a>', page)
+    """Names of the deployments, each with the number of its answers that match."""
+    found = re.findall(r'<h3>([^<]*) <span class="quiet">(?:\d of (\d) answers: )?<a href="[^"]*">([^<]*)<', page)
+    return [f"{name}: {f'{total} answers' if total else linked}" for name, total, linked in found]
 
 
 @pytest.mark.usefixtures("complaints")
@@ -52,17 +54,31 @@ def test_deployments_with_such_answers_are_listed_the_latest_first(
 ) -> None:
     """With their number, a link to all of them, and the latest three."""
     page = client.get("/answers", params=fields).text
-    (of_hr,) = [one for one in headings(page) if one.endswith("of hr")]
+    (of_hr,) = [one for one in headings(page) if one.startswith("hr: ")]
     by_id = "id" in fields
-    assert headings(page) == ["1 answer of shop", of_hr]
-    assert of_hr == ("1 answer of hr" if by_id else "4 answers of hr")
+    assert headings(page) == ["shop: 1 answer", of_hr]
+    assert of_hr == ("hr: 1 answer" if by_id else "hr: 4 answers")
     assert "3 deployments were searched." in page
-    assert ('<span class="quiet">the latest 3:</span></h3>' in page) is not by_id
+    assert ("3 of 4 answers: " in page) is not by_id
     shown = re.findall(r'<span class="quiet ids">([^<]*)</span>', page)
     assert shown == (["shop-0", "hr-0"] if by_id else ["shop-0", "hr-0", "hr-1", "hr-2"])
-    (link,) = re.findall(r'<h3><a href="([^"]*)">' + of_hr, page)
+    (link,) = re.findall(r'<h3>hr <span[^>]*>[^<]*<a href="([^"]*)">', page)
     listed = client.get(link.replace("&amp;", "&")).text
     assert f"{'1 answer' if by_id else '4 answers'}, " in listed
+
+
+@pytest.mark.usefixtures("complaints")
+def test_words_of_a_comment_come_before_those_of_texts_and_are_marked(client: TestClient, rows: ScoreColumns) -> None:
+    """A later answer that only has the words in its text comes behind, as does its deployment."""
+    late = {"requested_at": NOW, "date": NOW.date(), "question": "Are the DAYS wrong?"}
+    rows.logs("rag", {"event_id": "text", "response_id": "text"} | late)
+    rows.logs("hr", {"event_id": "hr-text", "response_id": "hr-text"} | late)
+    page = client.get("/answers", params={"words": "days wrong"}).text
+    assert [one.split(":")[0] for one in headings(page)] == ["shop", "hr", "rag"]
+    assert '<mark class="searched" title="searched">Wrong</mark> <mark class="searched" title="searched">days' in page
+    listed = client.get("/answers", params={"words": "days wrong", "deployment": "hr"}).text
+    assert listed.index('">hr-0<') < listed.index('">hr-3<') < listed.index('">hr-text<')
+    assert 'Are the <mark class="searched" title="searched">DAYS</mark>' in listed
 
 
 @pytest.mark.usefixtures("complaints")
@@ -94,11 +110,11 @@ def test_only_what_a_reader_may_read_is_searched(monitor: Monitor, lake: Lake) -
             page = client.get("/answers", params=fields, headers=headers)
             return page.status_code, page.text
 
-        assert headings(answered("hr,watchers", comment="wrong")[1]) == ["4 answers of hr"]
+        assert headings(answered("hr,watchers", comment="wrong")[1]) == ["hr: 4 answers"]
         status, page = answered("watchers", comment="wrong")
         assert (status, headings(page)) == (422, [])
         status, page = answered("watchers", rating="disliked")
-        assert headings(page) == ["1 answer of shop", "4 answers of hr"]
+        assert headings(page) == ["shop: 1 answer", "hr: 4 answers"]
         assert "vacation" not in page
         assert "Wrong days" not in page
         assert answered("hr", rating="disliked")[1].count("vacation") == 3

@@ -98,7 +98,7 @@ def test_the_score_stands_beside_what_is_usual(monitor: Monitor, rows: ScoreColu
     rows.scores("rag", {"event_id": "mine", "value": 0.25, "score_id": "mine"})
     monitor.refresh()
     page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={NOW.date()}&event_id=mine").text
-    shown = r"words that stand in the documents <strong>0\.25</strong> <span[^>]*>usually 0\.\d\d</span>"
+    shown = r"answer words found in the documents <strong>0\.25</strong> <span[^>]*>usually 0\.\d\d</span>"
     assert re.search(shown, page)
 
 

@@ -51,7 +51,7 @@ def test_without_the_right_one_sees_scores_and_ids(client: TestClient, one_answe
         assert [text for text in TEXTS if text in answer.text] == []
     page = client.get(one_answer, headers=of("watchers")).text
     assert "Texts are not shown" in page
-    for kept in ("words that stand in the documents", "0.70", "disliked", "gpt-4o", "r1", "depth-1"):
+    for kept in ("answer words found in the documents", "0.70", "disliked", "gpt-4o", "r1", "depth-1"):
         assert kept in page
     assert "Only people with the right to read the texts" in client.get(LISTS[0], headers=of("watchers")).text
 

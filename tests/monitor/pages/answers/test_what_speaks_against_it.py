@@ -28,7 +28,7 @@ def test_findings_and_a_dislike_stand_at_the_top(one_answer: str, client: TestCl
     page = client.get(one_answer).text
     assert against(page) == [
         "A person disliked it: “Gold? Really?”.",
-        "Fact of the right answer that stands in no retrieved text: “Carry over is 5 days”.",
+        "Fact of the right answer, in no retrieved text: “Carry over is 5 days”.",
         "Words that stand in no context: “is paid in gold”.",
         "Claim that the contexts do not support: “It is paid in gold.”.",
     ]
@@ -62,7 +62,7 @@ CALLS = [
         ({"finish_reason": "length"}, {}, ["It was cut off before its end."]),
         ({"tool_calls": CALLS, "tool_calls_origin": "state"}, {}, ["A call of a tool failed: “<b>get</b>”."]),
         ({}, {"context_present": 0.0}, ["No document was found for the question."]),
-        ({}, {"case_passed": 0.0}, ["It does not agree with the right answer that is known (its case)."]),
+        ({}, {"case_passed": 0.0}, ["It does not agree with the known right answer (its case)."]),
         ({}, {"case_passed": 1.0, "latency_over@10": 0.0}, ["✓ Nothing speaks against this answer"]),
         ({}, {"latency_over@10": 1.0}, ["It took too long: “answers that took over 10 s”."]),
     ],

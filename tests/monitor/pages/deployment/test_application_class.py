@@ -137,5 +137,5 @@ def test_the_configuration_is_named_where_it_chooses(
     """So that nobody wonders why a class does not have its metrics; the class of a later version is left out."""
     rows.logs("bot", {})
     ApplicationClasses(lake).keep(decided(metrics=(KPRECISION,), is_chosen=True))
-    why = "called a tool. The configuration names what is scored: “words that stand in the documents”."
+    why = "called a tool. The configuration names what is scored: “answer words found in the documents”."
     assert why in seen("/deployment?name=bot")

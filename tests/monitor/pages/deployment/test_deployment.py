@@ -56,7 +56,7 @@ def test_each_metric_has_a_chart_problems_first(monitor: Monitor, ask: Ask) -> N
     monitor.refresh()
     page = ask("&days=7")
     panels = re.findall(r'<section class="panel metric-panel.*?</section>', page, re.DOTALL)
-    assert f"REGRESSED Words that stand in the documents {METRIC}" in words(panels[0])
+    assert f"REGRESSED Answer words found in the documents {METRIC}" in words(panels[0])
     (finding,) = re.findall(r'<desc id="metric-\d+-finding">(.*?)</desc>', panels[0])
     assert re.match(r"From 0\.8\d at 18 Nov, 12:00 UTC to 0\.3\d at 20 Nov, 06:00 UTC; lowest 0\.3\d", finding)
     assert re.search(r"Reference 0\.8\d\. The change began at 20 Nov, 02:00 UTC\.", finding)

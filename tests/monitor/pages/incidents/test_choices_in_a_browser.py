@@ -32,7 +32,7 @@ def test_only_the_texts_of_what_is_chosen_are_shown(client: TestClient, monitor:
     file.write_text(page.replace("</body>", _CHOOSE.replace("METRIC", "faithfulness_kprecision")), "utf-8")
     (title,) = re.findall("<title>(.*?)</title>", dump(file.as_uri(), tmp_path), re.DOTALL)[:1]
     what, how_long = html.unescape(" ".join(title.split())).split(" | ")
-    assert "words that stand in the documents" in what
+    assert "answer words found in the documents" in what
     assert "whatever else begins in this deployment" in what
     assert "ends by itself at 21 Nov, 12:00 UTC" in how_long
     assert "--for 24h" in how_long

@@ -92,7 +92,7 @@ def test_forms_that_are_sent_at_once_acknowledge_once(
 
 def test_the_metric_of_an_accepted_level_keeps_its_capitals(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
     """In quotation marks, as in every sentence."""
-    for metric, said in (("MyCustom_Metric", "“MyCustom_Metric”"), (METRIC, "“words that")):
+    for metric, said in (("MyCustom_Metric", "“MyCustom_Metric”"), (METRIC, "“answer words")):
         mark_release(lake, Release("rag-search", metric, NOW - timedelta(hours=1), ""), NOW)
         number = max(read_releases(lake).valid)
         path = f"/incident?id={incident_id(monitor)}&released={number}"

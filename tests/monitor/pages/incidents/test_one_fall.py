@@ -85,7 +85,7 @@ def test_the_fall_has_the_mean_of_its_alert_on_all_pages_and_that_of_now_is_call
     assert "These means are those of the alert, by " in overview
     since = lake.table(SCORES, "rag-search").read(["value"], ds.field("requested_at") >= NOW - timedelta(hours=10))
     mean = pc.mean(since["value"]).as_py()
-    assert f'<span class="mean">{mean:.2f}</span> <span class="quiet">now, since it fell; 7\u00a0days:' in overview
+    assert f'<span class="mean">{mean:.2f}</span> <span class="quiet">mean since it fell; in 7\u00a0days:' in overview
     deployment = client.get("/deployment?name=rag-search").text
     assert sentence in deployment
     assert mean < alert["current_mean"]
@@ -106,7 +106,7 @@ def test_that_most_answers_are_refusals_is_in_the_sentence(
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     (link,) = re.findall('href="(/answers[^"]*)">The refusals since it began', page)
     assert "failure=refusal" in link
-    assert f"<strong>{10 * PER_HOUR} of the latest {10 * PER_HOUR} answers are refusals.</strong>" in page
+    assert f"<strong>{10 * PER_HOUR} of the latest {10 * PER_HOUR} answers with a text are refusals.</strong>" in page
     listed = client.get(link.replace("&amp;", "&").replace("/answers", "/answers.json", 1)).json()
     # Nobody scores `refusal` here, and all answers of the ten hours since refuse.
     assert listed["total"] == 10 * PER_HOUR

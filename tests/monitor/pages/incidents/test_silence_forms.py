@@ -36,11 +36,13 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
         answer = sent(proxied, monitor, "silence", metric=METRIC, comment="known")
         clock.advance(seconds=3)
         page = proxied.get(answer.headers["location"], headers=of("readers")).text
-        assert "Silenced until 20 Nov 2026, 16:00 UTC</h2><p>Silence 1 holds back" in page
+        held = "Messages about “answer words found in the documents” of rag-search are held back."
+        assert f"Silenced until 20 Nov 2026, 16:00 UTC</h2><p>{held}" in page
     (silence,) = read_silences(lake).values()
     assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
     assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
-    assert "Silence 2" in proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
+    of_all = proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
+    assert "Messages about all alerts of rag-search are held back." in of_all
     assert read_silences(lake)[2].metric is None
     assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", length="24").status_code == 303
     assert len(read_silences(lake)) == 3
@@ -63,14 +65,14 @@ def test_the_page_says_that_it_is_silenced_and_ends_that(
     assert "Silenced until" in page
     assert "“<bdi>known</bdi>”" in page
     assert "dialwatch silence end 1 -c dialwatch.yaml" in page
-    assert "End silence 1" not in page
+    assert "End the silence" not in page
     monitor.refresh()
     for path in ("/", "/incidents", "/deployment?name=rag-search"):
         assert '<span class="state">silenced until ' in proxied.get(path, headers=of("readers")).text
-    assert "End silence 1" in proxied.get(address, headers=of("on-call")).text
+    assert "End the silence" in proxied.get(address, headers=of("on-call")).text
     for _ in range(2):
         ended = sent(proxied, monitor, "silence/end", silence="1")
-        assert "Silence 1 is over" in proxied.get(ended.headers["location"], headers=of("readers")).text
+        assert "The silence is over" in proxied.get(ended.headers["location"], headers=of("readers")).text
     assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
     monitor.refresh()
     assert '<span class="state">silenced until ' not in proxied.get("/", headers=of("readers")).text
@@ -83,7 +85,7 @@ def test_a_silence_of_everything_is_not_ended_by_who_may_act_on_one_deployment(
     add_silence(lake, Silence(until=clock.now + timedelta(hours=1)), clock.now)
     page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
     assert "of every deployment" in page
-    assert "End silence" not in page
+    assert "End the silence" not in page
     assert sent(proxied, monitor, "silence/end", silence="1").status_code == 403
     assert sent(proxied, monitor, "silence/end", silence="2").status_code == 422
     assert read_silences(lake)[1].until > clock.now
@@ -113,13 +115,13 @@ def test_each_choice_of_a_silence_says_what_it_holds_back_and_until_when(
     what, how_long = choices(page, "metric"), choices(page, "length")
     assert list(what) == ["", METRIC, "errors"]
     assert (
-        "Held back: messages about “words that stand in the documents”, “failed requests”, and whatever else begins"
+        "Held back: messages about “answer words found in the documents”, “failed requests”, and whatever else begins"
         in what[""]
     )
     assert what[""].endswith("Still sent: messages about other deployments.")
     assert (
-        "Held back: messages about “failed requests” of this deployment. Still sent: “words that stand in the "
-        "documents”;" in what["errors"]
+        "Held back: messages about “failed requests” of this deployment. Still sent: “answer words found in "
+        "the documents”;" in what["errors"]
     )
     ends = {"1": "20 Nov, 13:00", "2": "20 Nov, 14:00", "4": "20 Nov, 16:00", "morning": "21 Nov, 08:00"}
     assert list(how_long) == [*ends, "24", "168"]

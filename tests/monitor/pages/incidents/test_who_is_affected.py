@@ -13,9 +13,9 @@ from lake.spec.alert_vocabulary import AlertEvent
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor.notify.texts.alert import description
-from monitor.notify.texts.plain import duration
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
+from runtime.durations import duration
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import PER_HOUR, incident_id
 

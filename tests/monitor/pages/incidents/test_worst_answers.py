@@ -63,19 +63,19 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     assert "<strong>disliked</strong>, score" in page
     assert "does not agree with its case, score" in page
     assert [one["worst"]["is_good"] for one in found] == [not one["worst"]["refuses"] for one in found]
-    for why in ("a person disliked it", "it does not agree with the right answer that is known (its case)"):
-        shown = f'<p class="why"><strong>It stands here although its score is no worse than usual: {why}.</strong></p>'
+    for why in ("a person disliked it", "it does not agree with the known right answer (its case)"):
+        shown = f'<p class="why"><strong>Its score is as good as usual, but {why}.</strong></p>'
         assert page.count(shown) == 1
-    assert page.count("It stands here although") == 2
+    assert page.count("Its score is as good as usual, but") == 2
 
 
 def test_an_answer_says_why_it_stands_among_the_worst_in_spite_of_its_score() -> None:
     """Both reasons where both hold; where nothing is wrong with it too few are worse. A bad score says it itself."""
-    said = "It stands here although its score is no worse than usual: "
+    said = "Its score is as good as usual, but "
     good = Excerpt("rag", NOW.date(), "e", "r", NOW, 0.9, is_good=True)
     assert good.why_shown == f"{said}fewer than 10 questions got a worse answer."
     assert replace(good, is_disliked=True, fails_case=True).why_shown == (
-        f"{said}a person disliked it and it does not agree with the right answer that is known (its case)."
+        f"{said}a person disliked it and it does not agree with the known right answer (its case)."
     )
     assert replace(good, is_disliked=True, is_good=False).why_shown == ""
 

@@ -61,10 +61,10 @@ def test_a_row_says_all_of_its_period(monitor: Monitor, ask: Ask, rows: ScoreCol
     monitor.refresh()
     name, state, worst, trend, *figures = cells(ask("/?days=1"), "rag-search")
     assert name == "rag-search"
-    said = r"▼ urgent fell 0\.8\d to 0\.2\d since 20 Nov, 0\d:00 UTC: “words that stand in the documents”"
+    said = r"▼ urgent fell 0\.8\d to 0\.2\d since 20 Nov, 0\d:00 UTC: “answer words found in the documents”"
     assert re.fullmatch(said, state)
     assert re.fullmatch(
-        r"Words that stand in the documents faithfulness_kprecision 0\.3\d now, since it fell; 1 day: 0\.6\d "
+        r"Answer words found in the documents faithfulness_kprecision 0\.3\d mean since it fell; in 1 day: 0\.6\d "
         r"\(-0\.\d\d against the reference 0\.8\d\)",
         worst,
     )
@@ -169,14 +169,19 @@ def test_a_row_is_about_one_metric_and_says_the_value_of_now(monitor: Monitor, a
     page = ask("/")
     _, state, worst, *_ = cells(page, "rag")
     (fell,) = re.findall(
-        r"^▼ urgent fell 0\.\d\d to (0\.2\d) since .*: “words that stand in the documents”; 1 more$", state
+        r"^▼ urgent fell 0\.\d\d to (0\.2\d) since .*: “answer words found in the documents”; 1 more$", state
     )
     alerts = monitor.snapshot.deployments["rag"].incidents[0].alerts if monitor.snapshot else ()
     assert fell in {f"{one.current_mean:.2f}" for one in alerts if one.key.metric == "faithfulness_kprecision"}
-    assert re.match(r"Words that stand in the documents faithfulness_kprecision 0\.2\d now, since it fell; ", worst)
+    assert re.match(
+        r"Answer words found in the documents faithfulness_kprecision 0\.2\d mean since it fell; in ", worst
+    )
     _, state, worst, *_ = cells(page, "well")
     assert state.startswith("✓ fine")
-    assert re.match(r"Words that stand in the documents faithfulness_kprecision 0\.\d\d now; 7 days: 0\.\d\d ", worst)
+    assert re.match(
+        r"Answer words found in the documents faithfulness_kprecision 0\.\d\d latest; in 7 days: 0\.\d\d ",
+        worst,
+    )
 
 
 @pytest.mark.usefixtures("three_deployments")
