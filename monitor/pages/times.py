@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 _IN_A_MESSAGE = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d) UTC\b")
 _UNKNOWN = "an unknown time"
 _MOMENT = "%-d %b %Y, %H:%M"
+_BRIEF = "%-d %b, %H:%M"
 
 
 class Times:
@@ -29,7 +30,7 @@ class Times:
 
     def brief_moment(self, at: datetime | None) -> str:
         """A time of the last days, to the minute: 20 Nov, 14:05 UTC."""
-        return _UNKNOWN if at is None else self._written(at, "%-d %b, %H:%M")
+        return _UNKNOWN if at is None else self._written(at, _BRIEF)
 
     def day(self, at: datetime) -> str:
         """The day of a time, without the zone: 20 Nov 2026."""
@@ -41,12 +42,22 @@ class Times:
 
     def zoned(self, text: str) -> str:
         """Return the text of a message, which names times of UTC, with these as the pages write them."""
-        return _IN_A_MESSAGE.sub(self._rewritten, text)
+        return _IN_A_MESSAGE.sub(lambda found: self._rewritten(found, _MOMENT), text)
+
+    def brief_zoned(self, text: str) -> str:
+        """Return the same with times of the last days: without the year."""
+        return _IN_A_MESSAGE.sub(lambda found: self._rewritten(found, _BRIEF), text)
 
     @property
     def filters(self) -> Mapping[str, Callable[..., str]]:
         """Filters of the templates."""
-        written: tuple[Callable[..., str], ...] = (self.moment, self.brief_moment, self.time_of_day, self.zoned)
+        written: tuple[Callable[..., str], ...] = (
+            self.moment,
+            self.brief_moment,
+            self.time_of_day,
+            self.zoned,
+            self.brief_zoned,
+        )
         return {one.__name__: one for one in written}
 
     def _written(self, at: datetime, form: str) -> str:
@@ -56,9 +67,9 @@ class Times:
             local = at.astimezone(UTC)
         return f"{local:{form}} {_abbreviation(local)}"
 
-    def _rewritten(self, found: re.Match[str]) -> str:
+    def _rewritten(self, found: re.Match[str], form: str) -> str:
         try:
-            return self._written(datetime.fromisoformat(found[1]).replace(tzinfo=UTC), _MOMENT)
+            return self._written(datetime.fromisoformat(found[1]).replace(tzinfo=UTC), form)
         except (ValueError, OverflowError):  # no date, but the name of something
             return found[0]
 

@@ -115,8 +115,8 @@ def _summary(change: AlertChange) -> str:
         moved = f"from {_number(change.reference_mean)} to {_number(change.current_mean)}{_by(change)}"
     else:
         moved = f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
-    failed = "" if change.verdict == AlertVerdict.JUDGE else _failed_most(change.details.failed_parts)
-    return f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}{failed}"
+    said = f"{what} {_moved(change)} {moved} {brief_onset(change)}{_young(change)}{judge}"
+    return ". ".join(one for one in (said, failed_most(change)) if one)
 
 
 def _young(change: AlertChange) -> str:
@@ -134,12 +134,14 @@ def _worse_version(change: AlertChange) -> str:
     return f" answers worse than {Families.short_name(older, change.key.deployment)}"
 
 
-def _failed_most(failed: Mapping[FailedPart, int]) -> str:
-    if not failed:
+def failed_most(change: AlertChange) -> str:
+    """Say which part failed in the most wrong answers; empty where none is known, and of what the judge did alone."""
+    failed = change.details.failed_parts
+    if not failed or change.verdict == AlertVerdict.JUDGE:
         return ""
     part, count = max(failed.items(), key=lambda one: one[1])
     total = sum(failed.values())
-    return f". {_FAILED[part]} in {count:,} of {total:,} wrong answer{'s' if total > 1 else ''}"
+    return f"{_FAILED[part]} in {count:,} of {total:,} wrong answer{'s' if total > 1 else ''}"
 
 
 def description(change: AlertChange, external_url: str) -> str:

@@ -24,6 +24,11 @@ class FoundIn:
     query: AnswerQuery
     page: AnswerPage
 
+    @property
+    def is_in_comment(self) -> bool:
+        """Whether a comment on one of its answers has all words that are searched."""
+        return any(row.says_words for row in self.page.rows)
+
 
 @dataclass(frozen=True)
 class FoundEverywhere:
@@ -35,6 +40,21 @@ class FoundEverywhere:
     deployments: tuple[FoundIn, ...]
     searched: int
     left: int
+
+    @property
+    def in_comments(self) -> tuple[FoundIn, ...]:
+        """Those with the words in one comment."""
+        return tuple(one for one in self.deployments if one.is_in_comment)
+
+    @property
+    def elsewhere(self) -> tuple[FoundIn, ...]:
+        """The others."""
+        return tuple(one for one in self.deployments if not one.is_in_comment)
+
+    @property
+    def total(self) -> int:
+        """Answers that match, of all these deployments."""
+        return sum(one.page.total for one in self.deployments)
 
 
 def find_everywhere(
@@ -57,7 +77,7 @@ def find_everywhere(
 
 
 def _place(found: FoundIn) -> tuple[bool, datetime]:
-    return any(row.says_words for row in found.page.rows), max(row.requested_at for row in found.page.rows)
+    return found.is_in_comment, max(row.requested_at for row in found.page.rows)
 
 
 def _names(seen: Visible, query: AnswerQuery) -> list[str]:

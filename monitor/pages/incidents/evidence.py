@@ -24,14 +24,13 @@ from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.detect.regression import Scale
-from monitor.notify.texts.plain import enumerated, first_small
 from monitor.pages.answers.answer_view import read_cases
 from monitor.pages.answers.reasons import Reason, ReasonKind, reasons_of
 from monitor.pages.charts import Distribution, HistogramChart, HistogramDrawing, draw_histogram
 from monitor.pages.filters import first_capital
 from monitor.pages.incidents.alert_view import AlertView
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.incidents.worst_answers import CHARACTERS, WORST, WorstAnswers, read_wrong, worst_of_each_kind
+from monitor.pages.incidents.worst_answers import CHARACTERS, WorstAnswers, read_wrong, worst_of_each_kind
 from monitor.pages.texts import MOST_CHARACTERS
 
 CANDIDATES = 2_000
@@ -65,16 +64,6 @@ class Excerpt:
     """Whether people disliked one of the worst, and whether it does not agree with its case."""
     is_good: bool = False
     """Whether the score of one of the worst is no worse than the mean before the onset."""
-
-    @property
-    def why_shown(self) -> str:
-        """Why it stands among the worst although its score is good, in a sentence; empty of one with a bad score."""
-        if not self.is_good:
-            return ""
-        wrong = ((self.is_disliked, ReasonKind.DISLIKED), (self.fails_case, ReasonKind.FAILS_CASE))
-        found = [first_small(kind.words) for is_wrong, kind in wrong if is_wrong]
-        why = enumerated(found) if found else f"fewer than {WORST} questions got a worse answer"
-        return f"Its score is as good as usual, but {why}."
 
 
 @dataclass(frozen=True)

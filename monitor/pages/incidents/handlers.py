@@ -38,6 +38,7 @@ from monitor.pages.incidents.view import (
     read_for,
     view_of,
 )
+from monitor.pages.incidents.worst_answers import WORST
 from monitor.pages.json_answers import json_answer
 from monitor.pages.lake_reads import LakeReads
 from monitor.pages.page import Page
@@ -108,6 +109,7 @@ class IncidentPages(Page):
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,
             most_comments=MOST_COMMENTS,
+            most_worst=WORST,
         )
 
     def show_json(self, request: Request) -> Response:

@@ -21,7 +21,7 @@ from monitor.alerting.incidents.related import Related
 from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
-from monitor.notify.texts.alert import failed_often
+from monitor.notify.texts.alert import failed_most, failed_often
 from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
@@ -110,6 +110,12 @@ class IncidentView:
     def sentence(self) -> str:
         """What the incident is, in a line: that of its messages."""
         return sentence_of(self.found.incident)
+
+    @property
+    def failed_most(self) -> str:
+        """Which part failed in the most wrong answers, by the alert of the sentence; empty where that is not known."""
+        foremost = self.found.incident.foremost
+        return "" if foremost.is_limit else failed_most(foremost)
 
     @property
     def look_first(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Cause: undecided; the judge has scored too few of its anchors since then, so the judge itself may have "
         "changed.",
         "If the change was intended: `dialwatch release mark` makes the new level the usual one.",
-        "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
+        "Look first at: Whether retrieval still finds the right documents; then the prompt and the model.",
         "Worst answers since then: the worst has the score 0.00: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
     ]

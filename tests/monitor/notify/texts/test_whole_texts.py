@@ -223,7 +223,7 @@ def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:
         "show that not only the judge changed, or at 2026-11-20 12:05 UTC unless they show by then "
         "that only the judge did.",
         "If the change was intended: `dialwatch release mark` makes the new level the usual one.",
-        "Look first at: Whether retrieval still finds documents; then the prompt and the model.",
+        "Look first at: Whether retrieval still finds the right documents; then the prompt and the model.",
         "Worst answers since then, by response_id in parsed_logs: 0 (0.00), 1 (0.10), 2 (0.20), 3 (0.30), 4 (0.40)",
         "Look at: the overview page of dialwatch",
     ]

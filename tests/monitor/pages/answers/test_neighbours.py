@@ -70,12 +70,12 @@ def test_the_way_back_over_the_pages_of_the_list(client: TestClient) -> None:
 def test_an_answer_that_was_found_everywhere_leads_back_to_all_that_was_found(client: TestClient) -> None:
     """Its neighbours are those of its deployment."""
     found = client.get("/answers?words=question").text
-    assert "Found in 1 deployment" in found
+    assert " in 1 deployment, " in found
     first = re.findall(r'<th scope="row"><a href="([^"]*)"', found)[0]
     page = client.get(html.unescape(first)).text
     back = link(page, "Back to the list")
     assert back is not None
-    assert "Found in 1 deployment" in client.get(back).text
+    assert " in 1 deployment, " in client.get(back).text
     assert "deployment%3Drag" in (link(page, "Next") or "")
 
 

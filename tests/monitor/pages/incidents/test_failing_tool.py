@@ -87,7 +87,7 @@ def test_an_incident_that_ended_within_a_day_is_said_where_all_is_fine(
     assert NOW - 20 * MINUTE == since < back == NOW < closed
     link = f'<a href="/incident?id={number}">'
     bad = f"bad from {since:%-d %b, %H:%M} UTC to {back:%-d %b, %H:%M} UTC"
-    assert f'{link}an incident is over</a> <span class="quiet">{bad}</span>' in failing.get("/").text
+    assert f'{link}an incident is over</a><span class="quiet">: {bad}</span>' in failing.get("/").text
     bad = f"was bad from {since:%-d %b %Y, %H:%M} UTC to {back:%-d %b %Y, %H:%M} UTC, when quality was most likely back"
     closed_at = f"and its last alert was closed at {closed:%-d %b %Y, %H:%M} UTC"
     page = failing.get("/deployment?name=agent").text

@@ -27,7 +27,7 @@ from tests.monitor.pages.incidents.conftest import BAD, GOOD, HOURS, METRIC, PER
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     parts = (
-        "rag-search: “answer words found in the documents” fell", "Open since", "Nobody has acknowledged it",
+        "rag-search: “answer words found in the documents” fell", "Bad for", "Nobody has acknowledged it",
         "Silence for 1 hour", "Who, by now", "Look first at", "Worst answers since", "In the users' words",
         'id="chart"', "The change began", "What happened, and how sure that is",
         "Steady quality raises an alert", "The evidence is", "Scores before and since", 'id="act-acknowledge"',
@@ -230,7 +230,7 @@ def test_without_the_lake_the_page_says_what_the_snapshot_knows(
     page = client.get(f"/incident?{path}")
     assert page.status_code == 200
     assert "Not all is shown" in page.text
-    assert "Open since" in page.text
+    assert "Bad for " in page.text
     assert client.get(f"/incident.json?{path}").status_code == 503
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +10,6 @@ from fastapi.testclient import TestClient
 
 from lake.queries.metric_scores import metric_scores
 from lake.tables.lake import Lake
-from monitor.pages.incidents.evidence import Excerpt
 from monitor.pages.incidents.worst_answers import WrongAnswers, worst_of_each_kind
 from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
@@ -61,23 +59,9 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     assert [one["worst"]["refuses"] for one in found] == [True, False] * 2 + [True] * 6
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "<strong>disliked</strong>, score" in page
-    assert "does not agree with its case, score" in page
+    assert "<strong>not the known right answer</strong>, score" in page
     assert [one["worst"]["is_good"] for one in found] == [not one["worst"]["refuses"] for one in found]
-    for why in ("a person disliked it", "it does not agree with the known right answer (its case)"):
-        shown = f'<p class="why"><strong>Its score is as good as usual, but {why}.</strong></p>'
-        assert page.count(shown) == 1
-    assert page.count("Its score is as good as usual, but") == 2
-
-
-def test_an_answer_says_why_it_stands_among_the_worst_in_spite_of_its_score() -> None:
-    """Both reasons where both hold; where nothing is wrong with it too few are worse. A bad score says it itself."""
-    said = "Its score is as good as usual, but "
-    good = Excerpt("rag", NOW.date(), "e", "r", NOW, 0.9, is_good=True)
-    assert good.why_shown == f"{said}fewer than 10 questions got a worse answer."
-    assert replace(good, is_disliked=True, fails_case=True).why_shown == (
-        f"{said}a person disliked it and it does not agree with the known right answer (its case)."
-    )
-    assert replace(good, is_disliked=True, is_good=False).why_shown == ""
+    assert page.count("</span>, as good as usual</p>") == 2
 
 
 def test_a_refusal_with_a_good_score_comes_last(rows: ScoreColumns, lake: Lake) -> None:
