@@ -133,6 +133,23 @@ def test_where_the_model_fails_itself_there_is_one_message_about_it(
     assert [(status, name) for status, name, _ in messages(receiver)] == [("firing", MODEL), ("resolved", MODEL)]
 
 
+def test_the_team_of_an_application_whose_calls_fail_hears_of_the_model(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """In place of its own message, with the names of its own deployments alone."""
+    webhook = settings.webhooks[0].model_copy(update={"deployments": (APPS[0],)})
+    monitor = Monitor(lake, settings.model_copy(update={"webhooks": (webhook,)}), clock)
+    for app in APPS[:2]:
+        traffic.calls(app, MODEL, until=20)
+        answers_though(traffic, app, MODEL, 503, minutes=20)
+    looked(monitor, clock)
+    ((_, deployment, summary),) = messages(receiver)
+    assert deployment == MODEL
+    assert summary.endswith("; calls of 2 of 2 deployments that call it fail")
+    description = json.loads(receiver.bodies[0])["alerts"][0]["annotations"]["description"]
+    assert "while this lasts: app-00 and 1 more." in description
+
+
 def test_calls_that_still_fail_when_the_model_is_well_are_told_then(
     lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
 ) -> None:
