@@ -83,6 +83,7 @@ class LimitKind(StrEnum):
     ERRORS = "errors"
     EMPTY_ANSWERS = "empty_answers"
     TOOL_ERRORS = "tool_errors"
+    CHILD_ERRORS = "child_errors"
     REFUSALS = "refusals"
     UNSCORED = "unscored"
     NO_DATA = "no_data"

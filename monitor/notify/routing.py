@@ -91,7 +91,7 @@ class Routing:
             return True
         cause = causes.get(change.key.deployment)
         is_failure = change.is_limit and change.key.metric in FAILURES
-        return is_failure and cause is not None and any(self.is_for(one) for one in cause.failing)
+        return is_failure and cause is not None and any(self.is_for(one) for one in cause.held)
 
 
 def is_of_all(change: AlertChange) -> bool:

@@ -54,7 +54,8 @@ def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
 
 
 def _tool_alone(details: LimitDetails | None) -> str | None:
-    return details.tool.name if details and details.of_tool_alone and details.tool else None
+    one = (details.tool or details.callee) if details and details.of_tool_alone else None
+    return one.name if one else None
 
 
 def _news_of(found: LimitChange, opened: AlertChange, changes: Sequence[AlertChange]) -> frozenset[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import msgspec
 
-from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent
+from lake.spec.alert_vocabulary import ALERT_STATES, AlertEvent, LimitKind
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.alerts.pending import recorded_at
 from monitor.detect.limits import FAILURES
@@ -39,6 +39,13 @@ class SharedCause:
     callers: frozenset[str]
     failing: frozenset[str]
     """Those of them that fail too, by no other deployment that they call."""
+    calls_fail: frozenset[str] = frozenset()
+    """Those of them that answer themselves, while their calls fail."""
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Those of them that have no message of their own."""
+        return self.failing | self.calls_fail
 
 
 def shared_causes(
@@ -49,8 +56,9 @@ def shared_causes(
     One that is over is the cause as long as the requests of a caller since then do not fail: at few requests an alert
     lasts for hours after them.
     """
-    failing = _failing(changes, now)
-    over = {name: end for name, end in _over(changes, now).items() if name not in failing}
+    alerts = _newest(changes)
+    failing, callees = _failing(alerts, now), _failing_callees(alerts, now)
+    over = {name: end for name, end in _over(alerts, now).items() if name not in failing}
     since = {**{name: end.fired_at for name, end in over.items()}, **failing}
     called: dict[str, set[str]] = {}
     for name, by in callers.items():
@@ -63,78 +71,108 @@ def shared_causes(
         is_well = end is None or not fails_since(name, end.changed_at)
         return since[name] >= since[one] - _AHEAD and is_in_time and is_well
 
-    # Who has one broken tool of many may be called, and not fail for that.
-    causes = since.keys() - _with_one_broken_tool(changes)
+    # Who has one broken tool of many, or calls what fails, may be called, and not fail for that.
+    causes = since.keys() - _answering(alerts, now)
     explained_by = {
-        name: {one for one in called.get(name, ()) if one in causes and explains(one, name)} for name in since
+        name: {one for one in _may_explain(name, called, callees) if one in causes and explains(one, name)}
+        for name in since
     }
     of_root: dict[str, set[str]] = {}
     for name, root in _roots(since, explained_by).items():
         if root != name and name in failing:
             of_root.setdefault(root, set()).add(name)
     return {
-        root: SharedCause(root, frozenset(reached(root, callers) - {root}), frozenset(mine))
+        root: SharedCause(
+            root,
+            frozenset(reached(root, callers) - {root}),
+            frozenset(mine - callees.keys()),
+            frozenset(mine & callees.keys()),
+        )
         for root, mine in of_root.items()
     }
 
 
 def cause_of(deployment: str, causes: Mapping[str, SharedCause]) -> SharedCause | None:
     """Return why a deployment fails; None where that is no other one."""
-    return next((cause for cause in causes.values() if deployment in cause.failing), None)
+    return next((cause for cause in causes.values() if deployment in cause.held), None)
 
 
 def with_failing_callers(
     change: AlertChange, causes: Mapping[str, SharedCause], is_named: Callable[[str], bool]
 ) -> AlertChange:
-    """Return the change of a failing deployment's limit with how many of those that call it fail too.
+    """Return the change of a failing deployment's limit with how many of those that call it fail too, or their calls.
 
     Only those that `is_named` lets through are given by name.
     """
     cause, exceeded = causes.get(change.key.deployment), change.details.exceeded
     if cause is None or exceeded is None or change.change != AlertEvent.FIRING or change.key.metric not in FAILURES:
         return change
-    named = tuple(sorted(filter(is_named, cause.failing)))
+    named, calls_of = (tuple(sorted(filter(is_named, some))) for some in (cause.failing, cause.calls_fail))
     told = msgspec.structs.replace(
         exceeded,
         callers=len(cause.callers),
         failing_callers=named,
         unnamed_failing_callers=len(cause.failing) - len(named),
+        failed_calls_of=calls_of,
+        unnamed_failed_calls_of=len(cause.calls_fail) - len(calls_of),
     )
     return replace(change, details=msgspec.structs.replace(change.details, exceeded=told))
 
 
-def _failing(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, datetime]:
+def _may_explain(name: str, called: Mapping[str, Set[str]], callees: Mapping[str, Set[str]]) -> Set[str]:
+    """Return what may be why a deployment fails: all that it calls, or, where that is known, what fails for it."""
+    mine = called.get(name, set())
+    return mine & callees[name] if callees.get(name) else mine
+
+
+def _failing(alerts: Sequence[AlertChange], now: datetime) -> Mapping[str, datetime]:
     """Return since when deployments fail, or failed until lately, by the times of the requests."""
     found: dict[str, datetime] = {}
-    for change in _newest(changes):
-        if change.change == AlertEvent.FIRING or now - recorded_at(change) < _BEHIND:
-            name = change.key.deployment
-            found[name] = min(found.get(name, change.fired_at), change.fired_at)
+    for change in _lately(alerts, now, _BEHIND):
+        name = change.key.deployment
+        found[name] = min(found.get(name, change.fired_at), change.fired_at)
     return found
 
 
-def _with_one_broken_tool(changes: Sequence[AlertChange]) -> Set[str]:
-    """Return the deployments that fail by nothing but one of their tools, looked at alone."""
-    newest = _newest(changes)
-    others = {change.key.deployment for change in newest if not _is_of_tool_alone(change)}
-    return {change.key.deployment for change in newest} - others
+def _failing_callees(alerts: Sequence[AlertChange], now: datetime) -> Mapping[str, Set[str]]:
+    """Return the deployments that fail by nothing but calls to others, each with those to which most failed."""
+    found: dict[str, set[str]] = {}
+    lately = _lately(alerts, now, _BEHIND)
+    for change in lately:
+        callee = change.details.exceeded.callee if change.details.exceeded else None
+        found.setdefault(change.key.deployment, set()).update([callee.name] if callee else ())
+    others = {one.key.deployment for one in lately if one.key.metric != LimitKind.CHILD_ERRORS}
+    return {name: mine for name, mine in found.items() if name not in others}
 
 
-def _is_of_tool_alone(change: AlertChange) -> bool:
+def _answering(alerts: Sequence[AlertChange], now: datetime) -> Set[str]:
+    """Return the deployments that fail by nothing but calls to others, or one of their tools, looked at alone."""
+    mine: dict[str, list[AlertChange]] = {}
+    for change in _lately(alerts, now, _REMEMBERED):
+        mine.setdefault(change.key.deployment, []).append(change)
+    return {name for name, every in mine.items() if all(map(_is_of_calls, _lately(every, now, _BEHIND) or every))}
+
+
+def _is_of_calls(change: AlertChange) -> bool:
     exceeded = change.details.exceeded
-    return exceeded is not None and exceeded.of_tool_alone
+    return change.key.metric == LimitKind.CHILD_ERRORS or (exceeded is not None and exceeded.of_tool_alone)
 
 
-def _over(changes: Sequence[AlertChange], now: datetime) -> Mapping[str, AlertChange]:
+def _over(alerts: Sequence[AlertChange], now: datetime) -> Mapping[str, AlertChange]:
     """Return the last ends of failures of deployments that ended in the last two days."""
-    ended = [c for c in _newest(changes) if c.change != AlertEvent.FIRING and now - recorded_at(c) < _REMEMBERED]
+    ended = [one for one in _lately(alerts, now, _REMEMBERED) if one.change != AlertEvent.FIRING]
     return {change.key.deployment: change for change in sorted(ended, key=lambda one: one.changed_at)}
 
 
-def _newest(changes: Sequence[AlertChange]) -> Iterable[AlertChange]:
-    return {
-        c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_limit and c.key.metric in FAILURES
-    }.values()
+def _lately(alerts: Sequence[AlertChange], now: datetime, past: timedelta) -> list[AlertChange]:
+    """Return those that fire, or were over for less than that."""
+    return [one for one in alerts if one.change == AlertEvent.FIRING or now - recorded_at(one) < past]
+
+
+def _newest(changes: Sequence[AlertChange]) -> list[AlertChange]:
+    """Return the last change of each alert of failures."""
+    alerts = {c.alert_id: c for c in changes if c.change in ALERT_STATES and c.is_limit and c.key.metric in FAILURES}
+    return list(alerts.values())
 
 
 def _roots(since: Mapping[str, datetime], explained_by: Mapping[str, Set[str]]) -> Mapping[str, str]:

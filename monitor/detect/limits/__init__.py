@@ -3,9 +3,11 @@
 Pure code: no files, no network, no clock.
 """
 
-from monitor.detect.limits.limits import ANSWER_COLUMNS, LastChanges, LimitCounts, Limits
+from monitor.detect.limits.limit_counts import LimitCounts
+from monitor.detect.limits.limits import ANSWER_COLUMNS, LastChanges, Limits
 from monitor.detect.limits.minute_counts import KEPT
 from monitor.detect.limits.results import (
+    FailedCallee,
     FailedTool,
     LastChange,
     LimitChange,
@@ -23,6 +25,7 @@ __all__ = [
     "KEPT",
     "MOST_OF_TOOL",
     "DeploymentLimits",
+    "FailedCallee",
     "FailedTool",
     "LastChange",
     "LastChanges",

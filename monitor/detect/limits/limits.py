@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -16,8 +16,11 @@ from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.answer_kinds import answer_kind_of
 from lake.spec.deployment_families import Families
 from lake.spec.vocabulary import REFUSAL, VISIBLE, AnswerKind, UnscoredReason, asks_llm
-from monitor.detect.limits.callers import RECENT, Callers
-from monitor.detect.limits.minute_counts import KEPT, MinuteCounts, MinuteEvents
+from monitor.detect.limits.callers import RECENT
+from monitor.detect.limits.child_calls import ChildCalls, child_calls, look_at_child_calls
+from monitor.detect.limits.limit_counts import LimitCounts, RecentFailures
+from monitor.detect.limits.minute_counts import KEPT, MinuteCounts
+from monitor.detect.limits.named_minutes import look_at_each
 from monitor.detect.limits.no_data import (
     LEAST_HISTORY,
     NoDataDetector,
@@ -28,7 +31,7 @@ from monitor.detect.limits.no_data import (
 from monitor.detect.limits.results import LastChange, LimitChange, LimitReading
 from monitor.detect.limits.settings import LimitSettings
 from monitor.detect.limits.shares import FAILURES, ShareLimit
-from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls, look_at_tools
+from monitor.detect.limits.tool_minutes import counted_calls
 from monitor.detect.limits.unfit import Scales, unfit_limits
 from monitor.detect.limits.verdict_limits import changes_of_judges, changes_of_means, changes_of_replays
 from monitor.detect.regression import JudgeReading, LowMean, StoppedStreams
@@ -49,58 +52,11 @@ _SHARES = tuple(kind for kind in LimitKind if kind not in _NO_SHARES)
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 _ALL: Set[str] = frozenset(LimitKind)
-_LEAST_EVENTS = 4
 _STOPPED = "an error has stopped it"
 LastChanges = Mapping[tuple[str, LimitKind], LastChange]
 """Of each limit that has had an alert."""
 Readings = Mapping[str, Mapping[LimitKind, LimitReading]]
 """How each limit of each deployment stands."""
-
-
-@dataclass(frozen=True)
-class RecentFailures:
-    """Requests and answers of each deployment, and which were bad, with the limits of these shares."""
-
-    shares: Mapping[str, Sequence[tuple[float, MinuteEvents]]]
-
-    def fails_since(self, deployment: str, at: datetime) -> bool:
-        """Whether the share of bad ones after a time has reached its limit; not where there were fewer than four."""
-        for limit, events in self.shares.get(deployment, ()):
-            total, bad = events.after(at)
-            if total >= _LEAST_EVENTS and bad >= limit * total:
-                return True
-        return False
-
-
-@dataclass
-class LimitCounts:
-    """Counts of one deployment."""
-
-    minutes: dict[LimitKind, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
-    request_times: RequestTimes = field(default_factory=RequestTimes)
-    callers: Callers = field(default_factory=Callers)
-    tools: ToolMinutes = field(default_factory=ToolMinutes)
-    answered_since: datetime | None = None
-    """Time of the first request that was answered. Without one silence is none: anybody may try a name once."""
-
-    def hear(self, rows: pa.Table, now: datetime) -> None:
-        """Take in when there were requests."""
-        answered = pc.min(rows["requested_at"].filter(pa.array(~failed(rows)))).as_py()
-        self.answered_since = min(filter(None, (self.answered_since, answered)), default=None)
-        self.request_times.add(rows["requested_at"], now)
-
-    def failing_tools(self, kind: LimitKind, limit: float) -> Iterator[MinuteCounts]:
-        """Yield the calls of each tool that a limit looks at alone."""
-        if kind == LimitKind.TOOL_ERRORS:
-            yield from (minutes for _, minutes in self.tools.looked_at(limit))
-
-    def drop(self, kind: LimitKind) -> None:
-        """Forget what is counted for one limit alone."""
-        self.minutes.pop(kind, None)
-        if kind == LimitKind.TOOL_ERRORS:
-            self.tools = ToolMinutes()
-        if kind == LimitKind.NO_DATA:
-            self.request_times, self.answered_since = RequestTimes(), None
 
 
 class Limits:
@@ -176,7 +132,7 @@ class Limits:
     def add_answers(
         self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
     ) -> None:
-        """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person, and who called."""
+        """Count rows of `parsed_logs` (columns ANSWER_COLUMNS): whole answers to a person, and calls of others."""
         rows = production(rows)
         if rows.num_rows and only is _ALL:
             self._counts[deployment].callers.add(rows)
@@ -192,7 +148,14 @@ class Limits:
             why = pc.binary_join_element_wise("finish_reason", answers["finish_reason"], " ")
             counts.minutes[LimitKind.EMPTY_ANSWERS].add(answers["requested_at"], is_empty, why, now)
 
-        self._count(deployment, only - without, {LimitKind.EMPTY_ANSWERS: empty_answers})
+        self._count(
+            deployment,
+            only - without,
+            {
+                LimitKind.EMPTY_ANSWERS: empty_answers,
+                LimitKind.CHILD_ERRORS: lambda one: one.callers.count(rows, deployment, now),
+            },
+        )
 
     def add_scores(
         self, deployment: str, rows: pa.Table, now: datetime, only: Set[str] = _ALL, without: Set[str] = frozenset()
@@ -241,10 +204,10 @@ class Limits:
 
         Where `of` names deployments, the limits on shares of the others stand as they did.
         """
-        changes = self._switched_off(last, now)
+        changes, children = self._switched_off(last, now), self._child_calls()
         for name, counts in self._counts.items():
             if of is None or name in of or name not in self._shares:
-                found, self._shares[name] = self._look_at_shares(name, counts, last, now)
+                found, self._shares[name] = self._look_at_shares(name, counts, children.get(name), last, now)
                 changes += found
         readings = {name: dict(self._shares[name]) for name in self._counts}
         times = with_history_of_families(self._answered(), self._families)
@@ -258,21 +221,32 @@ class Limits:
         return [*changes, *silences], readings
 
     def _look_at_shares(
-        self, name: str, counts: LimitCounts, last: LastChanges, now: datetime
+        self, name: str, counts: LimitCounts, children: ChildCalls | None, last: LastChanges, now: datetime
     ) -> tuple[list[LimitChange], Mapping[LimitKind, LimitReading]]:
         changes: list[LimitChange] = []
         readings: dict[LimitKind, LimitReading] = {}
         for kind in _SHARES:
             limit = getattr(self._settings.of(name), kind)
-            calls_no_tool = kind == LimitKind.TOOL_ERRORS and kind not in counts.minutes and (name, kind) not in last
-            if limit is not None and not calls_no_tool:
+            calls = {LimitKind.TOOL_ERRORS: kind in counts.minutes, LimitKind.CHILD_ERRORS: children is not None}
+            if limit is not None and (calls.get(kind, True) or (name, kind) in last):
                 check = partial(ShareLimit, name, kind, limit, self._settings)
                 try:
-                    found, readings[kind] = _look_at_share(check, counts, kind, last.get((name, kind)), now)
+                    before = last.get((name, kind))
+                    if kind == LimitKind.CHILD_ERRORS:
+                        found, readings[kind] = look_at_child_calls(check, children or ChildCalls(), before, now)
+                    else:
+                        found, readings[kind] = _look_at_share(check, counts, kind, before, now)
                     changes += found
                 except Exception as error:
                     self._stop(name, kind, error)
         return changes, readings
+
+    def _child_calls(self) -> Mapping[str, ChildCalls]:
+        """Return the calls that each deployment made to others."""
+        return child_calls(
+            (name, counts.callers, self.stopped.takes_rows((name, LimitKind.CHILD_ERRORS)))
+            for name, counts in list(self._counts.items())
+        )
 
     def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
         """Return by deployment the applications that called it in the last day."""
@@ -280,13 +254,14 @@ class Limits:
 
     def recent_failures(self) -> RecentFailures:
         """Return how the requests of each deployment went lately; rows that come later do not change it."""
+        children = self._child_calls()
         return RecentFailures(
             {
                 name: [
                     (limit, minutes.events())
                     for kind in FAILURES
-                    if kind in counts.minutes and (limit := getattr(self._settings.of(name), kind)) is not None
-                    for minutes in (counts.minutes[kind], *counts.failing_tools(kind, limit))
+                    if (limit := getattr(self._settings.of(name), kind)) is not None
+                    for minutes in counts.failing(kind, limit, children.get(name))
                 ]
                 for name, counts in list(self._counts.items())
             }
@@ -369,7 +344,7 @@ def _look_at_share(
 ) -> tuple[list[LimitChange], LimitReading]:
     minutes = counts.minutes.get(kind)
     if minutes and kind == LimitKind.TOOL_ERRORS:
-        return look_at_tools(check(), check(one_of_many=True), minutes, counts.tools, last, now)
+        return look_at_each(check(), check(one_of_many=True), minutes, counts.tools, last, now)
     changes, reading = check().look(minutes or MinuteCounts(), last, now)
     if minutes:
         return changes, reading

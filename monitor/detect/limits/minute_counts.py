@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -87,6 +88,22 @@ class MinuteCounts:
         self._why = {}
         self.usual = Usual()
 
+    @classmethod
+    def of_all(cls, parts: Mapping[str, MinuteCounts]) -> MinuteCounts:
+        """Return the counts of all parts together; the reason of a bad one is the name of its part."""
+        every = cls()
+        if not parts:
+            return every
+        minutes = np.concatenate([one._minutes for one in parts.values()])
+        every._minutes, place = np.unique(minutes, return_inverse=True)
+        every._totals = _counted(place, np.concatenate([one._totals for one in parts.values()]))
+        every._bad = _counted(place, np.concatenate([one._bad for one in parts.values()]))
+        for name, one in parts.items():
+            for minute, bad in zip(one._minutes[one._bad > 0].tolist(), one._bad[one._bad > 0].tolist(), strict=True):
+                every._why.setdefault(minute, Counter())[name] += bad
+            every.usual = Usual(every.usual.total + one.usual.total, every.usual.bad + one.usual.bad)
+        return every
+
     def add(self, at: pa.ChunkedArray, bad: NDArray[np.bool_], why: pa.ChunkedArray, now: datetime) -> None:
         """Count rows at the times `at` (none null), `bad` or not, with the reason, if known, of those that are."""
         minutes = np.asarray(at.cast(pa.int64()).to_numpy(), np.int64) // 60_000_000
@@ -146,6 +163,10 @@ class MinuteCounts:
             if first <= minute <= last:
                 counted += reasons
         return counted
+
+    def most_frequent_reason(self, first: int, last: int) -> str | None:
+        """Return the reason of most bad ones from one minute to another, both included; None where none is known."""
+        return max(self.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]
 
     def begin_of_bad(self, first: int, last: int, limit: float) -> int:
         """Return where the stretch up to the last of these minutes begins in which the share is most above a limit.

@@ -33,6 +33,14 @@ class FailedTool(msgspec.Struct, frozen=True):
     calls: int
 
 
+class FailedCallee(msgspec.Struct, frozen=True):
+    """The deployment to which most calls of another one failed, and so many of how many; times as of `FailedTool`."""
+
+    name: str
+    failed: int
+    calls: int
+
+
 class MeanBeyondLimit(msgspec.Struct, frozen=True):
     """The mean of a metric, with its 95 % interval, that is worse than its limit, of the latest `conversations`."""
 
@@ -50,7 +58,8 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The numbers behind a change: of a share the first ones, of silence and of judges only theirs.
 
     Of an end `share`, `requests`, `bad`, `in_a_row` and `window_seconds` are of the last window, after which the alert
-    is over; `mostly`, `tool`, `bad_meanwhile` and `requests_meanwhile` are of the whole time in which it was bad.
+    is over; `mostly`, `tool`, `callee`, `bad_meanwhile` and `requests_meanwhile` are of the whole time in which it was
+    bad.
     """
 
     share: float | None = None
@@ -88,12 +97,18 @@ class LimitDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Those of them that fail too, of which no message is sent."""
     unnamed_failing_callers: int = 0
     """How many more fail too, that the receiver of the message is not for."""
+    failed_calls_of: tuple[str, ...] = ()
+    """Deployments that answer, and whose calls of this one fail, of which no message is sent."""
+    unnamed_failed_calls_of: int = 0
+    """How many more there are, that the receiver of the message is not for."""
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
     tool: FailedTool | None = None
     """Of calls of tools that fail: the one that failed most often, of an end in the whole bad time."""
+    callee: FailedCallee | None = None
+    """Of calls to other deployments that fail: the one to which most failed, as `tool`."""
     of_tool_alone: bool = False
-    """Whether the numbers are those of `tool`, not of the calls of all tools."""
+    """Whether the numbers are those of `tool`, or of `callee`, not of the calls of all."""
     means: tuple[MeanBeyondLimit, ...] = ()
     """The means that are worse than the limit that a person has set, by metric."""
 
@@ -124,7 +139,7 @@ class LastChange(NamedTuple):
     fired_at: datetime | None = None
     """When an open alert fired, where it was raised since."""
     tool: str | None = None
-    """The tool that an open alert is about alone."""
+    """The tool, or the deployment that is called, that an open alert is about alone."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ class DeploymentLimits(Section):
     tool_errors: Share | None = 0.3
     """Share of the calls of tools in a deployment's turns that failed, of those of which it is known; of a turn at most
     three calls of a tool count, and ten in all. One broken tool of many is [told too](alerts.md#failing-tools)."""
+    child_errors: Share | None = 0.3
+    """Share of the calls that a deployment made to others, through Core, that failed. One of many that fails for it is
+    [told too](alerts.md#failed-calls-to-other-deployments)."""
     refusals: Share | None = 0.5
     """Share of answers that the metric `refusal` scored 1; without that metric it never fires."""
     unscored: Share | None = 0.5
@@ -53,8 +56,8 @@ class LimitSettings(DeploymentLimits):
     page_after: Annotated[
         timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(0)), Le(timedelta(hours=12))
     ] = timedelta(hours=1)
-    """How long `errors`, `empty_answers` or `tool_errors` must last to be urgent, from 0s to 12h; a shorter outage is a
-    warning."""
+    """How long `errors`, `empty_answers`, `tool_errors` or `child_errors` must last to be urgent, from 0s to 12h; a
+    shorter outage is a warning."""
     minimum_requests: Annotated[int, Ge(1)] = 50
     """Least number of requests that a share is computed from. With fewer in a day a limit fires where bad ones follow
     each other beyond chance."""

@@ -20,7 +20,7 @@ _OVER = 0.5
 """An alert is over at this part of the limit, so that a share near the limit does not come and go."""
 _MINUTE = timedelta(minutes=1)
 _LASTS = "it lasts"
-FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS)
+FAILURES = (LimitKind.ERRORS, LimitKind.EMPTY_ANSWERS, LimitKind.TOOL_ERRORS, LimitKind.CHILD_ERRORS)
 """Limits that a failing deployment exceeds, and whoever calls it: a short outage is no page."""
 _REASONS = {
     (True, True): "the share reached its limit",
@@ -158,7 +158,7 @@ class ShareLimit:
             in_a_row=int(windows.in_a_row[place]) if begins else None,
             usual=None if has_share or not begins else usual_share(minutes.usual),
             window_seconds=max(self._settings.window, (last - first + 1) * _MINUTE).total_seconds(),
-            mostly=_mostly(minutes, first, last),
+            mostly=minutes.most_frequent_reason(first, last),
         )
         return LimitChange(
             self._deployment,
@@ -200,10 +200,6 @@ def _with_length(
     )
     back_at = None
     if change.change == AlertEvent.RESOLVED:
-        details = msgspec.structs.replace(details, mostly=_mostly(minutes, first, last_bad))
+        details = msgspec.structs.replace(details, mostly=minutes.most_frequent_reason(first, last_bad))
         back_at = time_of(last_bad + 1)
     return replace(change, since=time_of(first), details=details, back_at=back_at)
-
-
-def _mostly(minutes: MinuteCounts, first: int, last: int) -> str | None:
-    return max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind, Tier
 from lake.spec.metric_names import metric_look, quoted_name
 from monitor.alerting.alerts.change import AlertChange
-from monitor.detect.limits import MOST_OF_TOOL, FailedTool, LimitDetails, MeanBeyondLimit
+from monitor.detect.limits import MOST_OF_TOOL, FailedCallee, FailedTool, LimitDetails, MeanBeyondLimit
 from monitor.notify.texts.http_status import status_words
 from monitor.notify.texts.plain import first_small, time
 from runtime.durations import duration
@@ -61,6 +61,11 @@ _SHARES: Mapping[str, _Words] = {
         "failed",
         note=f" {_COUNTED}",
     ),
+    LimitKind.CHILD_ERRORS: _Words(
+        "calls to other deployments",
+        "failed",
+        "failed",
+    ),
     LimitKind.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
@@ -92,6 +97,9 @@ def limit_summary(change: AlertChange) -> str:
         return f"{quoted_name(kind)} of {name}: alert is over, {change.reason}"
     if change.change == AlertEvent.FIRING and details.tool is not None:
         return f"{_failed_tool(name, details, details.tool)}; {_limit(details)}{_callers(details)}"
+    if change.change == AlertEvent.FIRING and details.callee is not None:
+        failed = _failed_calls(name, details, details.callee)
+        return f"{failed}{_lasting(details)}; {_limit(details)}{_callers(details)}"
     in_a_row = details.in_a_row or 0
     is_total = in_a_row >= (details.requests or 0) or details.usual is not None
     if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
@@ -99,7 +107,7 @@ def limit_summary(change: AlertChange) -> str:
             f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}{_lasting(details)}; "
             f"{_limit(details)}{_callers(details)}"
         )
-    of = f"calls of the tool {details.tool.name}" if details.of_tool_alone and details.tool else words.of
+    of = _of(words, details)
     share = (
         f"{_percent(details.share)} of {details.requests} {of} of {name} in the last "
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
@@ -112,18 +120,29 @@ def limit_summary(change: AlertChange) -> str:
     return f"{share}{latest}{_mostly(details)}{_lasting(details)}; {_limit(details)}{_callers(details)}"
 
 
+def _of(words: _Words, details: LimitDetails) -> str:
+    """Say what the numbers are of."""
+    if details.of_tool_alone and details.tool:
+        return f"calls of the tool {details.tool.name}"
+    return f"calls to {details.callee.name}" if details.of_tool_alone and details.callee else words.of
+
+
 def _meanwhile(words: _Words, of: str, details: LimitDetails) -> str:
     """Say how bad it was in all while it lasted, and how long that was; empty where that is not known."""
     if not details.lasted_seconds:
         return ""
     lasted = duration(timedelta(seconds=details.lasted_seconds))
-    bad, total, tool = details.bad_meanwhile, details.requests_meanwhile, details.tool
+    bad, total, tool, callee = details.bad_meanwhile, details.requests_meanwhile, details.tool, details.callee
     if not bad or not total:
         return f"{of} {words.was} for {lasted}"
     line = f"{of} {words.was} for {lasted}, {_percent(bad / total)} of {total:,}{_mostly(details)}"
-    if tool is not None and tool.failed:
-        line = f"the tool {tool.name} failed for {lasted}, in {tool.failed:,} of {tool.calls:,} calls"
-        if tool.calls != total and not details.of_tool_alone:
+    one = tool or callee
+    if one is not None and one.failed:
+        if tool is not None:
+            line = f"the tool {tool.name} failed for {lasted}, in {tool.failed:,} of {tool.calls:,} calls"
+        else:
+            line = f"calls to {one.name} failed for {lasted}, {one.failed:,} of {one.calls:,}{_mostly(details)}"
+        if one.calls != total and not details.of_tool_alone:
             line = f"{line}; of all {total:,} {of} {_percent(bad / total)} {words.was}"
     return f"{line}{words.note}"
 
@@ -148,11 +167,26 @@ def _failed_tool(name: str, details: LimitDetails, tool: FailedTool) -> str:
     return f"{line}; of all {details.requests} calls of tools {_percent(details.share)} failed {_COUNTED}"
 
 
+def _failed_calls(name: str, details: LimitDetails, callee: FailedCallee) -> str:
+    """Say to which deployment most calls failed, and what share of all, where not all are to it."""
+    window = duration(timedelta(seconds=details.window_seconds or 0))
+    line = f"calls of {name} to {callee.name} failed: {callee.failed} of {callee.calls} in the last {window}"
+    line = f"{line}{_mostly(details)}"
+    if callee.calls == details.requests:
+        return line
+    return f"{line}; of all {details.requests} calls to other deployments {_percent(details.share)} failed"
+
+
 def _callers(details: LimitDetails) -> str:
+    """Say how many of those that call it fail too, and of how many only the calls do."""
     failing = len(details.failing_callers) + details.unnamed_failing_callers
-    if not failing:
-        return ""
-    return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
+    calls_of = len(details.failed_calls_of) + details.unnamed_failed_calls_of
+    line = ""
+    if failing:
+        line = f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
+    if failing and calls_of:
+        return f"{line}, and calls of {calls_of} more fail"
+    return f"; calls of {calls_of} of {details.callers} deployments that call it fail" if calls_of else line
 
 
 def _lasting(details: LimitDetails) -> str:
@@ -208,16 +242,23 @@ def limit_lines(change: AlertChange) -> list[str]:
     if words is None or details is None:
         return [*lines, to_do]
     if details.failing_callers:
-        shown = details.failing_callers[:_CALLERS]
-        more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
-        rest = f" and {more} more" if more else ""
-        lines.append(f"These fail too, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
+        shown = _names(details.failing_callers, details.unnamed_failing_callers)
+        lines.append(f"These fail too, with no message of their own while this lasts: {shown}.")
+    if details.failed_calls_of:
+        shown = _names(details.failed_calls_of, details.unnamed_failed_calls_of)
+        lines.append(f"Calls of these fail, with no message of their own while this lasts: {shown}.")
     if details.page_after_seconds and change.tier == Tier.WARN:
         length = duration(timedelta(seconds=details.page_after_seconds))
         lines.append(
             f"This is a warning: an outage of less than {length} is not urgent. It becomes urgent if it lasts."
         )
     return [*lines, _how_sure(details), to_do]
+
+
+def _names(callers: Sequence[str], unnamed: int) -> str:
+    shown = callers[:_CALLERS]
+    more = len(callers) - len(shown) + unnamed
+    return f"{', '.join(shown)}{f' and {more} more' if more else ''}"
 
 
 def _to_do(change: AlertChange) -> str:
@@ -263,7 +304,7 @@ def _in_all(change: AlertChange, details: LimitDetails | None) -> list[str]:
     words, until = _SHARES.get(change.key.metric), change.back_at
     if words is None or details is None or change.since is None or until is None:
         return []
-    of = f"calls of the tool {details.tool.name}" if details.of_tool_alone and details.tool else words.of
+    of = _of(words, details)
     of_all = f" of {details.requests_meanwhile:,}" if details.requests_meanwhile else ""
     number = f": {details.bad_meanwhile:,}{of_all} {of} {words.was}" if details.bad_meanwhile else ""
     return [f"In all, {bad_time(change.since, until)}{number}."]

@@ -196,6 +196,13 @@ class IncidentView:
         return tool_of(self.chosen)
 
     @property
+    def callee(self) -> str | None:
+        """The deployment that fails for this one, by the chosen alert; None where the reader may not see it."""
+        exceeded = self.chosen.fired.details.exceeded
+        name = exceeded.callee.name if exceeded is not None and exceeded.callee is not None else None
+        return name if name in self.found.snapshot.deployments else None
+
+    @property
     def can_learn(self) -> bool:
         """Whether a regression of it still fires: a new level is accepted where quality is not back."""
         return any(not one.fired.is_limit and one.ended is None for one in self.alerts)

@@ -159,7 +159,7 @@ class Ingest:
         self.limits.forget_limits(deployment, every)
         if every & {LimitKind.ERRORS, LimitKind.NO_DATA, LimitKind.TOOL_ERRORS}:
             self.new_rows.begin_late(PARSED_LOGS, deployment, handler, now)
-        if LimitKind.EMPTY_ANSWERS in every:
+        if every & {LimitKind.EMPTY_ANSWERS, LimitKind.CHILD_ERRORS}:
             self.new_answers.begin_late(PARSED_LOGS, deployment, handler, now, self._kept_since)
         if every & {LimitKind.REFUSALS, LimitKind.UNSCORED}:
             self.new_rows.begin_late(SCORES, deployment, handler, now)

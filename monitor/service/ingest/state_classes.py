@@ -16,10 +16,10 @@ from lake.spec.case_vocabulary import ReplayVerdict
 from monitor.alerting.alerts.alert_stats import AlertStats
 from monitor.detect.causes.daily import SettingChange, SettingChanges
 from monitor.detect.limits.callers import Callers
-from monitor.detect.limits.limits import LimitCounts
+from monitor.detect.limits.limit_counts import LimitCounts
 from monitor.detect.limits.minute_counts import MinuteCounts, Usual
+from monitor.detect.limits.named_minutes import NamedMinutes
 from monitor.detect.limits.no_data import RequestTimes
-from monitor.detect.limits.tool_minutes import ToolMinutes
 from monitor.detect.regression.baselines import Baselines
 from monitor.detect.regression.batches.batches import Batches, ScoreColumns
 from monitor.detect.regression.batches.repeats import Repeats
@@ -95,6 +95,7 @@ _CLASSES = (
     MetricStats,
     MinuteCounts,
     Mixture,
+    NamedMinutes,
     NewClass,
     NewClassWarning,
     NewValues,
@@ -124,7 +125,6 @@ _CLASSES = (
     StreamKey,
     StreamsState,
     Tier,
-    ToolMinutes,
     ToolStats,
     TrafficClasses,
     Usual,

@@ -224,7 +224,7 @@ def test_a_team_whose_own_deployments_are_well_hears_of_no_other_ones(
     looked(monitor, clock)
     assert receiver.bodies == []
     assert monitor.snapshot is not None
-    assert (monitor.snapshot.without_receiver, monitor.snapshot.unsent) == ({*APPS[:2], MODEL}, 3)
+    assert (monitor.snapshot.without_receiver, monitor.snapshot.unsent) == ({*APPS[:2], MODEL}, 5)
 
 
 def asked_seldom(traffic: Traffic, clock: Any, app: str, status: int, minutes: int, ago: int) -> None:

@@ -13,7 +13,8 @@ from monitor.alerting.alerts.limit_alerts import changes_of_limits, last_changes
 from monitor.detect.limits import FailedTool, LimitChange, Limits, LimitSettings
 from monitor.detect.limits.evidence import has_risen
 from monitor.detect.limits.minute_counts import Usual
-from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
+from monitor.detect.limits.named_minutes import NamedMinutes
+from monitor.detect.limits.tool_minutes import counted_calls
 from monitor.detect.stats.tools import called_tools
 from monitor.notify.texts.limit import limit_lines, limit_summary
 from tests.monitor.detect.limits.test_tool_errors import FAILED, FINE, MINUTE, NOW, call, read, turn
@@ -33,7 +34,7 @@ def limits_of(rows: Sequence[dict[str, Any]], parts: int = 1, **settings: Any) -
     return limits
 
 
-def tools_of(limits: Limits) -> ToolMinutes:
+def tools_of(limits: Limits) -> NamedMinutes:
     counts = limits.counts_of("agent")
     assert counts is not None
     return counts.tools
@@ -116,7 +117,7 @@ def test_a_broken_tool_hides_no_outage_of_all() -> None:
     assert [one.tier for one in found] == [Tier.WARN, Tier.PAGE, Tier.PAGE, Tier.WARN, Tier.PAGE]
     assert found[3].at - (NOW - 300 * MINUTE) < 15 * MINUTE
     (end,) = [one for one in changes_of_limits([], found, NOW) if one.change == "resolved"]
-    assert limit_summary(end).endswith("alert is over, an alert on the calls of all tools together took its place")
+    assert limit_summary(end).endswith("alert is over, an alert on all calls together took its place")
     known: list[AlertChange] = []
     limits = Limits(LimitSettings())
     for first in range(0, len(rows), 50):
@@ -160,11 +161,11 @@ def test_what_is_usual_of_a_tool_does_not_depend_on_portions() -> None:
     old = [turn(0, call("mail", FAILED), requested_at=NOW - timedelta(days=9)) for _ in range(7)]
     new = [turn(5, call("mail", FINE)), turn(5, call("order", FINE))]
     whole, parts = limits_of([*old, *new]), limits_of(old)
-    assert tools_of(parts).by_tool == {}
+    assert tools_of(parts).by_name == {}
     parts.add_logs("agent", read(new[1:]), NOW)
     parts.add_logs("agent", read(new[:1]), NOW)
     for limits in (whole, parts):
-        assert tools_of(limits).by_tool["mail"].usual == Usual(7, 7)
+        assert tools_of(limits).by_name["mail"].usual == Usual(7, 7)
         assert tools_of(limits).usual == {}
 
 
@@ -173,7 +174,7 @@ def test_minutes_that_grow_old_become_usual_with_the_calls_of_others() -> None:
     later = NOW + timedelta(days=3)
     limits.add_logs("agent", read([turn(0, call("order", FINE), requested_at=later)]), later)
     tools = tools_of(limits)
-    assert (list(tools.by_tool), tools.usual) == (["order"], {"mail": Usual(1, 1)})
+    assert (list(tools.by_name), tools.usual) == (["order"], {"mail": Usual(1, 1)})
 
 
 def test_a_tool_that_fails_since_its_cause_is_over_is_not_explained_by_it() -> None:
@@ -239,7 +240,7 @@ def test_a_tool_with_most_calls_that_fails_is_one_alert_of_all() -> None:
 
 def test_what_is_usual_is_kept_of_tools_with_many_calls() -> None:
     """Where a model made up names without end, they do not take the place of what is called often."""
-    tools = ToolMinutes(usual={f"made-up-{n:03}": Usual(1, 1) for n in range(200)})
+    tools = NamedMinutes(usual={f"made-up-{n:03}": Usual(1, 1) for n in range(200)})
     old = read([turn(ago, call("mail", ago % 2 == 0)) for ago in range(10)])
     tools.add(counted_calls(called_tools(old)), NOW)
     later = NOW + timedelta(days=3)

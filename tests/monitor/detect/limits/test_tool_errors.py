@@ -10,7 +10,8 @@ import pytest
 from lake.spec.alert_vocabulary import AlertEvent, LimitKind
 from lake.spec.schemas import PARSED_LOGS
 from monitor.detect.limits import FailedTool, LastChange, Limits, LimitSettings
-from monitor.detect.limits.tool_minutes import ToolMinutes, counted_calls
+from monitor.detect.limits.named_minutes import NamedMinutes
+from monitor.detect.limits.tool_minutes import counted_calls
 from monitor.detect.stats.requests import LOG_COLUMNS, LOG_EXPRESSIONS, RequestStats
 from monitor.detect.stats.tools import called_tools
 
@@ -122,14 +123,14 @@ def test_a_limit_of_an_agent_that_stops_calling_tools_is_still_read() -> None:
 
 def test_tools_of_days_ago_are_forgotten() -> None:
     """So that names that a model made up do not stay."""
-    minutes = ToolMinutes()
+    minutes = NamedMinutes()
     minutes.add(called_tools(read([turn(5, call("old", FAILED))])), NOW)
     later = read([turn(5, call("new", FAILED), requested_at=NOW + timedelta(days=3))])
     minutes.add(called_tools(later), NOW + timedelta(days=3))
-    assert list(minutes.by_tool) == ["new"]
+    assert list(minutes.by_name) == ["new"]
     many = read([turn(5, *(call(f"t{n:03}", FAILED) for n in range(300)))])
     minutes.add(called_tools(many), NOW)
-    assert len(minutes.by_tool) == 200
+    assert len(minutes.by_name) == 200
 
 
 def test_a_limit_that_an_error_stopped_counts_anew() -> None:

@@ -13,6 +13,7 @@ from lake.spec.metric_names import quoted_name
 from lake.spec.schemas import ALERTS
 from lake.tables.lake import Lake
 from monitor.detect.limits import no_data
+from monitor.detect.limits.callers import Callers
 from monitor.detect.limits.minute_counts import MinuteCounts
 from monitor.detect.limits.shares import ShareLimit
 from monitor.detect.regression.judge_drift.detector import JudgeDriftDetector
@@ -122,6 +123,49 @@ def test_an_open_alert_of_a_limit_that_stopped_stays_open_also_after_a_restart(
     assert state.stopped_limits == {}
     assert open_limits(lake) == {one: ["firing"] for one in SHARES}
     assert state.limits[LimitKind.ERRORS].share is not None
+
+
+@pytest.mark.parametrize(("place", "at"), [("count", "model"), ("look", "rag")])
+def test_failed_calls_in_which_an_error_arises_are_counted_anew(
+    make_monitor: Callable[[], Monitor],
+    lake: Lake,
+    rows: Any,
+    clock: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    at: str,
+) -> None:
+    """It is told of the deployment where it arises; the open alert of the caller stays, and its share is the same."""
+    times = [clock() - timedelta(minutes=1 + n % 50) for n in range(200)]
+    rows.logs("rag", *({"requested_at": one, "date": one.date()} for one in times))
+    calls = [{"requested_at": one, "date": one.date(), "parent_deployment": "rag"} for one in times]
+    rows.logs("model", *(call | {"status": 400, "is_entry": False} for call in calls))
+    rows.logs("model", *({"requested_at": one, "date": one.date()} for one in times for _ in range(3)))
+    monitor, look = make_monitor(), ShareLimit.look
+    assert state_of(monitor).limits[LimitKind.CHILD_ERRORS].share == 1.0
+    with monkeypatch.context() as failing:
+        if place == "look":
+            failing.setattr(
+                ShareLimit,
+                "look",
+                lambda one, *given: broken() if one._kind == LimitKind.CHILD_ERRORS else look(one, *given),
+            )
+        else:
+            failing.setattr(Callers, "count", broken)
+        for _ in range(3):
+            clock.advance(minutes=1)
+            rows.logs("model", calls[0] | {"requested_at": clock(), "date": clock().date(), "is_entry": False})
+            state = state_of(monitor)
+    assert state.limits[LimitKind.CHILD_ERRORS].active
+    assert monitor.snapshot is not None
+    assert list(monitor.snapshot.deployments[at].stopped_limits) == [LimitKind.CHILD_ERRORS]
+    clock.advance(minutes=2)
+    state = state_of(monitor)
+    assert monitor.health().problems == ()
+    clock.advance(minutes=2)
+    assert state_of(monitor).limits == state_of(make_monitor()).limits
+    assert state.limits[LimitKind.CHILD_ERRORS].share == pytest.approx(48 / 51)
+    assert open_limits(lake)[LimitKind.CHILD_ERRORS] == ["firing"]
 
 
 def test_silence_that_cannot_be_judged_of_one_deployment_is_judged_of_the_others(
