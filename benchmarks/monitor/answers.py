@@ -23,8 +23,9 @@ from typing import Any
 
 from lake.maintenance.id_index import update_id_index
 from lake.queries.answer_details import read_answer
+from lake.queries.answer_filter import AnswerFilter
 from lake.queries.answer_lookup import locate_response
-from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.answer_search import find_answers
 from lake.queries.ratings import AnswerRating
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.tables.lake import Lake

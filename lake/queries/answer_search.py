@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lake.queries.answer_filter import AnswerFilter
 from lake.queries.answer_rows import CALLED_TOOLS, IS_ENTRY, IS_RATABLE
 from lake.queries.comments import comment_of, members_of
 from lake.queries.failures import FAILURE_COLUMNS, AnswerStatus, calls_tool, failures_of, refusing_texts, status_of
@@ -28,13 +29,13 @@ from lake.queries.ratings import (
     labels_of,
     ratings_of,
 )
-from lake.queries.searched_words import excerpt, words_in
 from lake.queries.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, with_namesakes
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.spec.table_spec import TIMESTAMP
 from lake.spec.vocabulary import REFUSAL, FailureKind
 from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
+from runtime.searched_words import excerpt, wanted_words, words_in
 
 EXCERPT_CHARACTERS = 200
 """The most characters of a question or an answer in a row of a page."""
@@ -51,52 +52,16 @@ _SAME = (
 )  # fmt: skip
 _VALUE_COLUMNS = ("event_id", "metric", "value")
 _FOUND = pa.schema(
-    [("date", pa.date32()), ("event_id", pa.string()), ("requested_at", TIMESTAMP), ("sort_value", pa.float64())]
+    [
+        ("date", pa.date32()),
+        ("event_id", pa.string()),
+        ("requested_at", TIMESTAMP),
+        ("sort_value", pa.float64()),
+        ("words", pa.int64()),
+    ]
 )
 _DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
-
-
-@dataclass(frozen=True)
-class AnswerFilter:
-    """Filter, order and page of a search. `since` is included, `until` is not; both have a zone.
-
-    `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
-    is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
-    `tool` is the name of one that its turn called; with the failure `tool_error` that call failed.
-    `words` are words each of which the question, the answer or a comment of a rating contains, `comment` ones that one
-    comment contains; in any order, in upper or lower case, and parts of longer words too. `user` is a `user_id` as it
-    is stored, `client` a `project_id` or a `client`. `slower_than` bounds the duration in seconds, `cost_over` the
-    price with all calls, both exclusively.
-    `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
-    direction. By time, answers with all `words` in one comment come first. With `entries_only` False, calls between
-    applications, and what evaluations, judges and tests asked, are searched too. Pages count from 1.
-    """
-
-    deployment: str | None
-    since: datetime
-    until: datetime
-    metric: str | None = None
-    below: float | None = None
-    above: float | None = None
-    rating: AnswerRating | None = None
-    label: AnswerLabel | None = None
-    status: AnswerStatus | None = None
-    failure: FailureKind | None = None
-    tool: str = ""
-    id_part: str = ""
-    words: str = ""
-    comment: str = ""
-    user: str = ""
-    client: str = ""
-    model: str = ""
-    slower_than: float | None = None
-    cost_over: float | None = None
-    sort: str | None = None
-    ascending: bool = False
-    page: int = 1
-    page_size: int = 50
-    entries_only: bool = True
 
 
 @dataclass(frozen=True)
@@ -135,11 +100,12 @@ class AnswerRow:
 
 @dataclass(frozen=True)
 class AnswerPage:
-    """A page of the answers that match a filter, and how many match in all."""
+    """A page of the answers that match a filter, and how many match in all; each has so many of the `words`."""
 
     filter: AnswerFilter
     rows: tuple[AnswerRow, ...]
     total: int
+    words: int = 0
 
     @property
     def has_more(self) -> bool:
@@ -167,6 +133,7 @@ class _Search:
 
     def __init__(self, lake: Lake, wanted: AnswerFilter) -> None:
         self._wanted, self._period = wanted, RequestPeriod(wanted.since, wanted.until)
+        self._words = wanted_words(wanted.words)
         first, last = wanted.since.astimezone(UTC).date(), (wanted.until - _INSTANT).astimezone(UTC).date()
         self._logs = DayReader(lake.table(PARSED_LOGS, wanted.deployment), first, last)
         self._scores = DayReader(lake.table(SCORES, wanted.deployment), first, last)
@@ -181,12 +148,14 @@ class _Search:
     def page(self) -> AnswerPage:
         """Return the page that the filter names."""
         of_page, total = self.found()
-        return AnswerPage(self._wanted, self._rows(of_page), total)
+        words = of_page["words"][0].as_py() if of_page.num_rows else 0
+        return AnswerPage(self._wanted, self._rows(of_page), total, words)
 
     def found(self) -> tuple[pa.Table, int]:
         """Return where the answers of the page are (columns `_FOUND`), in their order, and how many match in all."""
         parts = [self._matching(day) for day in self._logs.days()]
         found = pa.concat_tables([_FOUND.empty_table(), *parts])
+        found = found.filter(pc.equal(found["words"], pc.max(found["words"])))
         order = "ascending" if self._wanted.ascending else "descending"
         by_value = order if self._wanted.sort else "descending"
         keys = [("sort_value", by_value), ("requested_at", order), ("event_id", order)]
@@ -206,7 +175,8 @@ class _Search:
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:
-            rows = rows.filter(self._has_words(rows, wanted.words.split()))
+            rows = rows.append_column("words", self._count_words(rows))
+            rows = rows.filter(pc.greater_equal(pc.multiply(rows["words"], 2), len(self._words)))
         if wanted.status is not None:
             rows = rows.filter(pa.array([status == wanted.status for status in _statuses(rows)], pa.bool_()))
         if self._of_failure() and wanted.failure != FailureKind.REFUSAL:
@@ -224,20 +194,20 @@ class _Search:
             rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
         return self._with_scores(rows, day)
 
-    def _has_words(self, rows: pa.Table, words: Sequence[str]) -> pa.ChunkedArray:
-        """Return which answers have each word in their question, their answer or a comment."""
+    def _count_words(self, rows: pa.Table) -> pa.ChunkedArray:
+        """Return how many of the words each answer has in its question, its answer or a comment."""
         comments = pa.array(["\n".join(some) for some in self._searched_comments(rows)], pa.string())
         texts = (rows["question"], rows["answer"], comments)
-        found = pa.chunked_array([pa.repeat(pa.scalar(True), rows.num_rows)])
-        for word in words:
+        found = pa.chunked_array([pa.repeat(pa.scalar(0), rows.num_rows)])
+        for word in self._words:
             in_each = (pc.fill_null(pc.match_substring(one, word, ignore_case=True), False) for one in texts)
-            found = pc.and_(found, reduce(pc.or_, in_each))
+            found = pc.add(found, reduce(pc.or_, in_each).cast(pa.int64()))
         return found
 
     def _searched_comments(self, rows: pa.Table) -> list[tuple[str, ...]]:
         """Return the comments on each answer that have a word that is searched: only these ratings are joined."""
         if self._commenting is None:
-            words = (*self._wanted.words.split(), *self._wanted.comment.split())
+            words = (*self._words, *self._wanted.comment.split())
             texts = [comment_of(members_of(one)) or "" for one in self._read_ratings()["details"].to_pylist()]
             has_one = [bool(words_in(text, words)) for text in texts]
             self._commenting = self._read_ratings().filter(pa.array(has_one, pa.bool_()))
@@ -292,10 +262,11 @@ class _Search:
             sorted_by = values.get(wanted.sort or "", {})
             of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
         else:
-            words = wanted.words.split()
-            of_each = pa.array([float(_says(some, words)) for some in self._searched_comments(rows)], pa.float64())
+            said = [float(_says(some, self._words)) for some in self._searched_comments(rows)]
+            of_each = pa.array(said, pa.float64())
         days = pa.repeat(pa.scalar(day), rows.num_rows)
-        return pa.table([days, rows["event_id"], rows["requested_at"], of_each], schema=_FOUND)
+        words = rows["words"] if wanted.words else pa.repeat(pa.scalar(0), rows.num_rows)
+        return pa.table([days, rows["event_id"], rows["requested_at"], of_each, words], schema=_FOUND)
 
     def _rows(self, found: pa.Table) -> tuple[AnswerRow, ...]:
         ids, days = found["event_id"].to_pylist(), set(found["date"].to_pylist())
@@ -329,7 +300,7 @@ class _Search:
         label: AnswerLabel,
         values: Mapping[str, float | None],
     ) -> AnswerRow:
-        same, words = {name: row[name] for name in _SAME}, self._wanted.words.split()
+        same, words = {name: row[name] for name in _SAME}, self._words
         most = EXCERPT_CHARACTERS
         return AnswerRow(
             deployment=self._wanted.deployment,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from lake.queries.searched_words import places_of
+from runtime.searched_words import places_of, wanted_words
 from runtime.unseen_characters import unseen_pieces
 
 MOST_CHARACTERS = 50_000
@@ -48,7 +48,7 @@ def marked(text: str, marks: Iterable[TextMark], most: int = MOST_CHARACTERS) ->
 def searched(text: str, words: str) -> Markup:
     """Return a text as HTML in which each of the words that are searched is marked."""
     cut = text[:MOST_CHARACTERS]
-    return marked(text, [TextMark("searched", list(places_of(cut, words.split())), "searched")])
+    return marked(text, [TextMark("searched", list(places_of(cut, wanted_words(words))), "searched")])
 
 
 def _written(text: str) -> Markup:

@@ -19,7 +19,8 @@ from dialwatch.commands.ground_truth.bad import bad_answers
 from evaluator.service.passes import Evaluator
 from evaluator.settings import EvaluatorSettings
 from lake.queries.answer_details import read_answer
-from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.answer_filter import AnswerFilter
+from lake.queries.answer_search import find_answers
 from lake.queries.ground_truth.case_versions import read_cases
 from lake.spec.case_tables import GROUND_TRUTH
 from lake.spec.schemas import PARSED_LOGS

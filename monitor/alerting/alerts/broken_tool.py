@@ -33,7 +33,7 @@ def what_changed(
     broken = broken_tool(fired, newest)
     match verdict:
         case AlertVerdict.SYSTEM:
-            has_judge = not fired or any(one.details.can_drift for one in fired)
+            has_judge = not fired or any(one.details.can_drift for one in fired if not one.is_limit)
             return f"{broken or f'{APPLICATION} changed'}{', not the judge' if has_judge else ''}"
         case AlertVerdict.JUDGE:
             return "the judge changed, not the application"

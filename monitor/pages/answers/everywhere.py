@@ -34,7 +34,8 @@ class FoundIn:
 class FoundEverywhere:
     """Deployments with answers that match, and how many were and were not searched.
 
-    Those with the words in a comment come first, and then those with the latest answers.
+    Where no answer has all words that are searched, they are those whose answers have the most of them. Those with the
+    words in a comment come first, and then those with the latest answers.
     """
 
     deployments: tuple[FoundIn, ...]
@@ -71,7 +72,8 @@ def find_everywhere(
             break
         of_one = query.of_deployment(name)
         found.append(FoundIn(of_one, find(of_one)))
-    matching = (one for one in found if one.page.rows)
+    most = max((one.page.words for one in found), default=0)
+    matching = (one for one in found if one.page.rows and one.page.words == most)
     ordered = sorted(matching, key=_place, reverse=True)
     return FoundEverywhere(tuple(ordered), len(found), len(names) - len(found))
 

@@ -12,11 +12,12 @@ from urllib.parse import urlencode
 
 from pydantic import ConfigDict
 
-from lake.queries.answer_search import AnswerFilter
+from lake.queries.answer_filter import AnswerFilter
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import FailureKind
+from runtime.searched_words import wanted_words
 
 WordT = TypeVar("WordT", bound=StrEnum)
 
@@ -97,7 +98,7 @@ class AnswerQuery:
     id: str = ""
     """Part of a response id or of an event id."""
     words: str = ""
-    """Words each of which the question, the answer or a comment contains, in any order; for who may read texts."""
+    """Words that the question, the answer or a comment contains, in any order, all or the most; for who may read them."""
     comment: str = ""
     """Words that a comment of a rating contains, in any order; for who may read texts."""
     client: str = ""
@@ -119,6 +120,11 @@ class AnswerQuery:
     """Whether calls between applications, and what evaluations and tests asked, are left out."""
     columns: tuple[Column, ...] = USUAL_COLUMNS
     """Columns of the page, divided by commas; CSV and JSON have all."""
+
+    @property
+    def wanted_words(self) -> list[str]:
+        """Those of `words` that are looked for."""
+        return wanted_words(self.words)
 
     @classmethod
     def read(cls, given: Mapping[str, str], now: datetime) -> AnswerQuery:

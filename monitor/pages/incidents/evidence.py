@@ -106,6 +106,11 @@ class OnsetEvidence:
     stands_out: tuple[StandsOut, ...] = ()
     """Groups that the worst answers have more often than good ones."""
 
+    @property
+    def clearest_first(self) -> tuple[Pair, ...]:
+        """The pairs; first those with an earlier answer, as they show what was lost."""
+        return tuple(sorted(self.pairs, key=lambda one: one.earlier is None))
+
 
 def read_evidence(
     lake: Lake, alert: AlertView, found: FoundIncident, older_version: str | None, *, with_texts: bool

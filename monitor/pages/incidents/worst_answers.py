@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rapidfuzz import utils
 
-from lake.queries.answer_search import AnswerFilter, find_answer_ids
+from lake.queries.answer_filter import AnswerFilter
+from lake.queries.answer_search import find_answer_ids
 from lake.queries.failures import REFUSAL_CHARACTERS
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.ratings import AnswerRating

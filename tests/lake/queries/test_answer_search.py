@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.queries.answer_search import AnswerFilter, find_answer_ids, find_answers
+from lake.queries.answer_filter import AnswerFilter
+from lake.queries.answer_search import find_answer_ids, find_answers
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerLabel, AnswerRating
 from lake.spec.schemas import PARSED_LOGS, SCORES, USER_SIGNALS

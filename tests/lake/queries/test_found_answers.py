@@ -10,7 +10,8 @@ from deltalake import write_deltalake
 from lake.delta_log.delta_log import live_files
 from lake.erasure.erasure import erase
 from lake.erasure.erasure_scope import Subject
-from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.answer_filter import AnswerFilter
+from lake.queries.answer_search import find_answers
 from lake.queries.failures import AnswerStatus
 from lake.queries.ratings import AnswerRating
 from lake.spec.schemas import PARSED_LOGS, SCORES
@@ -128,4 +129,21 @@ def test_words_are_found_in_any_order_wherever_each_of_them_stands(lake: Lake) -
     assert found(lake, comment="name wrong") == ["a"]
     assert found(lake, words="q? a. bee") == found(lake, words="q?", comment="bee") == ["a"]
     assert found(lake, words="wrong", comment="NAME") == ["b", "a"]
-    assert found(lake, words="wrong missing") == []
+    assert found(lake, words="missing") == []
+
+
+def test_where_no_answer_has_all_words_those_with_the_most_are_found(lake: Lake) -> None:
+    """At least half of them; short words such as "in" do not count. The page says how many they have."""
+    asked = {"a": "The mansion of Atlanta", "b": "A mansion in Rome", "c": "Rain"}
+    write(lake, [log_row(name, question=text, answer="") for name, text in asked.items()])
+    period = {"since": START - HOUR, "until": START + 9 * HOUR}
+
+    def searched(words: str) -> tuple[int, list[str], int]:
+        page = find_answers(lake, AnswerFilter("rag", words=words, **period))
+        return page.total, [row.event_id for row in page.rows], page.words
+
+    assert searched("mansion in Atlanta") == (1, ["a"], 2)
+    assert searched("the mansion Atlanta wrong name") == (1, ["a"], 3)
+    assert searched("mansion wrong") == (2, ["b", "a"], 1)
+    assert searched("mansion wrong name") == (0, [], 0)
+    assert searched("in") == (2, ["c", "b"], 1)

@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lake.queries.answer_details import read_answer
-from lake.queries.answer_search import AnswerFilter, find_answers
+from lake.queries.answer_filter import AnswerFilter
+from lake.queries.answer_search import find_answers
 from lake.queries.ratings import AnswerRating
 from lake.queries.signals_by_answer import (
     JOIN_COLUMNS,

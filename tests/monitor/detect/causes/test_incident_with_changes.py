@@ -130,7 +130,7 @@ def test_where_nothing_changed_it_says_so(rows: ScoreColumns, lake: Lake, monito
     assert f"Also changed: nothing that the log shows. {said}" in description(change, "")
     with TestClient(create_app(monitor)) as client:
         assert (
-            "The log shows no change of models, parameters, prompts"
+            "What changed does not show in the log: no change of models, parameters, prompts"
             in client.get(f"/incident?id={change.incident_id}").text
         )
 

@@ -89,7 +89,7 @@ def test_nothing_is_searched_without_a_field(client: TestClient) -> None:
         assert "Choose a deployment, or what to search in all of them" in page.text
     nothing = client.get("/answers", params={"comment": "holiday"}).text
     assert "No answer matches" in nothing
-    assert "3 deployments were searched. Choose an earlier first day, write fewer words" in nothing
+    assert "3 deployments were searched. Choose an earlier first day, write other words" in nothing
 
 
 @pytest.mark.usefixtures("complaints")

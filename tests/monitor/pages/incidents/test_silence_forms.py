@@ -42,7 +42,7 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
     assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
     assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
     of_all = proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
-    assert "Messages about all alerts of rag-search are held back." in of_all
+    assert "Messages about all alerts of rag-search, also of an outage, are held back." in of_all
     assert read_silences(lake)[2].metric is None
     assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", length="24").status_code == 303
     assert len(read_silences(lake)) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.queries.searched_words import excerpt, places_of
+from runtime.searched_words import excerpt, places_of
 
 
 @given(text=st.text(max_size=80), words=st.lists(st.text(min_size=1, max_size=4), max_size=3), most=st.integers(70, 90))
