@@ -54,8 +54,8 @@ class ExporterSettings(Section):
     """What `/metrics` has."""
 
     detail: MetricsDetail = MetricsDetail.USUAL
-    """`usual`: what the rules and the dashboard of dialwatch ask for, about 60 series for each deployment of 5 metrics;
-    `all`: further 130, see [monitor.md](monitor.md#series)."""
+    """`usual`: what the rules and the dashboard of dialwatch ask for, 20 to 40 series for each deployment of 5 metrics;
+    `all`: 190, see [monitor.md](monitor.md#series)."""
 
 
 class MonitorSettings(Section):

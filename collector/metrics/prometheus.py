@@ -14,7 +14,6 @@ from typing import Protocol
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.commit.batch import Batch
@@ -22,9 +21,9 @@ from collector.metrics.commit_stats import BOUNDS, Committed, Meter
 from collector.metrics.last_lines import LastLines
 from lake.spec.service_vocabulary import OUTCOMES, LineOutcome
 from lake.tables.lake import Lake
-from runtime.accept_header import known_formats
 from runtime.clocks import age_of
 from runtime.labelled_registry import LabelledRegistry
+from runtime.metric_texts import encoder
 
 
 class KafkaReader(Protocol):
@@ -70,7 +69,7 @@ def add_metrics(app: FastAPI, registry: CollectorRegistry) -> None:
     @app.head("/metrics")
     @app.get("/metrics")
     def metrics(request: Request) -> Response:
-        encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
+        encode, content_type = encoder(request.headers.getlist("accept"))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
 

@@ -75,9 +75,17 @@ def _at_end(name: str) -> str:
     return f"dialwatch_{name}{{{STREAM}}} @ end()"
 
 
+def tier_of_stream(at: str = "") -> str:
+    """Each stream's tier: 0, 1 where a regression warns, 2 where it pages; there is no series of what is not so."""
+    active, page, mean = (
+        f"dialwatch_{name}{{{STREAM}}}{at}" for name in ("regression_active", "regression_page", "score_mean")
+    )
+    return f"({active} + {page} or {active} or 0 * {mean})"
+
+
 WORST = (
-    f"max by (deployment, metric) (10 * ({_at_end('regression_active')} + {_at_end('regression_page')}) + "
+    f"max by (deployment, metric) (10 * {tier_of_stream(' @ end()')} + "
     f"(clamp_max(abs({_at_end('score_mean')} - {_at_end('score_reference_mean')}), 1) "
-    f"or 0 * {_at_end('regression_active')}))"
+    f"or 0 * {tier_of_stream(' @ end()')}))"
 )
 """An order of streams: regressions that page, then those that warn, then by the change against the reference."""

@@ -15,9 +15,14 @@ def _share(at: str = "") -> str:
     return f"dialwatch_floor_share{{{DEPLOYMENT}}}{at} / dialwatch_floor_limit{{{DEPLOYMENT}}}{at}"
 
 
+def _exceeded(at: str = "") -> str:
+    """1 where a limit is exceeded, of which alone there is a series; 0 where its share is judged."""
+    return f"(dialwatch_floor_active{{{DEPLOYMENT}}}{at} or 0 * dialwatch_floor_share{{{DEPLOYMENT}}}{at})"
+
+
 _NEAREST = (
-    f"max by ({_BY}) (10 * dialwatch_floor_active{{{DEPLOYMENT}}} @ end() + "
-    f"(clamp_max({_share(' @ end()')}, 1) or 0 * dialwatch_floor_active{{{DEPLOYMENT}}} @ end()))"
+    f"max by ({_BY}) (10 * {_exceeded(' @ end()')} + "
+    f"(clamp_max({_share(' @ end()')}, 1) or 0 * {_exceeded(' @ end()')}))"
 )
 """An order: limits that are exceeded, then those that are nearest to it."""
 
@@ -29,8 +34,8 @@ def add_limits(board: build.Dashboard) -> None:
         states(
             "Limits",
             "Errors, empty answers, refusals, failed evaluations, silence and replays; an exceeded one pages. Exceeded "
-            "ones first, then those that are nearest to it.",
-            Query(first(f"dialwatch_floor_active{{{DEPLOYMENT}}}", _BY, _NEAREST), _NAME),
+            "ones first, then those whose share is nearest to it.",
+            Query(first(_exceeded(), _BY, _NEAREST), _NAME),
             {"0": ("within", "green"), "1": ("exceeded", "red")},
         )
     )
@@ -47,8 +52,8 @@ def add_limits(board: build.Dashboard) -> None:
     charts = (
         (
             "Limits that cannot be judged",
-            "Deployments of which too little is known, as with too few requests; their pages say why.",
-            [Query(f"count by (floor) (dialwatch_floor_judged{{{DEPLOYMENT}}} == 0)", "{{floor}}")],
+            "Of all deployments, those of which too little is known, as with too few requests; their pages say why.",
+            [Query("max by (floor) (dialwatch_unjudged_floors)", "{{floor}}")],
             "short",
         ),
         (

@@ -11,6 +11,7 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from deploy.grafana.expressions import (
     AT,
+    DEPLOYMENT,
     INTERVAL,
     STREAM,
     WORST,
@@ -19,6 +20,7 @@ from deploy.grafana.expressions import (
     first,
     first_and_others,
     highest,
+    tier_of_stream,
 )
 from deploy.grafana.panels import SOURCE, chart, dashes, number, row_links, states, target, to_incidents
 
@@ -48,7 +50,7 @@ def add_alerts(board: build.Dashboard) -> None:
             "Regressions by tier",
             "By their evidence. Those that page first, then those that warn, then what changed most.",
             Query(
-                first(f"dialwatch_regression_active{{{STREAM}}} + dialwatch_regression_page{{{STREAM}}}", _BY, WORST),
+                first(tier_of_stream(), _BY, WORST),
                 _NAME,
             ),
             {"0": ("ok", "green"), "1": ("warning", "orange"), "2": ("page", "red")},
@@ -145,13 +147,13 @@ def add_scores(board: build.Dashboard) -> None:
             width=12,
         )
     )
-    labels = "deployment, metric, verdict"
-    fired = f"sum by ({labels}) (dialwatch_regressions_total{{{STREAM}}}{AT})"
+    labels = "deployment, verdict"
+    fired = f"sum by ({labels}) (dialwatch_regressions_total{{{DEPLOYMENT}}}{AT})"
     board.with_panel(
         chart(
             "Regressions fired",
-            "Since the first one, by what is held to have changed: system, judge, both or undecided.",
-            highest(fired, labels, f"{_NAME} {{{{verdict}}}}", others="sum"),
+            "Of all metrics, since the first one, by what is held to have changed: system, judge, both or undecided.",
+            highest(fired, labels, "{{deployment}} {{verdict}}", others="sum"),
             "short",
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -38,6 +39,21 @@ class FollowedLog:
         self._known: LogTail | None = None
         """The table as it was when it was last found, also where it is missing since."""
         self._was_replaced = False
+        self._end: tuple[int, bytes] | None = None
+        """Version and digest of the last commit of a log that was not opened, as it was not asked for more."""
+
+    def is_at(self, version: int) -> bool:
+        """Whether the log ends at a version that was read before, where that is seen without opening it.
+
+        To open a table takes milliseconds, and a monitor that starts knows of most tables that nothing is new.
+        """
+        if self.tail is not None or (last := self._files.last_commit(version)) is None:
+            return False
+        end = version, _digest(last)
+        if self._end not in (None, end):
+            return False
+        self._end = end
+        return True
 
     def may_have_news(self) -> bool:
         """Whether the next look asks the store."""
@@ -63,11 +79,18 @@ class FollowedLog:
             self.tail = None if snapshot is None else LogTail(self._files, snapshot, self._uri, self._pending)
         self._is_missing = self.tail is None
         if self.tail is not None:
+            self._was_replaced = self._was_replaced or self._is_other_log()
             if self._known not in (None, self.tail):
                 self._was_replaced = self._was_replaced or not self._known.is_continued_by(self.tail)
             self._known = self.tail
         self._news.seen()
         return self.tail
+
+    def _is_other_log(self) -> bool:
+        """Say, once, whether the log has another commit where it ended before it was opened."""
+        end, self._end = self._end, None
+        there = None if end is None else self._files.read(end[0])
+        return end is not None and there is not None and end[1] != _digest(there)
 
     def look_for_earlier(
         self, files: frozenset[str], progress: Mapping[str, int], rows: pa.Table | None
@@ -113,3 +136,7 @@ class FollowedLog:
                 f"the table {self._uri} is gone, which had version {self._known.version}: if the lake was moved away, "
                 "bring it back; if the table was removed for good, start dialwatch anew"
             )
+
+
+def _digest(commit: bytes) -> bytes:
+    return hashlib.blake2b(commit, digest_size=16).digest()

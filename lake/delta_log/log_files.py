@@ -51,6 +51,10 @@ class LogFiles(Protocol):
         """Return the state of the table as it is now; None where there is no table."""
         ...
 
+    def last_commit(self, version: int) -> bytes | None:
+        """Return the bytes of a commit that is the log's last one; None where it is not, or that costs requests."""
+        ...
+
     def newest(self) -> AbstractContextManager[DeltaTable | None]:
         """Return deltalake's table as it is now, to be read while the block lasts; None where there is no table."""
         ...
@@ -95,6 +99,12 @@ class LocalLogFiles:
         """Return the state of the table, as deltalake reads it; None where there is no table."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
         return _opened(self._by_deltalake, self.entry) if self._folder.is_dir() else None
+
+    def last_commit(self, version: int) -> bytes | None:
+        """Return the bytes of a commit that is the last one of the folder; None where it is not."""
+        # In this order: with a commit that comes in between there is a later one by the second look.
+        last = self.read(version)
+        return None if last is None or self.read(version + 1) is not None else last
 
     @contextlib.contextmanager
     def newest(self) -> Iterator[DeltaTable | None]:
@@ -210,6 +220,9 @@ class StoreLogFiles:
         snapshot = None if was_missing and self.read(0) is None else self._open(None)
         self._missing_at = now if snapshot is None else None
         return snapshot
+
+    def last_commit(self, version: int) -> None:
+        """Return None: to look for two commits may cost as much as to open the log."""
 
     def _opened_by_another(self) -> TableSnapshot | None:
         """Return the state that another handle holds, if the table is still at its version; None otherwise."""

@@ -37,7 +37,7 @@ _WRITE_ATTEMPTS = 3
 """Of one append whose files are removed before it has committed them."""
 _COMMIT_ATTEMPTS = 30
 """Of one append: other writers may commit at the same time."""
-_LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
+_LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE, _FEW_FILES = 1, 16, 4
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
 
 
@@ -271,11 +271,12 @@ class Table:
         return self._followed.retry_read(lambda: self._cast(self._read(names, where), names))
 
     def _read(self, names: list[str], where: ds.Expression | None) -> pa.Table:
-        tail = self._followed.look() if is_remote(self.uri) else None
-        if tail is None:
+        is_far, tail = is_remote(self.uri), self._followed.look()
+        files = tail.live_files() if tail is not None and (is_far or where is None) else None
+        if files is None or (not is_far and len(files) > _FEW_FILES):
             return self._dataset().to_table(columns=names, filter=where)
-        # Of a store without its dataset, for which deltalake would list the log.
-        return self._rows_of(tail.live_files(), {name: ds.field(name) for name in names}, where)
+        # Of a store without its dataset, for which deltalake would list the log; of few files that takes the longest.
+        return self._rows_of(files, {name: ds.field(name) for name in names}, where)
 
     def dataset(self) -> ds.Dataset:
         """Return the rows as an Arrow dataset, for DuckDB, polars and the like; without rows if there is no table."""
@@ -312,6 +313,8 @@ class Table:
         newest: datetime | None,
         where: ds.Expression | None,
     ) -> Change:
+        if version is not None and self._followed.is_at(version):
+            return Change(self._no_rows.of(wanted), version, newest)
         tail, names = self._followed.look(), list(wanted)
         if tail is not None and version is not None and version > tail.version:
             # Another handle was ahead of what was told.

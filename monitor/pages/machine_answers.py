@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import Request, Response
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from monitor.exporter.registry import registry_of
@@ -17,7 +16,7 @@ from monitor.pages.rendering import reader_of
 from monitor.pages.visibility import health_for, problem_for
 from monitor.service.monitor import Monitor
 from monitor.settings import MonitorSettings
-from runtime.accept_header import known_formats
+from runtime.metric_texts import encoder
 
 _NONE = re.compile(r"q=0(\.0*)?")
 _GZIP_LEVEL = 1
@@ -62,7 +61,7 @@ class MachineAnswers:
 
     def metrics(self, request: Request) -> Response:
         """Answer with the metrics, in the format that is asked for."""
-        encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
+        encode, content_type = encoder(request.headers.getlist("accept"))
         headers, body = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}, encode(self._registry)
         if _takes_gzip(request):
             headers["Content-Encoding"] = "gzip"

@@ -12,6 +12,9 @@ from monitor.detect.causes import DailyChanges
 from monitor.service.health.failures import CHANGES, Failures
 from monitor.service.ingest.ingest import Ingest
 
+_SECONDS = 1.0
+"""For which a refresh reads who called whom; the next one goes on."""
+
 
 class SettingsWatch:
     """Reader of changed settings, day by day: what it finds becomes part of a deployment's state."""
@@ -29,7 +32,14 @@ class SettingsWatch:
             day = known.due(now)
             if day is None or self._looked_at.get(name) == day:
                 continue
+            # Of a thousand deployments it takes some ten seconds, in which nothing else would be looked at.
+            prepare = partial(self._daily_changes.prepare, day, deployments, _SECONDS)
+            is_ready = self._failures.attempt(CHANGES, prepare, f"log of {name!r}")
+            if is_ready is False:
+                return None
             self._looked_at[name] = day
+            if is_ready is None:
+                return None
             look = partial(self._daily_changes.read, name, day, deployments)
             found = self._failures.attempt(CHANGES, look, f"log of {name!r}")
             if found is not None:

@@ -317,7 +317,7 @@ def test_of_one_deployment_everything_is_shown(scraping: Prometheus) -> None:
         if "{{others}}" in query.legend:
             assert scraping.query(query.of(CHOSEN)) == [], query
     asked = {query.title: query.of(CHOSEN).replace(f"topk({MOST}, ", "topk(1, ") for query in queries()}
-    limits = scraping.query(f'dialwatch_floor_active{{deployment="{DEPLOYMENT}",installation="{INSTALLATION}"}}')
+    limits = scraping.query(f'dialwatch_floor_share{{deployment="{DEPLOYMENT}",installation="{INSTALLATION}"}}')
     assert len(limits) > 1
     assert len(scraping.query(asked["Limits"])) == len(limits)
 

@@ -150,8 +150,9 @@ def test_an_alert_says_what_changed_once_the_anchors_were_scored_again(
     metrics = story.metrics()
     labels = 'deployment="rag",metric="judged"'
     assert f"dialwatch_judge_drift_active{{{labels}}} {drifts}.0" in metrics
-    assert f'dialwatch_regression_verdict{{{labels},verdict="{verdict}"}} 1.0' in metrics
-    assert f'dialwatch_regressions_total{{{labels},verdict="{verdict}"}} 1.0' in metrics
+    told = f'dialwatch_regression_verdict{{{labels},verdict="{verdict}"}} 1.0' in metrics
+    assert told is (verdict != "system")
+    assert f'dialwatch_regressions_total{{deployment="rag",verdict="{verdict}"}} 1.0' in metrics
     page = TestClient(create_app(story.monitor)).get("/deployment?name=rag").text
     assert PAGE[verdict] in page
     assert ("judge drifted" in page) is bool(drifts)

@@ -62,15 +62,22 @@ class DailyChanges:
         self._lake = lake
         self._callers = CallersOfDays(lake)
 
+    def prepare(self, day: date, deployments: Sequence[str | None], seconds: float) -> bool:
+        """Read for some seconds what `read` needs of all deployments; say whether it has it now."""
+        return self._callers.read_for(seconds, *_around(day), deployments)
+
     def read(self, deployment: str, day: date, deployments: Sequence[str | None]) -> list[SettingChange]:
         """Return what changed in a day; `deployments` are all that there are."""
-        begin = datetime.combine(day, time(), UTC)
-        onset = OnsetInterval(begin + _DAY / 2, begin, begin + _DAY)
-        until = begin + 2 * _DAY
+        onset, until = _around(day)
         called_by = self._callers.around(onset, until, deployments)
         answers = read_answers(self._lake, deployment, onset, until, called_by, (MOST_A_DAY, MOST_NEAR))
         found = (one for one in changes_around(answers, onset, until) if one.feature in SETTINGS)
         return [SettingChange(one.at, what_changed(one), one.feature.value, one.subject) for one in found]
+
+
+def _around(day: date) -> tuple[OnsetInterval, datetime]:
+    begin = datetime.combine(day, time(), UTC)
+    return OnsetInterval(begin + _DAY / 2, begin, begin + _DAY), begin + 2 * _DAY
 
 
 def _is_same(one: SettingChange, other: SettingChange) -> bool:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from time import monotonic
 
 from lake.queries.sampled_answers import callers, request_of_answer, sampled_answers
 from lake.tables.lake import Lake
@@ -29,6 +30,10 @@ MOST_LINES, MOST_CHARACTERS = 200, 500
 _LONGEST = 100_000
 """Of a text that is compared."""
 
+_AT_ONCE = 16
+"""Deployments whose callers are read together: of a store at once."""
+_Days = tuple[date, date, tuple[str | None, ...]]
+"""First and last day, and the deployments."""
 CalledBy = Mapping[str | None, frozenset[str]]
 """The callers of each deployment that has some."""
 
@@ -38,23 +43,49 @@ class CallersOfDays:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._known: OrderedDict[tuple[date, date, tuple[str | None, ...]], CalledBy] = OrderedDict()
+        self._known: OrderedDict[_Days, dict[str | None, frozenset[str]]] = OrderedDict()
+        self._unread: dict[_Days, list[str | None]] = {}
+        """Deployments that are still to be read, of those of which a part is known."""
 
     def around(self, onset: OnsetInterval, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
         """Return who called each of these deployments in the days around an onset."""
-        first = (onset.earliest - _PROBED).astimezone(UTC).date()
-        last = min(until, onset.latest + LONGEST_AFTER).astimezone(UTC).date()
-        key = first, last, tuple(sorted(deployments, key=str))
-        if key not in self._known:
-            begin, end = datetime.combine(first, time(), UTC), datetime.combine(last + timedelta(days=1), time(), UTC)
-            self._known[key] = callers(self._lake, key[2], begin, end)
+        days = _days(onset, until, deployments)
+        while not self._read_some(days):
+            pass
+        return self._known[days]
+
+    def read_for(
+        self, seconds: float, onset: OnsetInterval, until: datetime, deployments: Sequence[str | None]
+    ) -> bool:
+        """Read for some seconds of what `around` would give; say whether it gives it at once now."""
+        days, end = _days(onset, until, deployments), monotonic() + seconds
+        while not (is_read := self._read_some(days)) and monotonic() < end:
+            pass
+        return is_read
+
+    def _read_some(self, days: _Days) -> bool:
+        """Read some deployments that are unread; say whether none is left."""
+        first, last, deployments = days
+        if days not in self._known:
+            self._known[days], self._unread[days] = {}, list(deployments)
             while len(self._known) > _MOST_KEPT:
-                self._known.popitem(last=False)
-        return self._known[key]
+                self._unread.pop(self._known.popitem(last=False)[0], None)
+        if unread := self._unread.get(days):
+            begin, end = datetime.combine(first, time(), UTC), datetime.combine(last + timedelta(days=1), time(), UTC)
+            self._known[days] |= callers(self._lake, unread[:_AT_ONCE], begin, end)
+            del unread[:_AT_ONCE]
+        return not unread
 
     def forget(self) -> None:
         """Have all be read anew, as calls of today go on."""
         self._known.clear()
+        self._unread.clear()
+
+
+def _days(onset: OnsetInterval, until: datetime, deployments: Sequence[str | None]) -> _Days:
+    first = (onset.earliest - _PROBED).astimezone(UTC).date()
+    last = min(until, onset.latest + LONGEST_AFTER).astimezone(UTC).date()
+    return first, last, tuple(sorted(deployments, key=str))
 
 
 def read_answers(

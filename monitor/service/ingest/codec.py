@@ -7,8 +7,10 @@ again. Nothing but the classes that are given is ever made, and no code of a sta
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
@@ -79,9 +81,22 @@ def encode(state: object, classes: Classes) -> tuple[bytes, list[str]]:
 def decode(state: bytes, texts: Sequence[str], classes: Classes) -> Any:
     """Return the state of `encode`. Raises StateError for what that cannot have given."""
     try:
-        return _Decoder(texts, classes).value(msgspec.msgpack.decode(state))
+        with _no_collection():
+            return _Decoder(texts, classes).value(msgspec.msgpack.decode(state))
     except Exception as error:  # whatever a damaged state may lead to
         raise StateError(f"the state cannot be read: {error!r}") from error
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Have no search for cycles while the block lasts: thousands of objects are made, and all of them stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Encoder:
@@ -189,7 +204,7 @@ class _Decoder:
         return _READERS[kind](self, *parts)
 
     def many(self, coded: Sequence[Any]) -> list[Any]:
-        return [self.value(one) for one in coded]
+        return [self.value(one) if isinstance(one, list) else one for one in coded]
 
     def list_(self, coded: Sequence[Any]) -> list[Any]:
         made: list[Any] = self._meet([])
@@ -221,7 +236,7 @@ class _Decoder:
         if declared.keys() != members.keys():
             raise StateError(f"{name} has other fields than {sorted(members)}")
         for member, one in members.items():
-            value = self.value(one)
+            value = self.value(one) if isinstance(one, list) else one
             if not isinstance(value, declared[member]):
                 raise StateError(f"{name}.{member} cannot be a {type(value).__name__}")
             object.__setattr__(made, member, value)

@@ -201,7 +201,7 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
         page,
     )
     metrics = without_installation(open_page("/metrics").text)
-    assert 'dialwatch_floor_judged{deployment="rag",floor="errors"} 0.0' in metrics
+    assert 'dialwatch_unjudged_floors{floor="errors"} 1.0' in metrics
     assert "dialwatch_floor_share{" not in metrics
     assert "kept" not in page
 

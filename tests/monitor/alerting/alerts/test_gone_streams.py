@@ -79,7 +79,7 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
     assert reason.startswith("no longer watched: no score of this metric since 2026-11-20 11:57 UTC")
     assert monitor.health().problems == ()
     assert ACTIVE not in metrics_of(get, monitor)
-    assert 'regression_active{deployment="rag",metric="other"} 0.0' in metrics_of(get, monitor)
+    assert 'dialwatch_score_mean{deployment="rag",metric="other"} 0.8' in metrics_of(get, monitor)
     page = text_of(get, monitor)
     assert "alert is over; no longer watched: no score of this metric since" in page
     assert '<span class="state">resolved</span>' in page

@@ -141,7 +141,8 @@ def test_the_page_and_prometheus_show_a_limit(
     assert get(app, "/deployment?name=nobody").status_code == 404
     metrics = without_installation(generate_latest(registry_of(lambda: monitor.snapshot, "production")).decode())
     assert 'dialwatch_floor_active{deployment="apps/rag",floor="errors"} 1.0' in metrics
-    assert 'dialwatch_floor_active{deployment="apps/rag",floor="empty_answers"} 0.0' in metrics
+    assert 'dialwatch_floor_active{deployment="apps/rag",floor="empty_answers"}' not in metrics
+    assert 'dialwatch_floor_share{deployment="apps/rag",floor="empty_answers"} 0.0' in metrics
     assert f'dialwatch_floor_share{{deployment="apps/rag",floor="errors"}} {40 / 60}' in metrics
     assert 'dialwatch_floor_limit{deployment="apps/rag",floor="errors"} 0.3' in metrics
 
