@@ -1,5 +1,6 @@
 from .queries.answer_details import read_answer
-from .queries.answer_search import AnswerFilter, find_answers
+from .queries.answer_filter import AnswerFilter
+from .queries.answer_search import find_answers
 from .queries.frames import answers_frame, ground_truth_frame
 from .queries.ground_truth.case_versions import change_cases
 from .queries.ratings import AnswerRating

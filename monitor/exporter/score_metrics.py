@@ -136,7 +136,7 @@ def _affected(deployments: _Deployments, *, with_details: bool) -> Iterator[Metr
         ]
         for name, state in deployments.items()
     }
-    for metric, field, what in _AFFECTED if with_details else ():
+    for metric, field, what in _AFFECTED:
         yield gauge(
             metric,
             f"{what} from the onset of the incident that is open until its latest alert of a metric, of 7 days at "

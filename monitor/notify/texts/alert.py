@@ -103,8 +103,8 @@ def _summary(change: AlertChange) -> str:
                 f"{change.key.deployment} is back: nearly all answers were bad by {quoted_name(change.key.metric)} for "
                 f"{lasted}, which is an outage and no change of quality"
             )
-        return (
-            f"{what}: alert is over; {change.reason}" if change.ended_without_recovery else f"{what}: back at {after}"
+        return f"{what}: " + (
+            f"alert is over; {change.reason}" if change.ended_without_recovery else f"back at {after}"
         )
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
@@ -236,10 +236,8 @@ def look_first(change: AlertChange) -> tuple[str, ...]:
         return ()
     look = metric_look(change.key.metric)
     parts = [part for part in failed_often(change) if FAILED_PART_LOOK[part] != look]
-    return (
-        *([look] if look else []),
-        *(f"{_FAILED[one]}, so also: {first_small(FAILED_PART_LOOK[one])}" for one in parts),
-    )
+    added = (f"{_FAILED[one]}, so also: {first_small(FAILED_PART_LOOK[one])}" for one in parts)
+    return (*([look] if look else []), *added)
 
 
 def failed_often(change: AlertChange) -> list[FailedPart]:

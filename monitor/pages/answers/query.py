@@ -98,7 +98,7 @@ class AnswerQuery:
     id: str = ""
     """Part of a response id or of an event id."""
     words: str = ""
-    """Words that the question, the answer or a comment contains, in any order, all or the most; for who may read them."""
+    """Words of the question, the answer or a comment, in any order: all, else the most; for who may read texts."""
     comment: str = ""
     """Words that a comment of a rating contains, in any order; for who may read texts."""
     client: str = ""

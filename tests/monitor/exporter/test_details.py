@@ -22,9 +22,6 @@ WITH_DETAILS = MonitorSettings(exporter=ExporterSettings(detail=MetricsDetail.AL
 DETAILS = {
     "dialwatch_floor_judged",
     "dialwatch_improvement_active",
-    "dialwatch_incident_conversations",
-    "dialwatch_incident_people",
-    "dialwatch_incident_requests",
     "dialwatch_reference_match_share",
     "dialwatch_regression_delay_seconds",
     "dialwatch_regression_log_evidence",

@@ -9,18 +9,16 @@ from urllib.parse import unquote
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from fastapi.testclient import TestClient
-from prometheus_client import generate_latest
 
 from lake.spec.root_tables import AUDIT
 from lake.spec.schemas import SCORES
 from lake.tables.lake import Lake
 from monitor.alerting.controls.releases import mark_release
 from monitor.detect.regression import Release
-from monitor.exporter.registry import registry_of
 from monitor.notify.texts.alert import summary
 from monitor.pages.app import create_app
 from monitor.service.monitor import Monitor
-from monitor.settings import ExporterSettings, MetricsDetail, MonitorSettings
+from monitor.settings import MonitorSettings
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 from tests.monitor.pages.incidents.conftest import ACCESS, PER_HOUR, incident_id, of
 
@@ -64,8 +62,7 @@ def test_the_fall_has_the_mean_of_its_alert_on_all_pages_and_that_of_now_is_call
     assert alert["details"]["affected"] == {
         "requests": PER_HOUR, "conversations": 0, "people": 0, "refusals": refusals,
     }  # fmt: skip
-    settings = MonitorSettings(exporter=ExporterSettings(detail=MetricsDetail.ALL))
-    metrics = generate_latest(registry_of(lambda: monitor.snapshot, "lake", settings=settings)).decode()
+    metrics = client.get("/metrics").text
     assert f'dialwatch_incident_requests{{deployment="rag-search",installation="lake"}} {PER_HOUR}.0' in metrics
     assert 'dialwatch_incident_people{deployment="rag-search",installation="lake"} 0.0' in metrics
     for hour in range(6):
