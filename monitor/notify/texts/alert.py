@@ -103,9 +103,8 @@ def _summary(change: AlertChange) -> str:
                 f"{change.key.deployment} is back: nearly all answers were bad by {quoted_name(change.key.metric)} for "
                 f"{lasted}, which is an outage and no change of quality"
             )
-        return f"{what}: " + (
-            f"alert is over; {change.reason}" if change.ended_without_recovery else f"back at {after}"
-        )
+        over = f"alert is over; {change.reason}" if change.ended_without_recovery else f"back at {after}"
+        return f"{what}: {over}"
     if change.details.new_class is not None:
         return f"{what} got worse in new traffic: {_new_class(change, change.details.new_class)}"
     what = f"{change.key.deployment}{_worse_version(change)}: {quoted_name(change.key.metric)}"
