@@ -112,8 +112,10 @@ def test_a_wide_screen_is_used(open_page: OpenPage, paths: dict[str, str], name:
     assert max(page.evaluate(measure), default=0) < 1_300
 
 
-def test_the_search_of_answers_is_folded_on_a_phone_alone(open_page: OpenPage, paths: dict[str, str]) -> None:
-    """One press opens it; where nothing is searched yet it is open."""
+def test_the_search_of_answers_is_folded_on_a_phone_and_where_something_was_found(
+    open_page: OpenPage, paths: dict[str, str]
+) -> None:
+    """One press opens it; where nothing is searched yet it is open, and on a wide page all of it is seen."""
     for width, path, is_open in ((PHONE, paths["answers"], False), (PHONE, "/answers", True)):
         page = open_page(path, width)
         field, summary = page.get_by_label("Words of a comment"), page.locator(".fold > summary")
@@ -123,6 +125,9 @@ def test_the_search_of_answers_is_folded_on_a_phone_alone(open_page: OpenPage, p
     page = open_page(paths["answers"], DESKTOP)
     expect(page.get_by_label("Words of a comment")).to_be_visible()
     expect(page.locator(".fold > summary")).to_be_hidden()
+    page = open_page("/answers?words=know", DESKTOP)
+    expect(page.get_by_label("Words of a comment")).to_be_hidden()
+    expect(page.locator(".fold > summary")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", PAGES)
