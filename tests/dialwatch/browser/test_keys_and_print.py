@@ -112,8 +112,11 @@ def test_a_wide_screen_is_used(open_page: OpenPage, paths: dict[str, str], name:
     assert max(page.evaluate(measure), default=0) < 1_300
 
 
-def test_the_search_of_answers_is_folded_on_a_phone_and_where_something_was_found(
-    open_page: OpenPage, paths: dict[str, str]
+def test_the_search_of_answers_is_folded_where_it_found_some(open_page: OpenPage, paths: dict[str, str]) -> None:
+    """On a phone also all answers; one press opens it. Where nothing is searched yet it is open.
+
+    A wide page of all answers shows the whole form.
+    """
 ) -> None:
     """One press opens it; where nothing is searched yet it is open, and on a wide page all of it is seen."""
     for width, path, is_open in ((PHONE, paths["answers"], False), (PHONE, "/answers", True)):
