@@ -117,8 +117,6 @@ def test_the_search_of_answers_is_folded_where_it_found_some(open_page: OpenPage
 
     A wide page of all answers shows the whole form.
     """
-) -> None:
-    """One press opens it; where nothing is searched yet it is open, and on a wide page all of it is seen."""
     for width, path, is_open in ((PHONE, paths["answers"], False), (PHONE, "/answers", True)):
         page = open_page(path, width)
         field, summary = page.get_by_label("Words of a comment"), page.locator(".fold > summary")
