@@ -60,8 +60,10 @@ class Excerpt:
     refuses: bool = False
     """Whether one of the worst is a refusal, or says that the information is missing."""
     is_disliked: bool = False
+    comment: str | None = None
+    """Whether people disliked one of the worst, and the newest comment, which is a text."""
     fails_case: bool = False
-    """Whether people disliked one of the worst, and whether it does not agree with its case."""
+    """Whether one of the worst does not agree with its case."""
     is_good: bool = False
     """Whether the score of one of the worst is no worse than the mean before the onset."""
 
@@ -151,7 +153,7 @@ def read_evidence(
         histogram=_histogram(alert.metric, before, after, scale),
         pairs=_pairs(lake, (found.name, worst), (name_before, good))
         if with_texts
-        else tuple(Pair(_with_kind(one, worst)) for one in _excerpts(found.name, worst.rows)),
+        else tuple(Pair(_with_kind(one, worst, with_texts=False)) for one in _excerpts(found.name, worst.rows)),
         with_texts=with_texts,
         candidates=good.num_rows,
         older_version=older_version,
@@ -172,7 +174,7 @@ def _pairs(lake: Lake, named_worst: tuple[str, WorstAnswers], named_good: tuple[
     }
     asked = []
     for one in _excerpts(name, worst, texts_of_worst):
-        shown = _with_kind(one, found_worst)
+        shown = _with_kind(one, found_worst, with_texts=True)
         # A refusal stands in no document.
         why = (w for w in reasons[one.event_id] if not (shown.refuses and w.kind is ReasonKind.UNSUPPORTED))
         asked.append(replace(shown, reasons=tuple(why)))
@@ -206,12 +208,13 @@ def _read_reasons(
     return {one: tuple(reasons_of(answer, case)) for one, answer, case in zip(ids, answers, cases, strict=True)}
 
 
-def _with_kind(one: Excerpt, worst: WorstAnswers) -> Excerpt:
+def _with_kind(one: Excerpt, worst: WorstAnswers, *, with_texts: bool) -> Excerpt:
     wrong = worst.wrong
     return replace(
         one,
         refuses=one.event_id in worst.refusing,
         is_disliked=one.event_id in wrong.disliked,
+        comment=(wrong.disliked.get(one.event_id) or None) if with_texts else None,
         fails_case=one.event_id in wrong.failing,
         is_good=one.event_id in worst.good,
     )
@@ -252,7 +255,7 @@ def _distribution(name: str, values: NDArray[np.float64], low: float, high: floa
     return Distribution(name, counts.tolist(), float(np.mean(values)) if len(values) else None)
 
 
-LEAST = 60.0
+LEAST = 75.0
 """Per cent of likeness below which two questions are not alike."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, zip_longest
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from rapidfuzz import utils
 
 from lake.queries.answer_filter import AnswerFilter
-from lake.queries.answer_search import find_answer_ids
+from lake.queries.answer_search import find_answers
 from lake.queries.failures import REFUSAL_CHARACTERS
 from lake.queries.metric_scores import metric_scores, texts_of_answers
 from lake.queries.ratings import AnswerRating
@@ -32,10 +33,18 @@ _ENOUGH = 20_000
 
 @dataclass(frozen=True)
 class WrongAnswers:
-    """Ids of answers that are wrong, whatever their score: people disliked them, or they failed their case."""
+    """Ids of answers that are wrong, whatever their score: people disliked them, or they failed their case.
 
-    disliked: frozenset[str] = frozenset()
+    With those that people disliked comes the newest comment, empty where there is none.
+    """
+
+    disliked: Mapping[str, str] = field(default_factory=dict)
     failing: frozenset[str] = frozenset()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """All of them."""
+        return self.failing.union(self.disliked)
 
 
 @dataclass(frozen=True)
@@ -54,12 +63,12 @@ class WorstAnswers:
 def read_wrong(lake: Lake, name: str, since: datetime, until: datetime, version_of_cases: str | None) -> WrongAnswers:
     """Read which answers of a time are wrong; of those that people disliked the latest 50."""
     deployment = deployment_of(name)
-    disliked = find_answer_ids(lake, AnswerFilter(deployment, since, until, rating=AnswerRating.DISLIKED))
+    disliked = find_answers(lake, AnswerFilter(deployment, since, until, rating=AnswerRating.DISLIKED)).rows
     failing: list[str] = []
     if version_of_cases is not None:
         rows = metric_scores(lake, deployment, CASE_PASSED, version_of_cases, since, until, _ENOUGH)
         failing = rows.filter(pc.equal(rows["value"], 0.0))["event_id"].to_pylist()
-    return WrongAnswers(frozenset(disliked), frozenset(failing))
+    return WrongAnswers({one.event_id: next(iter(one.comments), "") for one in disliked}, frozenset(failing))
 
 
 def worst_of_each_kind(
@@ -77,10 +86,8 @@ def worst_of_each_kind(
     is_worse = _is_worse(rows["value"], reference, lowest=lowest).to_pylist() if reference is not None else None
     kinds: tuple[dict[str, int], ...] = ({}, {}, {}, {})
     for place, one in enumerate(ids):
-        if is_worse is None or is_worse[place]:
-            kind = 1 if one in refusing else 0
-        else:
-            kind = 2 if one in wrong.disliked | wrong.failing else 3
+        is_bad = is_worse is None or is_worse[place]
+        kind = (1 if one in refusing else 0) if is_bad else 2 if one in wrong.ids else 3
         question = utils.default_process((texts.get(one, {}).get("question") or "")[:CHARACTERS])
         kinds[kind].setdefault(question or f"\0{place}", place)
     in_turn = chain.from_iterable(zip_longest(*(kind.items() for kind in kinds[:3])))
@@ -104,7 +111,7 @@ def _candidates(rows: pa.Table, reference: float | None, wrong: WrongAnswers, *,
         half = LOOKED_AT // 2
         more = np.linspace(half, max(bad, LOOKED_AT) - 1, LOOKED_AT - half).astype(int)
         places = np.concatenate([places[:half], more])
-    is_wrong = pc.is_in(ranked["event_id"], pa.array(sorted(wrong.disliked | wrong.failing), pa.string()))
+    is_wrong = pc.is_in(ranked["event_id"], pa.array(sorted(wrong.ids), pa.string()))
     found = np.flatnonzero(np.asarray(is_wrong))[:LOOKED_AT]
     return ranked.take(pa.array(np.union1d(places, found), pa.int64()))
 

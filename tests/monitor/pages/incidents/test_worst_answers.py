@@ -13,7 +13,7 @@ from lake.tables.lake import Lake
 from monitor.pages.incidents.worst_answers import WrongAnswers, worst_of_each_kind
 from monitor.service.monitor import Monitor
 from tests.monitor.conftest import NOW, ScoreColumns
-from tests.monitor.pages.incidents.conftest import BAD, dislike, incident_id
+from tests.monitor.pages.incidents.conftest import BAD, dislike, incident_id, of
 
 
 @pytest.mark.parametrize("refusals", [0, 400])
@@ -36,13 +36,16 @@ def test_refusals_leave_place_for_made_up_answers(
     assert [pair["worst"]["refuses"] for pair in found] == [False, True] * 5
     assert all(pair["worst"]["reasons"] == [] for pair in found)
     page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert page.count("<strong>a refusal</strong>, score") == 5
+    assert page.count("<strong>Bad: a refusal</strong>") == 5
 
 
 def test_well_scored_answers_that_are_wrong_are_among_the_worst(
-    rows: ScoreColumns, client: TestClient, monitor: Monitor
+    rows: ScoreColumns, client: TestClient, proxied: TestClient, monitor: Monitor
 ) -> None:
-    """What people disliked, and what fails its case: made of other documents, it stands in them word by word."""
+    """What people disliked, and what fails its case: made of other documents, it stands in them word by word.
+
+    The comment is a text.
+    """
     at = NOW - timedelta(hours=1)
     ids = ("disliked", "fails", "right")
     made_up = [{"event_id": one, "response_id": one, "requested_at": at, "date": at.date()} for one in ids]
@@ -58,10 +61,14 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     assert sorted(wrong) == [("disliked", False, True, False), ("fails", False, False, True)]
     assert [one["worst"]["refuses"] for one in found] == [True, False] * 2 + [True] * 6
     page = client.get(f"/incident?id={incident_id(monitor)}").text
-    assert "<strong>disliked</strong>, score" in page
-    assert "<strong>not the known right answer</strong>, score" in page
+    assert "<strong>Bad: disliked, “<bdi>made up</bdi>”</strong>" in page
+    assert "<strong>Bad: not the known right answer</strong>" in page
     assert [one["worst"]["is_good"] for one in found] == [not one["worst"]["refuses"] for one in found]
-    assert page.count("</span>, as good as usual</p>") == 2
+    assert "as good as usual" not in page
+    for groups, said in (("on-call", {"made up", None}), ("watchers", {None})):
+        path = f"/incident.json?id={incident_id(monitor)}"
+        worst = proxied.get(path, headers=of(groups)).json()["evidence"]["worst"]
+        assert {one["worst"]["comment"] for one in worst} == said
 
 
 def test_a_refusal_with_a_good_score_comes_last(rows: ScoreColumns, lake: Lake) -> None:
