@@ -64,7 +64,7 @@ def test_well_scored_answers_that_are_wrong_are_among_the_worst(
     assert "<strong>Bad: disliked, “<bdi>made up</bdi>”</strong>" in page
     assert "<strong>Bad: not the known right answer</strong>" in page
     assert [one["worst"]["is_good"] for one in found] == [not one["worst"]["refuses"] for one in found]
-    assert "as good as usual" not in page
+    assert "</span>, as good as usual" not in page
     for groups, said in (("on-call", {"made up", None}), ("watchers", {None})):
         path = f"/incident.json?id={incident_id(monitor)}"
         worst = proxied.get(path, headers=of(groups)).json()["evidence"]["worst"]
