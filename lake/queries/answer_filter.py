@@ -1,4 +1,4 @@
-"""What a search for answers asks for: filter, order and page."""
+"""Filter, order and page of a search for answers."""
 
 from __future__ import annotations
 

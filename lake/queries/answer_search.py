@@ -175,7 +175,10 @@ class _Search:
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:
-            rows = rows.append_column("words", self._count_words(rows))
+            comments = self._searched_comments(rows)
+            rows = rows.append_column("words", self._count_words(rows, comments))
+            says_words = [float(_says(some, self._words)) for some in comments]
+            rows = rows.append_column("says_words", pa.array(says_words, pa.float64()))
             rows = rows.filter(pc.greater_equal(pc.multiply(rows["words"], 2), len(self._words)))
         if wanted.status is not None:
             rows = rows.filter(pa.array([status == wanted.status for status in _statuses(rows)], pa.bool_()))
@@ -194,10 +197,9 @@ class _Search:
             rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
         return self._with_scores(rows, day)
 
-    def _count_words(self, rows: pa.Table) -> pa.ChunkedArray:
+    def _count_words(self, rows: pa.Table, comments: Sequence[Sequence[str]]) -> pa.ChunkedArray:
         """Return how many of the words each answer has in its question, its answer or a comment."""
-        comments = pa.array(["\n".join(some) for some in self._searched_comments(rows)], pa.string())
-        texts = (rows["question"], rows["answer"], comments)
+        texts = (rows["question"], rows["answer"], pa.array(["\n".join(some) for some in comments], pa.string()))
         found = pa.chunked_array([pa.repeat(pa.scalar(0), rows.num_rows)])
         for word in self._words:
             in_each = (pc.fill_null(pc.match_substring(one, word, ignore_case=True), False) for one in texts)
@@ -258,12 +260,11 @@ class _Search:
         if refused:
             kinds = failures_of(rows.select(FAILURE_COLUMNS), _refusing(rows, values[REFUSAL]))
             rows = rows.filter(pa.array([FailureKind.REFUSAL in some for some in kinds], pa.bool_()))
-        if wanted.sort or not wanted.words:
+        if wanted.words and not wanted.sort:
+            of_each = rows["says_words"]
+        else:
             sorted_by = values.get(wanted.sort or "", {})
             of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
-        else:
-            said = [float(_says(some, self._words)) for some in self._searched_comments(rows)]
-            of_each = pa.array(said, pa.float64())
         days = pa.repeat(pa.scalar(day), rows.num_rows)
         words = rows["words"] if wanted.words else pa.repeat(pa.scalar(0), rows.num_rows)
         return pa.table([days, rows["event_id"], rows["requested_at"], of_each, words], schema=_FOUND)

@@ -1,4 +1,4 @@
-"""What is counted of one deployment for its limits, and how its latest requests and calls went."""
+"""Counts of one deployment for its limits, and how its latest requests and calls went."""
 
 from __future__ import annotations
 
