@@ -86,6 +86,7 @@ class IncidentPages(Page):
         """Answer with one incident as a page."""
         seen, view, problem = self._viewed(request)
         found, given = view.found, request.query_params
+        new_silence = self._actions.silence_of(found, given.get("silenced", ""))
         return self._renderer.page(
             request,
             "incident.html",
@@ -97,7 +98,7 @@ class IncidentPages(Page):
             may_act=seen.reader.may_act(found.name),
             may_read_texts=seen.may_read_texts(found.name),
             has_alertmanager=any(one.format == "alertmanager" for one in self._monitor.settings.webhooks),
-            new_silence=self._actions.silence_of(found, given.get("silenced", "")),
+            new_silence=new_silence if new_silence and new_silence[1].until > found.now else None,
             ended_silence=self._actions.silence_of(found, given.get("ended", "")),
             new_release=self._actions.release_of(found, given.get("released", "")),
             was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
