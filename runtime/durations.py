@@ -25,10 +25,14 @@ def reads_seconds(units: str) -> Callable[[Any], Any]:
 
 
 def duration(length: timedelta | float) -> str:
-    """Return a length of time, or seconds, in days, hours, minutes or seconds, whichever gives at least two of them."""
+    """Return a length of time, or seconds, in days, hours, minutes or seconds, whichever gives at least two of them.
+
+    Fewer than ten hours are to the half: "5.5 hours".
+    """
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    shown = f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
-    return f"{shown} second{'' if shown == '1' else 's'}"
+            number = seconds / size
+            return f"{round(2 * number) / 2 if unit == 'hours' and number < 10 else round(number):g} {unit}"
+    of_seconds = f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
+    return f"{of_seconds} second{'' if of_seconds == '1' else 's'}"

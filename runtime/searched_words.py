@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-_SHORT = re.compile("[A-Za-z]{1,2}[.,;:?!]?")
+_SHORT = re.compile("[A-Za-z]{1,2}")
+_AROUND = ".,;:?!…\"'“”‘’„«»()"
+"""What a sentence has around its words, and is not searched."""
 _BEFORE = 60
 """Characters of an excerpt before the first word that is searched."""
 
 
 def wanted_words(text: str) -> list[str]:
-    """Return the words of a search, each once.
+    """Return the words of a search, each once, without the marks of a sentence around them.
 
     Words of at most two Latin letters, such as "in", are left out beside longer ones: they stand within many words.
     """
-    words = list(dict.fromkeys(text.split()))
+    words = list(dict.fromkeys(word.strip(_AROUND) or word for word in text.split()))
     return [one for one in words if not _SHORT.fullmatch(one)] or words
 
 

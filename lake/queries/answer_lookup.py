@@ -60,19 +60,28 @@ def locate_response(
     return sorted(found.values(), key=lambda one: (one.requested_at, one.deployment or "", one.event_id), reverse=True)
 
 
-def questions_of(lake: Lake, deployment: str | None, ids: Iterable[str], first: date, last: date) -> dict[str, str]:
+@dataclass(frozen=True)
+class Asked:
+    """A question, shortened, and when it was asked."""
+
+    question: str
+    requested_at: datetime
+
+
+def questions_of(lake: Lake, deployment: str | None, ids: Iterable[str], first: date, last: date) -> dict[str, Asked]:
     """Return by id the questions of a deployment's answers from `first` to `last`, shortened.
 
     Of calls that carry the same id that of a person comes before that of a program.
     """
     reader = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
-    rows = reader.read_rows(_IDS, ids, ("ingested_at", "is_entry", "question", *_IDS))
-    found: dict[str, str] = {}
+    rows = reader.read_rows(_IDS, ids, ("ingested_at", "is_entry", "question", "requested_at", *_IDS))
+    found: dict[str, Asked] = {}
     # The last one counts.
     for row in rows.sort_by([("is_entry", "ascending"), ("ingested_at", "ascending")]).to_pylist():
         if row["question"]:
             text = row["question"] if len(row["question"]) <= _CHARACTERS else f"{row['question'][:_CHARACTERS]}…"
-            found |= dict.fromkeys({row["event_id"], row["response_id"], *(row["response_ids"] or ())} - {None}, text)
+            asked = Asked(text, row["requested_at"])
+            found |= dict.fromkeys({row["event_id"], row["response_id"], *(row["response_ids"] or ())} - {None}, asked)
     return found
 
 

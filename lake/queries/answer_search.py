@@ -189,7 +189,7 @@ class _Search:
             ratings = ratings_of(rows, self._read_ratings(), self._read_known())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
         if wanted.comment and rows.num_rows:
-            words = wanted.comment.split()
+            words = wanted_words(wanted.comment)
             has_all = [_says(some, words) for some in self._searched_comments(rows)]
             rows = rows.filter(pa.array(has_all, pa.bool_()))
         if wanted.label is not None and rows.num_rows:
@@ -209,7 +209,7 @@ class _Search:
     def _searched_comments(self, rows: pa.Table) -> list[tuple[str, ...]]:
         """Return the comments on each answer that have a word that is searched: only these ratings are joined."""
         if self._commenting is None:
-            words = (*self._words, *self._wanted.comment.split())
+            words = (*self._words, *wanted_words(self._wanted.comment))
             texts = [comment_of(members_of(one)) or "" for one in self._read_ratings()["details"].to_pylist()]
             has_one = [bool(words_in(text, words)) for text in texts]
             self._commenting = self._read_ratings().filter(pa.array(has_one, pa.bool_()))

@@ -25,13 +25,15 @@ _READ = ("signal_id", "signaled_at", "response_id", "details")
 class Comment:
     """A comment on an answer; `response_id` is null where the client named no answer.
 
-    `question` is that of the answer, shortened; null where it was not looked for, or is not in the log.
+    `question` is that of the answer, shortened, and `requested_at` its time; null where they were not looked for, or
+    are not in the log.
     """
 
     signaled_at: datetime
     response_id: str | None
     text: str
     question: str | None = None
+    requested_at: datetime | None = None
 
 
 def newest_comments(
@@ -48,7 +50,8 @@ def with_questions(lake: Lake, deployment: str | None, comments: Sequence[Commen
         return tuple(comments)
     days = [one.signaled_at.astimezone(UTC).date() for one in comments]
     found = questions_of(lake, deployment, ids, min(days) - _EARLIER, max(days))
-    return tuple(replace(one, question=found.get(one.response_id or "")) for one in comments)
+    asked = [(one, found.get(one.response_id or "")) for one in comments]
+    return tuple(replace(c, question=a.question, requested_at=a.requested_at) if a else c for c, a in asked)
 
 
 def _comments(lake: Lake, deployment: str | None, since: datetime, until: datetime) -> Iterator[Comment]:

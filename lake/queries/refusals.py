@@ -17,7 +17,7 @@ from lake.spec.texts.refusals import refusal_in
 from lake.tables.day_reading import DayReader, RequestPeriod, within
 from lake.tables.lake import Lake
 
-MOST = 200
+MOST_ANSWERS = 200
 """Answers that are read, the latest."""
 _READ = tuple(dict.fromkeys(("event_id", "date", "requested_at", "ingested_at", "status", *ENTRY_COLUMNS)))
 
@@ -36,12 +36,12 @@ def refused_answers(lake: Lake, deployment: str | None, since: datetime, until: 
     for day in reader.days():
         parts.append(each_once(reader.read(_READ, where, [day], RequestPeriod(since, until))))
         found += parts[-1].num_rows
-        if found >= MOST:
+        if found >= MOST_ANSWERS:
             break
     if not found:
         return RefusedAnswers(0, 0)
     rows = pa.concat_tables(parts)
-    latest = rows.take(pc.sort_indices(rows, sort_keys=[("requested_at", "descending")])[:MOST])
+    latest = rows.take(pc.sort_indices(rows, sort_keys=[("requested_at", "descending")])[:MOST_ANSWERS])
     texts = texts_of_answers(lake, deployment, latest, ("answer",), REFUSAL_CHARACTERS)
     answers = [one["answer"] for one in texts.values() if (one["answer"] or "").strip()]
     return RefusedAnswers(sum(refusal_in(one) is not None for one in answers), len(answers))

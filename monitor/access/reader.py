@@ -56,6 +56,11 @@ class Reader:
         """Return whether they may read its questions, answers and other texts."""
         return self._has(Right.TEXTS, deployment)
 
+    @property
+    def may_read_some(self) -> bool:
+        """Whether they may read texts of any deployment."""
+        return any(Right.TEXTS in grant.rights for grant in self.grants)
+
     def may_act(self, deployment: str | None) -> bool:
         """Return whether they may change something: label an answer, silence, acknowledge, mark a release."""
         return self._has(Right.ACT, deployment)

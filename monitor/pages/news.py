@@ -12,12 +12,10 @@ from monitor.alerting.alerts.broken_tool import what_changed
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.incidents.incident import Incident
 from monitor.alerting.incidents.related import Related
-from monitor.detect.causes import AffectedCounts
 from monitor.detect.limits import LimitReading
 from monitor.detect.regression import UNDECIDED, Judgement, Reading, Status
-from monitor.notify.texts.alert import what_happened
+from monitor.notify.texts.alert import summary, with_affected
 from monitor.notify.texts.onset import incident_onset
-from monitor.notify.texts.plain import enumerated, sentences, time
 from monitor.pages.times import Times
 from monitor.service.snapshot import DeploymentState, Snapshot
 
@@ -154,8 +152,8 @@ def sentence_of(incident: Incident) -> str:
     """
     foremost = incident.foremost
     if incident.affected_now is None or incident.counted_at is None:
-        return alert_sentences(foremost, foremost.details.affected)
-    return alert_sentences(foremost, incident.affected_now, incident.counted_at)
+        return summary(foremost)
+    return with_affected(foremost, incident.affected_now, incident.counted_at)
 
 
 def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
@@ -164,20 +162,6 @@ def reading_of(change: AlertChange, state: DeploymentState) -> Reading | None:
     if stats is None or stats.version != change.key.metric_version:
         return None
     return state.readings.get(change.key.metric)
-
-
-def alert_sentences(change: AlertChange, affected: AffectedCounts | None = None, at: datetime | None = None) -> str:
-    """Return what happened, as the message of an alert says it, and who was `affected` at a time, where given.
-
-    Without a time it is when the alert was told. Of what is over nobody is said.
-    """
-    if change.change != AlertEvent.FIRING or affected is None:
-        return what_happened(change)
-    refused = [str(affected.refusals)] if affected.refusals else []
-    asked = [f"{affected.who} were affected"] if affected.requests else []
-    known = [*refused, *asked]
-    by_then = [f"By {time(at or change.changed_at)}: {enumerated(known)}"] if known else []
-    return sentences([what_happened(change), *by_then])
 
 
 def told_alert(metric: str, state: DeploymentState) -> AlertChange | None:

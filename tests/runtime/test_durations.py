@@ -21,6 +21,9 @@ from runtime.durations import duration, reads_seconds
         (120, "2 minutes"),
         (7199, "120 minutes"),
         (7200, "2 hours"),
+        (5.6 * 3600, "5.5 hours"),
+        (5.8 * 3600, "6 hours"),
+        (10.6 * 3600, "11 hours"),
         (238_160, "3 days"),
     ],
 )

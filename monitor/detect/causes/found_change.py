@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import msgspec
 
 from lake.queries.affected import StandsOut
+from lake.queries.refusals import MOST_ANSWERS
 from monitor.detect.causes.features import SPECS, Feature, FeatureKind
 
 MOST_TOLD = 3
@@ -59,6 +60,17 @@ class AffectedCounts(msgspec.Struct, frozen=True, omit_defaults=True):
         """Requests and the people who made them, in words; people are left out where the log names none."""
         of = f" of {self.people:,} {'person' if self.people == 1 else 'people'}" if self.people else ""
         return f"{self.requests:,} request{'' if self.requests == 1 else 's'}{of}"
+
+    @property
+    def in_words(self) -> str:
+        """Who asked, and how many of the answers refuse where most do; empty where nothing is known."""
+        if self.refusals is None:
+            return self.who if self.requests else ""
+        if not self.requests:
+            return str(self.refusals)
+        # Of more requests only the latest answers are looked at.
+        of = f" of the latest {self.refusals.answers:,}" if self.requests > MOST_ANSWERS else ""
+        return f"{self.who}, {self.refusals.refusals:,}{of} answered with a refusal"
 
 
 class LoggedAddress(msgspec.Struct, frozen=True):

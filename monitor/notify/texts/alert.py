@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from lake.spec.alert_vocabulary import AlertEvent, AlertVerdict, OnsetKind, Tier
 from lake.spec.case_vocabulary import FAILED_PART_LOOK, FAILED_PART_MEANING, FailedPart
@@ -63,20 +63,20 @@ _JUDGES: Mapping[AlertVerdict | None, str] = {
 
 def summary(change: AlertChange) -> str:
     """Say in one line what happened, and who was affected when it was found."""
-    affected = change.details.affected if change.change == AlertEvent.FIRING else None
-    return sentences([what_happened(change), *_counted(affected)])
+    return with_affected(change, change.details.affected)
+
+
+def with_affected(change: AlertChange, affected: AffectedCounts | None, at: datetime | None = None) -> str:
+    """Say what happened and who was `affected` by a time, or by that of the alert; of what is over nobody is said."""
+    told = what_happened(change)
+    if change.change != AlertEvent.FIRING or affected is None or not affected.in_words:
+        return told
+    return sentences([told, f"By {time(at or change.changed_at)}: {affected.in_words}"])
 
 
 def what_happened(change: AlertChange) -> str:
     """Say in one line what got worse, or is over, without a full stop."""
     return one_line(limit_summary(change) if change.is_limit else _summary(change))
-
-
-def _counted(affected: AffectedCounts | None) -> list[str]:
-    if affected is None:
-        return []
-    refused = [str(affected.refusals)] if affected.refusals else []
-    return [*refused, *([f"{affected.who} so far"] if affected.requests else [])]
 
 
 def _within(affected: AffectedCounts) -> str:
@@ -140,7 +140,7 @@ def failed_most(change: AlertChange) -> str:
         return ""
     part, count = max(failed.items(), key=lambda one: one[1])
     total = sum(failed.values())
-    return f"{_FAILED[part]} in {count:,} of {total:,} wrong answer{'s' if total > 1 else ''}"
+    return f"{_FAILED[part]} in {count:,} of {total:,} wrong answer{'s' if total > 1 else ''} that could be checked"
 
 
 def description(change: AlertChange, external_url: str) -> str:
@@ -227,16 +227,16 @@ def _firing(change: AlertChange) -> list[str]:
 
 
 def look_first(change: AlertChange) -> tuple[str, ...]:
-    """Return what the guide to metrics says to look at first, and then what the parts that failed often add.
+    """Return what to look at first for the parts that failed often, else what the guide to metrics says.
 
     Nothing where only the judge changed.
     """
     if change.verdict == AlertVerdict.JUDGE:
         return ()
+    if parts := failed_often(change):
+        return tuple(f"{_FAILED[one]}: {first_small(FAILED_PART_LOOK[one])}" for one in parts)
     look = metric_look(change.key.metric)
-    parts = [part for part in failed_often(change) if FAILED_PART_LOOK[part] != look]
-    added = (f"{_FAILED[one]}, so also: {first_small(FAILED_PART_LOOK[one])}" for one in parts)
-    return (*([look] if look else []), *added)
+    return (look,) if look else ()
 
 
 def failed_often(change: AlertChange) -> list[FailedPart]:
@@ -373,7 +373,7 @@ def _of(conversations: int | None, *more: str) -> str:
 def _by(change: AlertChange) -> str:
     """Say by how much it got worse at least: the first estimate is too large where little is known yet."""
     lower = change.details.drop_lower
-    return "" if lower is None or lower < 0.005 else f" (by at least {lower:.2f})"
+    return "" if lower is None or lower < 0.005 else f" (surely by at least {lower:.2f})"
 
 
 def _moved(change: AlertChange) -> str:

@@ -14,8 +14,11 @@ from starlette.exceptions import HTTPException
 
 from lake.spec.schemas import UNASSIGNED, deployment_of
 from monitor.access.reader import Reader
+from monitor.alerting.incidents.incident import Incident
 from monitor.notify.texts.link import answer_page
+from monitor.notify.texts.onset import incident_onset
 from monitor.pages.answers.query import AnswerQuery, BadQueryError
+from monitor.pages.news import open_incident
 from monitor.pages.rendering import reader_of
 from monitor.pages.visibility import snapshot_for
 from monitor.service.snapshot import DeploymentState, Snapshot
@@ -74,6 +77,11 @@ class Visible:
         """Return the id of an incident of a deployment; empty where it has no such incident."""
         known = (one.incident_id for one in self.states[name].incidents) if name in self.states else ()
         return incident_id if incident_id in known else ""
+
+    def open_incident(self, name: str, at: datetime) -> Incident | None:
+        """Return the open incident of a deployment that lasted at a time; None where there is none."""
+        found = open_incident(self.states[name]) if name in self.states else None
+        return found if found and incident_onset(found) <= at else None
 
     def may_read_texts(self, name: str) -> bool:
         """Whether the reader may read texts of a deployment."""

@@ -17,7 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake.queries.answer_details import read_answer_row
+from lake.queries.answer_details import AnswerScore, read_answer_row
 from lake.queries.answer_lookup import locate_response
 from lake.queries.answer_search import AnswerPage, AnswerRow, find_answers
 from lake.queries.ratings import AnswerLabel
@@ -39,11 +39,13 @@ from monitor.pages.answers.addresses import (
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
 from monitor.pages.answers.everywhere import find_everywhere
 from monitor.pages.answers.query import MOST_DAYS, USUAL_COLUMNS, AnswerQuery, BadQueryError, Column
+from monitor.pages.answers.reasons import ReasonKind
 from monitor.pages.answers.saved_searches import MOST_CHARACTERS as MOST_OF_NAME
 from monitor.pages.answers.saved_searches import SavedSearch, read_saved_searches
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
 from monitor.pages.json_answers import NOT_KEPT, json_answer
+from monitor.pages.news import sentence_of
 from monitor.pages.page import Page
 from runtime.spreadsheet_cells import cell_of_text
 
@@ -125,16 +127,21 @@ class AnswerPages(Page):
         if "response_id" in request.query_params and "event_id" not in request.query_params:
             return self._show_located(request)
         place, view = self._read(request)
-        opened_from = self._list_of(request)
+        opened_from, seen = self._list_of(request), self._seen(request)
+        references = seen.references(place.name)
         return self._renderer.page(
             request,
             "answer.html",
             view=view,
             place=place,
-            references=self._seen(request).references(place.name),
+            references=references,
+            latest=_farthest_first(view, references),
             back=opened_from and opened_from.of_deployment("" if "everywhere" in request.query_params else place.name),
             neighbours=_neighbours(opened_from, place.event_id),
-            incident=self._seen(request).incident(place.name, request.query_params.get("incident", "")),
+            incident=seen.incident(place.name, request.query_params.get("incident", "")),
+            open_incident=seen.open_incident(place.name, view.details.row["requested_at"]),
+            sentence_of=sentence_of,
+            ReasonKind=ReasonKind,
             label_id=new_label_id(),
             was_labelled="labelled" in request.query_params and view.details.label != AnswerLabel.NONE,
             address_of=address_of,
@@ -251,6 +258,13 @@ class AnswerPages(Page):
 
     def _seen(self, request: Request) -> Visible:
         return Visible.to(request, self._monitor.snapshot)
+
+
+def _farthest_first(view: AnswerView, references: Mapping[str, float]) -> list[AnswerScore]:
+    """Return the latest scores with a value: those that are farthest from what is usual first, where that is known."""
+    latest = [(one.value, one) for one in view.details.scores if one.is_latest and one.value is not None]
+    known = sorted(latest, key=lambda pair: -abs(pair[0] - references.get(pair[1].metric, pair[0])))
+    return [one for _, one in known]
 
 
 def _neighbours(query: AnswerQuery | None, event_id: str) -> dict[Step, str]:

@@ -102,7 +102,7 @@ class DeploymentPage(Page):
         if found:
             detail = f"questions of {len(ids & found.keys())} answers, the worst ones"
             self._monitor.audit.note(reader.who, AuditAction.READ_TEXTS, name, detail=detail)
-        return found
+        return {one: asked.question for one, asked in found.items()}
 
     def _view(self, request: Request, query: DeploymentQuery, snapshot: Snapshot) -> DeploymentView | None:
         """Work out the page; how long tools took is read of the lake, and left out where that is not possible."""

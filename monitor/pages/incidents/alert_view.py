@@ -17,6 +17,7 @@ from monitor.notify.texts.alert import (
     WORST_SINCE,
     description,
     look_first,
+    summary,
     what_happened,
 )
 from monitor.notify.texts.limit import WHAT_TO_DO, limit_look, limit_what_to_do
@@ -24,7 +25,7 @@ from monitor.notify.texts.onset import likely_onset
 from monitor.notify.texts.plain import time
 from monitor.pages.filters import first_capital
 from monitor.pages.incidents.finding import FoundIncident
-from monitor.pages.news import alert_sentences, reading_of
+from monitor.pages.news import reading_of
 
 _MOST_SEGMENTS = 8
 _LARGEST = 690.0
@@ -46,14 +47,9 @@ class AlertView:
         return self.fired.key.metric
 
     @property
-    def summary(self) -> str:
-        """What happened, in a line."""
-        return what_happened(self.ended or self.fired)
-
-    @property
     def sentence(self) -> str:
         """What happened, in a line, as its message says it."""
-        return alert_sentences(self.ended or self.fired)
+        return what_happened(self.ended or self.fired)
 
     @property
     def look_first(self) -> tuple[str, ...]:
@@ -74,7 +70,7 @@ class AlertView:
         """The text of the message without its links, and without what the page says elsewhere."""
         elsewhere = (*_LINKS, *(() if self.ended and self.fired.is_limit else (HOW_SURE,)))
         told = [line for line in self._told if not line.startswith((*elsewhere, *((IF_MEANT,) if self.ended else ())))]
-        return [alert_sentences(self.fired, self.fired.details.affected), *told] if self.ended else told
+        return [summary(self.fired), *told] if self.ended else told
 
     @cached_property
     def _told(self) -> list[str]:

@@ -217,7 +217,7 @@ def _alert(alert: AlertView) -> AlertOfIncident:
         firing=alert.ended is None,
         page=fired.pages,
         verdict=fired.verdict,
-        summary=alert.summary,
+        summary=alert.sentence,
         lines=alert.lines,
         how_sure=alert.sureness,
         look_first=alert.look_first,

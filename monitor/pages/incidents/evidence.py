@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ EXCERPT = 600
 """Characters of a question or an answer."""
 _BUCKETS = 20
 _UNTIL_NOW = timedelta(hours=1)
+_NOT_OF_REFUSALS = (ReasonKind.UNSUPPORTED, ReasonKind.MISSED_FACT)
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,13 @@ class OnsetEvidence:
 
     @property
     def clearest_first(self) -> tuple[Pair, ...]:
-        """The pairs; first those with an earlier answer, as they show what was lost."""
-        return tuple(sorted(self.pairs, key=lambda one: one.earlier is None))
+        """The pairs: in turn a refusal, a bad answer and one with a good score, of each those with an earlier answer
+        first, which shows what was lost.
+        """
+        kinds: tuple[list[Pair], ...] = ([], [], [])
+        for one in sorted(self.pairs, key=lambda one: one.earlier is None):
+            kinds[2 if one.worst.is_good else 0 if one.worst.refuses else 1].append(one)
+        return tuple(one for some in zip_longest(*kinds) for one in some if one is not None)
 
 
 def read_evidence(
@@ -175,8 +182,8 @@ def _pairs(lake: Lake, named_worst: tuple[str, WorstAnswers], named_good: tuple[
     asked = []
     for one in _excerpts(name, worst, texts_of_worst):
         shown = _with_kind(one, found_worst, with_texts=True)
-        # A refusal stands in no document.
-        why = (w for w in reasons[one.event_id] if not (shown.refuses and w.kind is ReasonKind.UNSUPPORTED))
+        # A refusal stands in no document, and it misses every fact.
+        why = (w for w in reasons[one.event_id] if not (shown.refuses and w.kind in _NOT_OF_REFUSALS))
         asked.append(replace(shown, reasons=tuple(why)))
     deployment = deployment_of(name_before)
     questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)

@@ -10,18 +10,23 @@ from urllib.parse import urlencode
 from lake.queries.affected import Affected, affected
 from lake.queries.comments import Comment, newest_comments, with_questions
 from lake.queries.tool_errors import ToolError, last_tool_error
-from lake.spec.alert_vocabulary import OnsetKind
+from lake.spec.alert_vocabulary import OnsetKind, SilenceEvent
 from lake.spec.schemas import deployment_of
 from lake.spec.vocabulary import DISLIKES
 from lake.tables.lake import Lake
 from monitor.alerting.alerts.change import AlertChange
 from monitor.alerting.controls.releases import read_releases
-from monitor.alerting.controls.silences import Silence, read_silence_changes, read_silences
+from monitor.alerting.controls.silences import (
+    Silence,
+    SilenceChange,
+    read_silence_changes,
+    read_silences,
+)
 from monitor.alerting.incidents.related import Related
 from monitor.alerting.incidents.shared_cause import reached
 from monitor.detect.causes import AroundOnset, TextDifference, differences
 from monitor.detect.regression import Release
-from monitor.notify.texts.alert import failed_most, failed_often
+from monitor.notify.texts.alert import failed_often
 from monitor.pages.answers.query import MOST_DAYS
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.changes_view import ChangesView
@@ -110,12 +115,6 @@ class IncidentView:
     def sentence(self) -> str:
         """What the incident is, in a line: that of its messages."""
         return sentence_of(self.found.incident)
-
-    @property
-    def failed_most(self) -> str:
-        """Which part failed in the most wrong answers, by the alert of the sentence; empty where that is not known."""
-        foremost = self.found.incident.foremost
-        return "" if foremost.is_limit else failed_most(foremost)
 
     @property
     def look_first(self) -> tuple[str, ...]:
@@ -235,6 +234,7 @@ def read_for(
     lake, name = monitor.lake, deployment_of(found.name)
     since, until = _period(chosen, found)
     ended = found.incident.ended_at or monitor.now()
+    silence_changes = read_silence_changes(lake)
     asked = affected(lake, name, since, until)
     return Read(
         evidence=read_evidence(lake, chosen, found, older_version, with_texts=with_texts),
@@ -245,11 +245,9 @@ def read_for(
         else (),
         differences=_differences(lake, found) if with_texts else (),
         deliveries=read_deliveries(lake, name, found.incident),
-        silences=silences_of(monitor, found),
+        silences=silences_of(monitor, found, silence_changes),
         accepted=_accepted(lake, found),
-        silence_log=log_of_silences(
-            read_silence_changes(lake), found.name, found.metrics, found.incident.opened_at, ended
-        ),
+        silence_log=log_of_silences(silence_changes, found.name, found.metrics, found.incident.opened_at, ended),
         tool_error=_tool_error(monitor, found) if with_texts else None,
     )
 
@@ -345,10 +343,11 @@ def view_of(found: FoundIncident, metric: str, read: Read | None) -> IncidentVie
 
 @dataclass(frozen=True)
 class HeldBack:
-    """A silence that holds, with its id; one of the configuration has none."""
+    """A silence that holds, with its id and who made it; one of the configuration has neither."""
 
     silence: Silence
     number: int | None
+    who: str | None = None
 
     @property
     def is_of_deployment(self) -> bool:
@@ -356,10 +355,14 @@ class HeldBack:
         return self.number is not None and self.silence.deployment is not None
 
 
-def silences_of(monitor: Monitor, found: FoundIncident) -> list[HeldBack]:
-    """Return the silences of the incident's alerts that hold now, the one that ends last first."""
+def silences_of(monitor: Monitor, found: FoundIncident, changes: Sequence[SilenceChange] = ()) -> list[HeldBack]:
+    """Return the silences of the incident's alerts that hold now, the one that ends last first.
+
+    Who made them is known where all `changes` of silences are given.
+    """
+    who = {one.silence_id: one.who for one in changes if one.change == SilenceEvent.ADDED}
     configured = [HeldBack(one, None) for one in monitor.settings.silences]
-    added = [HeldBack(one, number) for number, one in read_silences(monitor.lake).items()]
+    added = [HeldBack(one, number, who.get(number)) for number, one in read_silences(monitor.lake).items()]
     holding = [one for one in (*configured, *added) if monitor.now() < one.silence.until and _holds(one.silence, found)]
     return sorted(holding, key=lambda one: one.silence.until, reverse=True)
 

@@ -65,7 +65,6 @@ class OverviewPage(Page):
             health=health,
             summary=summary,
             sees_all=reader.may_see(None),
-            may_read_some=any(map(reader.may_read_texts, snapshot.deployments)) if snapshot else False,
             has_judges=has_judges(snapshot, self._monitor.judge_budgets),
             failed_answers=failed_answers,
             disliked_answers=disliked_answers,

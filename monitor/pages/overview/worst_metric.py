@@ -13,6 +13,7 @@ from monitor.detect.stats.period_sums import PeriodSums
 from monitor.detect.stats.scores import MetricStats
 from monitor.notify.texts.onset import likely_onset
 from monitor.pages.charts.small import height_of, line
+from monitor.pages.news import told_alert
 from monitor.pages.period import PagePeriod
 from monitor.service.snapshot import DeploymentState
 
@@ -34,6 +35,8 @@ class WorstMetric:
     lower_is_better: bool = False
     since_mean: float | None = None
     """Mean of the scores since a regression began, from the first whole hour on; None without one."""
+    told_mean: float | None = None
+    """The mean since it began by its alert; None without one."""
     latest_mean: float | None = None
     """Mean of the latest conversations, which the state is of; None where a regression is told."""
     is_page: bool = False
@@ -80,10 +83,11 @@ def _standing(metric: str, reading: Reading, deployment: DeploymentState, period
     found_since = period.mean_since(scores.means_by_time, since) if since and reading.new_class is None else None
     since_mean = None if found_since is None else found_since.value
     verdict = deployment.judgements.get(metric, UNDECIDED).verdict
+    told = told_alert(metric, deployment) if is_regressed else None
     return WorstMetric(
         metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better, since_mean,
         latest_mean=None if is_regressed else reading.mean, is_page=is_regressed and is_page(reading.tier, verdict),
-        since=since,
+        since=since, told_mean=told.current_mean if told else None,
     )  # fmt: skip
 
 

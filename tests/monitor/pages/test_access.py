@@ -113,7 +113,7 @@ def test_without_access_everybody_sees_everything(client: Client, access: object
     page = client(access, "192.0.2.1").get("/")
     assert page.status_code == 200
     assert "Signed in" not in page.text
-    assert "form-action 'none'" in page.headers["content-security-policy"]
+    assert "form-action 'self'" in page.headers["content-security-policy"]
     assert client(access).get("/sign-in").status_code == 404
 
 
@@ -243,16 +243,18 @@ def test_what_is_no_form_of_ours_is_refused(client: Client, content: bytes, kind
 
 def test_forms_open_the_policy_for_themselves_alone(client: Client, rows: Any, monitor: Monitor) -> None:
     """A page with a form of ours may send it to us; a name that looks like one opens nothing."""
-    name = "<form action=https://evil.example.com>"
+    name = "rag-<form action=https://evil.example.com>"
     rows.logs(name, {})
     monitor.refresh()
-    asked = client(BY_TOKEN)
-    script = {"Authorization": f"Bearer {TOKEN}"}
     page = f"/deployment?{urlencode({'name': name})}"
-    assert "form-action 'none'" in asked.get(page, headers=script).headers["content-security-policy"]
+    without_texts = client(BY_PROXY).get(page, headers=user("ann", "search"))
+    assert "form-action 'none'" in without_texts.headers["content-security-policy"]
+    assert "Find a complaint" not in without_texts.text
+    asked = client(BY_TOKEN)
     assert "form-action 'self'" in asked.get("/sign-in").headers["content-security-policy"]
     sign_in(asked)
     assert "form-action 'self'" in asked.get(page).headers["content-security-policy"]
+    assert "Find a complaint" in asked.get(page).text
     assert "form-action 'none'" in asked.get("/healthz").headers["content-security-policy"]
 
 

@@ -45,5 +45,5 @@ def test_what_would_be_seen_and_how_soon_is_shown(monitor: Monitor, rows: Any, g
     monitor.refresh()
     app = create_app(monitor)
     page = " ".join(get(app, "/deployment?name=steady").text.split())
-    assert re.search(r"a drop of 0\.10 would be seen in about \d+ \w+, one of 0\.0\d within a week", page)
+    assert re.search(r"a drop of 0\.10 would be seen in about [\d.]+ \w+, one of 0\.0\d within a week", page)
     assert "improved" in get(app, "/deployment?name=better").text

@@ -53,12 +53,12 @@ def test_who_is_affected_is_counted_and_not_named(
     """In the first line, in a line of its own, and as numbers; an end says nothing of it, and nobody is not told."""
     affected = AffectedCounts(*counts)
     change = replace(firing, details=structs.replace(firing.details, affected=affected))
-    assert summary(change) == f"{summary(firing)}. {brief} so far"
+    assert summary(change) == f"{summary(firing)}. By 2026-11-20 12:00 UTC: {brief}"
     assert f"Affected: {line} from then until 2026-11-20 12:00 UTC." in description(change, "").splitlines()
     (data,) = json.loads(webhook_body([change], "team", ""))["data"]
     assert data["affected"] == dict(zip(("requests", "conversations", "people"), counts, strict=True))
     assert from_row(to_row(change)) == change
-    assert "so far" not in summary(replace(change, change=AlertEvent.RESOLVED))
+    assert "By " not in summary(replace(change, change=AlertEvent.RESOLVED))
     nobody = structs.replace(firing.details, affected=AffectedCounts(0, 0, 0))
     assert summary(replace(firing, details=nobody)) == summary(firing)
 
@@ -74,7 +74,7 @@ def test_an_end_says_from_when_to_when_it_was_worse_and_for_whom(firing: AlertCh
 
     back, asked = datetime(2026, 11, 20, 15, 0, tzinfo=UTC), AffectedCounts(103, 5, 2)
     since, who = (
-        "from 2026-11-20 09:30 UTC to about 2026-11-20 15:00 UTC, 6 hours",
+        "from 2026-11-20 09:30 UTC to about 2026-11-20 15:00 UTC, 5.5 hours",
         "103 requests of 2 people in 5 conversations",
     )
     assert said(asked, back) == [f"In all, {since}: {who}."]
@@ -95,7 +95,7 @@ def test_what_stands_out_is_told_and_a_document_not_named(firing: AlertChange) -
 
 
 def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(firing: AlertChange) -> None:
-    """Then what the parts add that failed often, in five cases or more, which say nothing of how long an answer took.
+    """Or what the parts say that failed often, in five cases or more, which say nothing of how long an answer took.
 
     Nothing of a metric that the guide does not have, or where the judge alone changed.
     """
@@ -109,11 +109,12 @@ def test_what_to_look_at_first_is_that_of_the_guide_to_metrics(firing: AlertChan
     assert look("hit_rate@5") == ["Look first at: The index and the search."]
     by_part = look("case_passed", generation=3, retrieval=6, tool=1)
     assert by_part == [
-        "Look first at: The worst answers beside their cases. Retrieval failed, so also: the index and its last "
-        "update; the "
-        "search of the application. Generation failed, so also: the prompt and the model."
+        "Look first at: Retrieval failed: the index and its last update; the search of the application. "
+        "Generation failed: the prompt and the model."
     ]
-    assert look("facts_recall", retrieval=6) == look("facts_recall")
+    assert look("facts_recall", retrieval=6) == [
+        "Look first at: Retrieval failed: the index and its last update; the search of the application."
+    ]
     assert look("case_passed", generation=4) == ["Look first at: The worst answers beside their cases."]
     slow = ["Look first at: The models that it calls; its own load."]
     assert look("latency", generation=1) == look("latency_over@10", generation=9) == slow
@@ -192,11 +193,11 @@ def test_a_drop_is_an_interval_of_so_many_conversations(firing: AlertChange) -> 
         firing.details, drop_lower=0.24, drop_upper=0.53, since_observations=140, reference_observations=3200
     )
     change = replace(firing, details=details)
-    assert " fell from 0.80 to 0.41 (by at least 0.24) since " in summary(change)
+    assert " fell from 0.80 to 0.41 (surely by at least 0.24) since " in summary(change)
     assert description(change, "").splitlines()[0] == (
         "What: the mean of “answer words found in the documents” (higher is better) fell from 0.80 in the "
         "reference (3,200 "
-        "conversations) to 0.41 (95 % interval 0.30 to 0.52, 140 conversations) (by at least 0.24)."
+        "conversations) to 0.41 (95 % interval 0.30 to 0.52, 140 conversations) (surely by at least 0.24)."
     )
     unsure = replace(firing, details=structs.replace(details, drop_lower=-0.01, since_observations=1))
     assert "fell from 0.80 to 0.41 since" in summary(unsure)
@@ -207,7 +208,9 @@ def test_a_summary_says_which_part_failed_in_how_many(firing: AlertChange) -> No
     """The most frequent of all that are known; not where only the judge changed."""
     details = structs.replace(firing.details, failed_parts={"generation": 2, "retrieval": 22})
     failed = replace(firing, details=details)
-    assert summary(failed).endswith(" since 2026-11-20 09:30 UTC. Retrieval failed in 22 of 24 wrong answers")
+    assert summary(failed).endswith(
+        " since 2026-11-20 09:30 UTC. Retrieval failed in 22 of 24 wrong answers that could be checked"
+    )
     assert "Retrieval" not in summary(replace(failed, verdict="judge"))
 
 

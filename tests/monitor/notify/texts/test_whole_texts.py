@@ -235,11 +235,11 @@ def test_every_line_of_a_page_that_waits(firing: AlertChange) -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "expected"),
     [
-        (0.005, 1.2, "0.41 (by at least 0.01) since"),
+        (0.005, 1.2, "0.41 (surely by at least 0.01) since"),
         (0.0049, 0.5, "0.41 since"),
         (-0.2, 0.0, "0.41 since"),
         (None, 0.5, "0.41 since"),
-        (0.1, None, "0.41 (by at least 0.10) since"),
+        (0.1, None, "0.41 (surely by at least 0.10) since"),
     ],
 )
 def test_a_drop_that_is_hardly_known_is_told_as_little(
@@ -266,9 +266,9 @@ def test_failed_parts_are_the_most_frequent_first() -> None:
 def test_a_needed_tool_that_failed_is_in_the_headline(firing: AlertChange) -> None:
     """In words, as every part."""
     failed = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.TOOL: 24}))
-    assert summary(failed).endswith(". A needed tool failed in 24 of 24 wrong answers")
+    assert summary(failed).endswith(". A needed tool failed in 24 of 24 wrong answers that could be checked")
     wrong = replace(firing, details=structs.replace(firing.details, failed_parts={FailedPart.WRONG_TOOL: 3}))
-    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3 wrong answers")
+    assert summary(wrong).endswith(". A needed tool was not called in 3 of 3 wrong answers that could be checked")
 
 
 def test_new_traffic_where_lower_is_better_is_higher(firing: AlertChange) -> None:
@@ -303,7 +303,7 @@ def test_a_fall_after_an_accepted_level_asks_whether_it_is_meant(firing: AlertCh
     asked = ", after a new level was accepted at 2026-11-20 09:00 UTC; is it this one?"
     assert asked in summary(change)
     counted = structs.replace(change.details, affected=AffectedCounts(212, 108, 40))
-    assert f"{asked} 212 requests of 40 people so far" in summary(replace(change, details=counted))
+    assert f"{asked} By 2026-11-20 12:00 UTC: 212 requests of 40 people" in summary(replace(change, details=counted))
     text = description(change, URL)
     assert "To accept the present level, accept it again" in text
     assert "If the change was intended" not in text

@@ -36,13 +36,13 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
         answer = sent(proxied, monitor, "silence", metric=METRIC, comment="known")
         clock.advance(seconds=3)
         page = proxied.get(answer.headers["location"], headers=of("readers")).text
-        held = "Messages about “answer words found in the documents” of rag-search are held back."
+        held = "<strong>Held back:</strong> messages about “answer words found in the documents” of rag-search."
         assert f"Silenced until 20 Nov, 16:00 UTC</h2><p>{held}" in page
     (silence,) = read_silences(lake).values()
     assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
     assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
     of_all = proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
-    assert "Messages about all alerts of rag-search, also of an outage, are held back." in of_all
+    assert "messages about rag-search, also of an outage. Undo sends what was held back." in of_all
     assert read_silences(lake)[2].metric is None
     assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", length="24").status_code == 303
     assert len(read_silences(lake)) == 3

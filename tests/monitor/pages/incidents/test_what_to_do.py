@@ -74,5 +74,5 @@ def test_only_a_place_is_looked_at_first_and_all_else_is_said_as_the_message_doe
 
 def test_a_place_that_two_alerts_name_stands_once() -> None:
     """Also where one of them says it behind the part that failed."""
-    looks = ["The prompt.", "Retrieval failed, so also: the index.", "The index.", "The prompt.", "The model."]
+    looks = ["The prompt.", "Retrieval failed: the index.", "The index.", "The prompt.", "The model."]
     assert looks_once(looks) == (*looks[:2], "The model.")

@@ -178,7 +178,7 @@ def test_lag_is_that_of_the_newest_request(client: Client, rows: ScoreColumns) -
     assert (found["collector_lag_seconds"], found["evaluator_lag_seconds"]) == (1800.0, 9000.0)
     page = asked.get("/health").text
     assert "the newest request was 30 minutes old when it was stored" in page
-    assert "the newest request came 2 hours after the last score" in page
+    assert "the newest request came 2.5 hours after the last score" in page
 
 
 def test_nothing_is_known_before_the_first_look(lake: Lake, clock: Clock) -> None:
