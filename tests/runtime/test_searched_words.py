@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.searched_words import excerpt, places_of
+from runtime.searched_words import excerpt, places_of, wanted_words
 
 
 @given(text=st.text(max_size=80), words=st.lists(st.text(min_size=1, max_size=4), max_size=3), most=st.integers(70, 90))
@@ -36,3 +36,11 @@ def test_the_words_are_marked_where_they_stand() -> None:
     said = f"{'x' * 300} the Name {'y' * 300}"
     assert (excerpt(said, 200, ["name"]) or "").index("Name") == 61
     assert excerpt(said, 200, ["missing"]) == f"{'x' * 199}…"
+
+
+def test_what_a_sentence_has_around_its_words_is_not_searched() -> None:
+    """A word of marks alone stays, and so do short words where there is no other."""
+    assert wanted_words("Wrong name, in Rome (the name)!") == ["Wrong", "name", "Rome", "the"]
+    assert wanted_words("a.b «C++»") == ["a.b", "C++"]
+    assert wanted_words("?! ...") == ["?!", "..."]
+    assert wanted_words("I am.") == ["I", "am"]

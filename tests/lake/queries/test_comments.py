@@ -59,6 +59,9 @@ def test_the_question_of_the_answer_stands_beside_its_comment(lake_of_each_kind:
     assert {one.text: one.question for one in found} == {
         "r1": "Leave?", "r2": "Leave?", "r3": "x" * 200 + "…", "gone": None, "None": None
     }  # fmt: skip
+    assert {one.text: one.requested_at for one in found} == {
+        "r1": SINCE, "r2": SINCE, "r3": SINCE, "gone": None, "None": None
+    }  # fmt: skip
     assert [one.text for one in found] == [one.text for one in comments]
     assert with_questions(lake_of_each_kind, "other", comments) == comments
 

@@ -143,6 +143,7 @@ def test_where_no_answer_has_all_words_those_with_the_most_are_found(lake: Lake)
         return page.total, [row.event_id for row in page.rows], page.words
 
     assert searched("mansion in Atlanta") == (1, ["a"], 2)
+    assert searched("A “mansion”, (in Atlanta).") == (1, ["a"], 2)
     assert searched("the mansion Atlanta wrong name") == (1, ["a"], 3)
     assert searched("mansion wrong") == (2, ["b", "a"], 1)
     assert searched("mansion wrong name") == (0, [], 0)

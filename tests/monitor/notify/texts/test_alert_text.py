@@ -9,7 +9,7 @@ from lake.queries.affected import GroupKind, StandsOut
 from lake.spec.alert_vocabulary import AlertEvent, OnsetKind
 from lake.spec.case_vocabulary import FailedPart
 from monitor.alerting.alerts.change import AlertChange, AlertDetails, from_row, to_row
-from monitor.detect.causes import AffectedCounts
+from monitor.detect.causes import AffectedCounts, RefusalCounts
 from monitor.detect.regression import NewClass, SegmentChange
 from monitor.notify.formats.standard import webhook_body
 from monitor.notify.texts.alert import description, summary
@@ -304,3 +304,22 @@ def test_a_new_class_of_traffic_is_told_as_that_and_not_as_a_regression(firing: 
     )
     assert "fell from" not in text
     assert "Cause: the traffic" in text
+
+
+@pytest.mark.parametrize(
+    ("requests", "people", "refusals", "said"),
+    [
+        (156, 76, (116, 156), "156 requests of 76 people, 116 answered with a refusal"),
+        (200, 0, (1, 180), "200 requests, 1 answered with a refusal"),
+        (1_201, 76, (116, 199), "1,201 requests of 76 people, 116 of the latest 199 answered with a refusal"),
+        (0, 0, (8, 9), "8 of 9 answers were refusals"),
+        (1, 1, None, "1 request of 1 person"),
+        (0, 0, None, ""),
+    ],
+)
+def test_refusals_are_counted_beside_the_requests(
+    requests: int, people: int, refusals: tuple[int, int] | None, said: str
+) -> None:
+    """Of more than 200 requests, which are the most that are read, only the latest."""
+    counts = RefusalCounts(*refusals, 0, 9) if refusals else None
+    assert AffectedCounts(requests, 0, people, refusals=counts).in_words == said

@@ -32,7 +32,9 @@ def test_findings_and_a_dislike_stand_at_the_top(one_answer: str, client: TestCl
         "Words that stand in no context: “is paid in gold”.",
         "Claim that the contexts do not support: “It is paid in gold.”.",
     ]
-    assert page.index('id="against"') < page.index('id="about"')
+    parts = ('id="against"', "Question</h2>", "Answer</h2>", 'id="about"', 'id="contexts"')
+    places = [page.index(one) for one in parts]
+    assert places == sorted(places)
 
 
 def test_who_may_not_read_texts_sees_that_without_them(one_answer: str, monitor: Monitor) -> None:
@@ -89,3 +91,30 @@ def test_a_refusal_has_no_unsupported_words(rows: ScoreColumns, monitor: Monitor
         said = against(client.get(one_answer).text)
     assert said[0] == "It refuses, or says that the information is missing."
     assert not any(line.startswith("Words that stand in no context") for line in said)
+
+
+@pytest.mark.parametrize("part", [None, "retrieval"])
+def test_which_part_failed_is_said_where_that_is_known(rows: ScoreColumns, monitor: Monitor, part: str | None) -> None:
+    named = {"event_id": "e7", "response_id": "r7"}
+    rows.logs("rag", named | {"question": "How long?"})
+    rows.scores("rag", named | {"metric": "case_passed", "value": 0.0, "failed_part": part})
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        (line,) = against(client.get(f"/answer?deployment=rag&date={TODAY}&event_id=e7").text)
+    said = ": retrieval did not find the fact" if part else ""
+    assert line == f"It does not agree with the known right answer (its case){said}."
+
+
+def test_what_is_farthest_from_usual_comes_first(rows: ScoreColumns, monitor: Monitor) -> None:
+    """Of the scores at the top of the page, where it is known what is usual."""
+    for metric in ("answer_relevancy", "faithfulness_kprecision"):
+        rows.hours("rag", 48, lambda left: 0.9, metric)
+    named = {"event_id": "e7", "response_id": "r7"}
+    rows.logs("rag", named | {"question": "How long?"})
+    values = {"answer_relevancy": 0.88, "context_present": 1.0, "faithfulness_kprecision": 0.2}
+    rows.scores("rag", *(named | {"score_id": one, "metric": one, "value": values[one]} for one in values))
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        page = client.get(f"/answer?deployment=rag&date={TODAY}&event_id=e7").text
+    about = page[page.index('id="about"') :].split("</dl>")[0]
+    assert re.findall(r"<strong>(.*?)</strong>", about) == ["0.20", "0.88", "1.00"]

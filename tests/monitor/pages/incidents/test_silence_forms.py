@@ -63,7 +63,7 @@ def test_the_page_says_that_it_is_silenced_and_ends_that(
     clock.advance(seconds=3)
     page = proxied.get(address, headers=of("readers")).text
     assert "Silenced until" in page
-    assert "“<bdi>known</bdi>”" in page
+    assert "“<bdi>known</bdi>”, by <bdi>ann</bdi>." in page
     assert "dialwatch silence end 1 -c dialwatch.yaml" in page
     assert "End the silence" not in page
     monitor.refresh()
@@ -164,7 +164,7 @@ def test_after_a_silence_the_page_says_what_is_still_sent(
     assert text.endswith("”; whatever else begins in this deployment; messages about other deployments.")
     assert rings == [METRIC]
     sent(proxied, monitor, "silence")
-    but_the_end = "the end of this incident, to everybody who was told of it; messages about other deployments."
+    but_the_end = "the end of this incident; messages about other deployments."
     assert said() == (f"Still sent: {but_the_end}", [])
     sent(proxied, monitor, "silence/end", silence="2")
     sent(proxied, monitor, "silence", metric=METRIC)

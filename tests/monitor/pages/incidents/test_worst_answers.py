@@ -37,6 +37,9 @@ def test_refusals_leave_place_for_made_up_answers(
     assert all(pair["worst"]["reasons"] == [] for pair in found)
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert page.count("<strong>Bad: a refusal</strong>") == 5
+    # The page begins with a refusal, which is understood at once.
+    listed = page[page.index('<ol class="pairs">') : page.index("7 more of the worst answers")].split("<li>")
+    assert ["Bad: a refusal" in one for one in listed[1:]] == [True, False, True]
 
 
 def test_well_scored_answers_that_are_wrong_are_among_the_worst(
@@ -86,3 +89,17 @@ def test_a_refusal_with_a_good_score_comes_last(rows: ScoreColumns, lake: Lake) 
     assert found.good == {"well", "refuses"}
     unknown = worst_of_each_kind(lake, "rag", scored, None, WrongAnswers(), lowest=False)
     assert unknown.good == frozenset()
+
+
+def test_the_page_of_an_answer_leads_to_the_open_incident_of_its_time(client: TestClient, monitor: Monitor) -> None:
+    """Not that of one from before it."""
+    incident = f"/incident?id={incident_id(monitor)}"
+    pairs = client.get(incident.replace("?", ".json?")).json()["evidence"]["worst"]
+    pair = next(one for one in pairs if one["earlier"])
+    said, link = {}, f'It came during an <a href="{incident}">open incident</a>: rag-search: '
+    for side in ("worst", "earlier"):
+        address = f"/answer?deployment=rag-search&date={pair[side]['date']}&event_id={pair[side]['event_id']}"
+        said[side] = (
+            f'It came during an <a href="{incident}">open incident</a>: rag-search: ' in client.get(address).text
+        )
+    assert said == {"worst": True, "earlier": False}
