@@ -50,7 +50,7 @@ def tell_arrow_of_pandas() -> None:
 def share_arenas() -> None:
     """Have all threads allocate from two arenas of each allocator; call it before Arrow and deltalake are imported.
 
-    By default each thread may have one of its own, which keeps what it once took: 25 MiB in a process with all parts,
+    By default each thread may have one of its own, which keeps what it once took: 15 MiB in a process with all parts,
     most of whose threads wait. Allocators are glibc's and the jemallocs of Arrow and deltalake; another libc does as it
     does.
     """
