@@ -32,7 +32,7 @@ _PARTITIONS = 4
 _COMMON = """
 import json, sys, time, threading
 from datetime import UTC, datetime
-from collector.runners.lean_process import tune_memory, use_one_blas_thread
+from runtime.lean_process import tune_memory, use_one_blas_thread
 use_one_blas_thread()
 from collector.pipeline.collector import Collector
 from collector.settings import CollectorSettings

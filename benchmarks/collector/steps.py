@@ -86,7 +86,7 @@ print(spent)
 _COLLECT = """
 import sys
 import dialwatch
-from collector.runners.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
+from runtime.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
 use_one_blas_thread()
 leave_pandas_unloaded()
 from collector.pipeline.collector import Collector

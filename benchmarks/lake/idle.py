@@ -1,11 +1,12 @@
-"""Benchmark of what `dialwatch up` takes when it has nothing to do: processor time, and requests to a store.
+"""Benchmark of what `dialwatch up` takes when it has nothing to do: processor time, memory, and requests to a store.
 
     python -m benchmarks.lake.idle [--deployments 20] [--rows 200] [--minutes 10]
 
 A log with `--rows` lines of each deployment, of the hours before, is read by a process of `dialwatch up` with the
 default settings; nothing comes after it. After `--warm-up` minutes the processor time of the process and its children
 is taken over `--minutes`, once with the lake in a folder, and once in a store that counts its requests by kind
-(`benchmarks.lake.counting_store`). Both are given an hour. It reads /proc, and so needs Linux.
+(`benchmarks.lake.counting_store`). Both are given an hour. The memory is that at the end: RSS counts all pages of a
+process, PSS those of libraries by how many processes of the machine share them. It reads /proc, and so needs Linux.
 """
 
 from __future__ import annotations
@@ -52,8 +53,20 @@ def processor_seconds(process: int) -> float:
     """Processor time of a process and all that it has started and that still runs."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
-    return own + sum(processor_seconds(int(child)) for child in children.split())
+    return own + sum(map(processor_seconds, children_of(process)))
+
+
+def memory(process: int) -> Counter[str]:
+    """MiB of a process and all that it has started: `Rss` and `Pss`."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    told = {line.partition(":")[0]: int(line.split()[1]) // 1024 for line in lines[1:]}
+    return sum(map(memory, children_of(process)), Counter({name: told[name] for name in ("Rss", "Pss")}))
+
+
+def children_of(process: int) -> list[int]:
+    """Return the processes that a process has started and that still run."""
+    told = (path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
+    return [int(child) for some in told for child in some.split()]
 
 
 def measure(options: argparse.Namespace, folder: Path, lake: str, store: str | None = None) -> None:
@@ -73,10 +86,13 @@ def measure(options: argparse.Namespace, folder: Path, lake: str, store: str | N
         hours = (time.monotonic() - began) / _HOUR
         took = (processor_seconds(service.pid) - took) / hours
         asked = Counter[str]() if store is None else counts(store)
+        held = memory(service.pid)
     finally:
         service.terminate()
         service.wait(120)
-    print(f"{'folder' if store is None else 'store'}: {rows:,} rows, {took:.1f} CPU seconds an hour, {took / 36:.2f} %")
+    kept = f"{rows:,} rows, RSS {held['Rss']} MiB, PSS {held['Pss']} MiB"
+    where = "folder" if store is None else "store"
+    print(f"{where}: {kept}, {took:.1f} CPU seconds an hour, {took / 36:.2f} %", flush=True)
     for kind, number in asked.most_common():
         print(f"  {kind:7}{number / hours:8,.0f} an hour")
     if asked:

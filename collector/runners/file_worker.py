@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from collector.commit.batch import Counts
 from collector.pipeline.collector import Collector
 from collector.pipeline.settings import PipelineSettings
-from collector.runners.lean_process import tune_memory
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
 from lake.delta_log.change import LostRaceError
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
+from runtime.lean_process import tune_memory
 from runtime.logs import Logs, configure_logs
 
 _MOST_RACES = 20

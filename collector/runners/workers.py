@@ -9,11 +9,11 @@ from contextlib import closing
 from collector.commit.batch import Counts
 from collector.pipeline.settings import PipelineSettings
 from collector.runners.file_worker import CollectedFiles, FileCollection, collect_share
-from collector.runners.lean_process import leave_pandas_unloaded
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage
+from runtime.lean_process import leave_pandas_unloaded
 from runtime.logs import chosen_logs
 from runtime.worker_pool import WorkerDiedError, WorkerPool
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collector.runners.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
 from dialwatch.commands.options import ConfigOption, LakeOption, checked_address, settings_of
 from dialwatch.services.ending import end_by_signals, wait_for_signal
+from runtime.lean_process import leave_pandas_unloaded, share_arenas, tune_memory, use_one_blas_thread
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
@@ -88,6 +88,11 @@ def _settings(config: Path | None, lake: str | None, flags: dict[str, Any]) -> S
     return settings_of(config, lake, flags, prepare=leave_pandas_unloaded)
 
 
+def _take_little_memory() -> None:
+    share_arenas()
+    leave_pandas_unloaded()
+
+
 def _run_until_stopped(settings: Settings) -> None:
     from dialwatch.services import running
 
@@ -104,7 +109,7 @@ def monitor(
     """Serve metrics and pages, find regressions, send webhooks."""
     end_by_signals()
     address = checked_address(listen)
-    settings = settings_of(config, lake, {"monitor": address} if address else {})
+    settings = settings_of(config, lake, {"monitor": address} if address else {}, prepare=_take_little_memory)
     from dialwatch.services import running
 
     with running.only_monitor(settings):
@@ -114,7 +119,7 @@ def monitor(
 def up(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """Run collector, evaluator and monitor in one process."""
     end_by_signals()
-    settings = settings_of(config, lake)
+    settings = settings_of(config, lake, prepare=_take_little_memory)
     from dialwatch.services import running
 
     with running.all_services(settings):

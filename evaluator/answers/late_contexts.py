@@ -74,9 +74,12 @@ class GracePeriod:
         return rows.filter(written <= _moment(self.until))
 
     def ready(self, ended: pa.Table, new: pa.Table) -> pa.Table:
-        """Return the rows to score: those new ones that need not wait, and of the others each that is not new."""
+        """Return the answers to score: those new ones that need not wait, and of the others each that is not new."""
+        if not ended.num_rows and not new.num_rows:
+            # So it is in most passes, and a filter of no rows takes as long as one of a thousand.
+            return new
         others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
-        return pa.concat_tables([others, new.filter(~may_get_contexts(self.until))])
+        return pa.concat_tables([others, new.filter(~may_get_contexts(self.until))]).filter(IS_ANSWER)
 
 
 def wait_behind_interceptor(context_grace: float) -> timedelta:

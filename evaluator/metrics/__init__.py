@@ -10,6 +10,7 @@ The class of each metric of the registry can be imported from here: `from evalua
 from typing import Any
 
 from evaluator.metrics.aggregation import Aggregation, aggregate, left_out, ragas_score
+from evaluator.metrics.cell_frame import CellFrame, scores_of
 from evaluator.metrics.cells import UNREADABLE, Turn
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.compute import compute
@@ -55,6 +56,7 @@ __all__ = [
     "TRIMMED",
     "UNREADABLE",
     "Aggregation",
+    "CellFrame",
     "CitationMatcher",
     "Combination",
     "CombinationError",
@@ -98,6 +100,7 @@ __all__ = [
     "problem_of",
     "ragas_score",
     "retrieval_columns",
+    "scores_of",
     "sentences",
     "tokens",
     "tokens_of_any_script",

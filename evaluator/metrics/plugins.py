@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from evaluator.metrics.cell_frame import pandas_frame
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.scores import Metric, MissingColumnError, Score, ScoredBy, Scores, optional_columns
 from evaluator.models import ModelUnavailableError
@@ -84,13 +85,14 @@ class GuardedMetric:
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score the rows together, or one by one where that fails."""
+        given = pandas_frame(frame)
         try:
-            rows = self._rows(frame)
+            rows = self._rows(given)
         except (MissingColumnError, ModelUnavailableError):
             raise
         except Exception as error:  # whatever another package does
             _warn_once(self.name, f"fails with {_place(error)}")
-            rows = [self._row(frame.iloc[row : row + 1]) for row in range(len(frame))]
+            rows = [self._row(given.iloc[row : row + 1]) for row in range(len(given))]
         return Scores.of(rows, frame.index)
 
     def _rows(self, frame: pd.DataFrame) -> list[Score]:

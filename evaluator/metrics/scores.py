@@ -88,7 +88,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Scores:
-    """A metric's result on a frame: series with the frame's index.
+    """A metric's result on a frame: series with the frame's index, lists for a `CellFrame`.
 
     `values` are float64, NaN where null. `reasons` are words such as `no_answer`, None where there is nothing to
     say; every null value has one. `details` are mappings that can be written as JSON, empty where there is nothing.
@@ -101,21 +101,26 @@ class Scores:
     spends: pd.Series
 
     @classmethod
-    def of(cls, rows: Sequence[Score], index: pd.Index) -> Scores:
+    def of(cls, rows: Sequence[Score], index: pd.Index | range) -> Scores:
         """Line up one `Score` a row with the index of the frame that they were made from."""
+        values: Any = [float("nan") if row.value is None else float(row.value) for row in rows]
+        columns: list[Any] = [
+            [_reason(row) for row in rows],
+            [row.details for row in rows],
+            [row.spend for row in rows],
+        ]
+        if isinstance(index, range):
+            return cls(values, *columns)
         import pandas as pd
 
-        values = [float("nan") if row.value is None else row.value for row in rows]
-        return cls(
-            pd.Series(values, index=index, dtype="float64"),
-            pd.Series([_reason(row) for row in rows], index=index, dtype=object),
-            pd.Series([row.details for row in rows], index=index, dtype=object),
-            pd.Series([row.spend for row in rows], index=index, dtype=object),
-        )
+        series = (pd.Series(cells, index=index, dtype=object) for cells in columns)
+        return cls(pd.Series(values, index=index, dtype="float64"), *series)
 
     def with_details(self) -> Scores:
         """Return the same scores once all details are made: what fails in making them fails here."""
-        return replace(self, details=self.details.map(dict))
+        details: Any = self.details
+        made: Any = [dict(one) for one in details] if isinstance(details, list) else details.map(dict)
+        return replace(self, details=made)
 
 
 def _reason(row: Score) -> str | None:

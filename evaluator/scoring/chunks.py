@@ -13,7 +13,7 @@ import pyarrow as pa
 from evaluator.answers import LoggedAnswer
 from evaluator.judge_binding import judges_itself, sees_images
 from evaluator.judges.exchange import Reason
-from evaluator.metrics import Metric, ModelUnavailableError, Score, Scores
+from evaluator.metrics import Metric, ModelUnavailableError, Score, Scores, scores_of
 from evaluator.scoring.counts import ScoreCounts
 from evaluator.scoring.rows import score_rows
 from evaluator.scoring.work import Pair, Work, is_about_retrieval, work_on
@@ -93,7 +93,7 @@ def _scores(work: Work, chunk: Chunk, found: ScoredChunk) -> Scores | None:
     if metric.name in chunk.off:
         return None
     try:
-        return metric.score(work.frame).with_details()
+        return scores_of(metric, work.frame).with_details()
     except ModelUnavailableError as error:
         found.problems.append(Problem(metric.name, len(work.pairs), why=str(error)))
     except Exception as error:  # what is wrong with one metric is not wrong with the others
@@ -112,7 +112,7 @@ def _with_refused(work: Work, chunk: Chunk) -> Iterator[tuple[Work, Scores | Non
         return
     for reason in sorted(set(why), key=lambda one: one or ""):
         places = [i for i, one in enumerate(why) if one == reason]
-        part = Work(work.metric, work.frame.iloc[places], [work.pairs[i] for i in places])
+        part = Work(work.metric, work.frame.rows(places), [work.pairs[i] for i in places])
         yield part, Scores.of([Score(None, reason)] * len(places), part.frame.index) if reason else None
 
 

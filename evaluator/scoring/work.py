@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import AT_ONCE, LoggedAnswer
-from evaluator.metrics import Metric, needs_ground_truth
+from evaluator.metrics import CellFrame, Metric, needs_ground_truth
 from lake.queries.ground_truth.cases import CaseBook, Reference
 from lake.spec.vocabulary import JudgeKind
 from lake.tables.table import Table
 from runtime.identity import identity
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Pair = tuple[LoggedAnswer, Reference]
 
@@ -27,7 +24,7 @@ class Work:
     """A metric and the rows that it is to score, with the answer of each, and the case if it is compared with one."""
 
     metric: Metric
-    frame: pd.DataFrame
+    frame: CellFrame
     pairs: Sequence[tuple[LoggedAnswer, Reference | None]]
 
 
@@ -106,7 +103,7 @@ def work_on(
 
 def _without_held(
     metrics: Sequence[Metric],
-    frame: pd.DataFrame,
+    frame: CellFrame,
     given: Sequence[LoggedAnswer | tuple[LoggedAnswer, Reference]],
     held: Collection[str],
 ) -> Iterator[Work]:
@@ -114,7 +111,7 @@ def _without_held(
     for metric in metrics:
         new = [i for i, (answer, _) in enumerate(pairs) if not held or score_id(answer, metric) not in held]
         if new:
-            yield Work(metric, frame if len(new) == len(pairs) else frame.iloc[new], [pairs[i] for i in new])
+            yield Work(metric, frame if len(new) == len(pairs) else frame.rows(new), [pairs[i] for i in new])
 
 
 def _known_ids(answer: LoggedAnswer) -> list[str | None] | None:
@@ -123,13 +120,11 @@ def _known_ids(answer: LoggedAnswer) -> list[str | None] | None:
     return ids if not ids or any(ids) else None
 
 
-def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
-    import pandas as pd
-
+def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> CellFrame:
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
     if any(answer.images for answer in some):
         columns |= {"images": [answer.images for answer in some]}
     columns |= {"tool_calls": [answer.tool_calls for answer in some]}
     columns |= {"conversation": [answer.conversation for answer in some]}
     columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
-    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+    return CellFrame(columns, len(some))

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-import pandas as pd
 import pyarrow as pa
 
 from evaluator.answers import ANSWER_COLUMNS, BackfillPass, LoggedAnswer, answers, old_answers, with_late_contexts
 from evaluator.judge_binding import asks_judge
-from evaluator.metrics import Metric, ModelUnavailableError, problem_of
+from evaluator.metrics import CellFrame, Metric, ModelUnavailableError, problem_of, scores_of
 from evaluator.scoring import references, work_on
 from evaluator.service.backfill import Backfill, DeploymentBackfill
 from evaluator.service.judge_estimate import JudgeEstimate, Judging
@@ -175,11 +174,12 @@ class _Timing:
                 break
         return found
 
-    def _seconds_each(self, metric: Metric, frame: pd.DataFrame) -> float:
+    def _seconds_each(self, metric: Metric, frame: CellFrame) -> float:
         # The first call may load a model.
-        metric.score(frame.iloc[:1])
+        scores_of(metric, frame.rows(range(1)))
         begun, rows, size = self._timer(), 0, 1
         while rows < len(frame) and self._timer() - begun < _SAMPLE_SECONDS:
-            metric.score(frame.iloc[rows : rows + size])
-            rows, size = min(rows + size, len(frame)), 4 * size
+            end = min(rows + size, len(frame))
+            scores_of(metric, frame.rows(range(rows, end)))
+            rows, size = end, 4 * size
         return (self._timer() - begun) / rows

@@ -7,12 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
 
-import pandas as pd
-
 from evaluator.judge_binding import Jury, judges_itself, judges_of_all, with_judges
 from evaluator.judges.blocking_client import BoundJudge
 from evaluator.judges.dry_run import COMPLETION_TOKENS, DryRunClient, seconds_for
-from evaluator.metrics import Metric
+from evaluator.metrics import CellFrame, Metric, scores_of
 from evaluator.sampling import Sampling, SamplingSettings, flagged
 from evaluator.scoring import Work
 from evaluator.service.judge_pool import opened_calls
@@ -50,7 +48,7 @@ class JudgeEstimate:
         may = [i for i, (answer, _) in enumerate(work.pairs) if not judges_itself(work.metric, answer)]
         expected = self._rate(work) * number
         scale = expected / len(work.pairs)
-        each = [judge.of(work.metric, work.frame.iloc[may], scale, expected) for judge in self._counted]
+        each = [judge.of(work.metric, work.frame.rows(may), scale, expected) for judge in self._counted]
         return reduce(_together, each)
 
     def _rate(self, work: Work) -> float:
@@ -67,10 +65,10 @@ class _CountedJudge:
         with closing(opened_calls(judge.client.calls)) as calls:
             self._completion = calls.averages(judge.name)[1] or COMPLETION_TOKENS
 
-    def of(self, metric: Metric, frame: pd.DataFrame, scale: float, expected: float) -> Judging:
+    def of(self, metric: Metric, frame: CellFrame, scale: float, expected: float) -> Judging:
         before = self._client.counted
         if len(frame):
-            with_judges(metric, Jury((BoundJudge(self._client, self._name),))).score(frame)
+            scores_of(with_judges(metric, Jury((BoundJudge(self._client, self._name),))), frame)
         asked = self._client.counted - before
         calls, prompt = scale * asked.calls, scale * asked.prompt_tokens
         completion = calls * self._completion

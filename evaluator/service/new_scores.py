@@ -15,7 +15,6 @@ from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake.queries.answer_rows import IS_ANSWER
 from lake.spec.case_vocabulary import ReferenceMatch
 from lake.spec.schemas import SCORES
 from lake.tables.pass_transaction import PassTransaction
@@ -61,7 +60,7 @@ def score_new_answers(
     ended = grace.ended(tables)
     new = new_answers(tables, seen)
     reached = {**new.reached, WAITED_UNTIL: grace.until}
-    ready = grace.ready(ended, new.rows).filter(IS_ANSWER)
+    ready = grace.ready(ended, new.rows)
     if not ready.num_rows and not transaction.is_far(reached, [FROM_LOGS]):
         transaction.remember(reached)
         return counts

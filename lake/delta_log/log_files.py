@@ -7,9 +7,9 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lake.delta_log.file_age import require_in_folder
+from lake.delta_log.listed_files import ListedFiles, listed_files
 from lake.delta_log.snapshots import CopiedSnapshot, DeltaSnapshot, OpenAt, TableSnapshot
 from lake.store.log_copy import (
     LAST_CHECKPOINT,
@@ -26,7 +27,6 @@ from lake.store.log_copy import (
     UnusualLogError,
     checkpoint_of,
     commit_name,
-    copied_table,
     log_entries,
 )
 from lake.store.whole_files import keep, kept
@@ -55,8 +55,8 @@ class LogFiles(Protocol):
         """Return the bytes of a commit that is the log's last one; None where it is not, or that costs requests."""
         ...
 
-    def newest(self) -> AbstractContextManager[DeltaTable | None]:
-        """Return deltalake's table as it is now, to be read while the block lasts; None where there is no table."""
+    def listed(self, first: date, last: date) -> ListedFiles:
+        """Return the files with rows of these days, as the log lists them now; none where there is no table."""
         ...
 
     def checkpoint(self, version: int, current: Callable[[], TableSnapshot]) -> None:
@@ -106,10 +106,9 @@ class LocalLogFiles:
         last = self.read(version)
         return None if last is None or self.read(version + 1) is not None else last
 
-    @contextlib.contextmanager
-    def newest(self) -> Iterator[DeltaTable | None]:
-        """Yield deltalake's table as it is now; None where there is no table."""
-        yield _if_there(self._by_deltalake)
+    def listed(self, first: date, last: date) -> ListedFiles:
+        """Return the files with rows of these days, as the log lists them now; none where there is no table."""
+        return listed_files(self.entry, lambda: _if_there(self._by_deltalake), first, last, at_once=1)
 
     def _by_deltalake(self, version: int | None = None) -> DeltaTable:
         return DeltaTable(self._uri, version=version)
@@ -239,19 +238,9 @@ class StoreLogFiles:
         _OPENED[self._folder] = snapshot
         return snapshot
 
-    @contextlib.contextmanager
-    def newest(self) -> Iterator[DeltaTable | None]:
-        """Yield deltalake's table of a copied log; None where there is no table."""
-        try:
-            found = log_entries(self._read)
-        except UnusualLogError:
-            yield _if_there(lambda: self._by_deltalake(None))
-            return
-        if found is None:
-            yield None
-            return
-        with copied_table(found) as delta:
-            yield delta
+    def listed(self, first: date, last: date) -> ListedFiles:
+        """Return the files with rows of these days, as the log lists them now; none where there is no table."""
+        return listed_files(self._read, lambda: _if_there(lambda: self._by_deltalake(None)), first, last)
 
     def _open(self, version: int | None) -> TableSnapshot | None:
         try:

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"
-_MOST_AT_ONCE = 10
+MOST_AT_ONCE = 10
 
 Read = Callable[[str], bytes | None]
 """Gives the bytes of a file of the log by its name; None where there is none."""
@@ -38,10 +38,11 @@ def checkpoint_name(version: int) -> str:
     return f"{version:020}.checkpoint.parquet"
 
 
-def log_entries(read: Read, until: int | None = None) -> Mapping[str, bytes] | None:
+def log_entries(read: Read, until: int | None = None, most_at_once: int = MOST_AT_ONCE) -> Mapping[str, bytes] | None:
     """Return the files of a log from which its table is known, by name: up to a version, or as it is now.
 
-    None where there is no table. Raises UnusualLogError where other files would be needed.
+    None where there is no table. Raises UnusualLogError where other files would be needed. Of a store, which is slow to
+    answer, many commits are read at once.
     """
     pointer = read(LAST_CHECKPOINT)
     if pointer is not None:
@@ -56,7 +57,7 @@ def log_entries(read: Read, until: int | None = None) -> Mapping[str, bytes] | N
     else:
         found = {commit_name(0): first}
         begin = 1
-    commits = _commits(read, begin, until)
+    commits = _commits(read, begin, until, most_at_once)
     if until is not None and begin + len(commits) <= until:
         raise UnusualLogError(f"no version {begin + len(commits)}")
     return found | commits
@@ -92,18 +93,18 @@ def _plain_checkpoint(pointer: bytes) -> int:
         raise UnusualLogError(f"{LAST_CHECKPOINT} is not as the protocol has it") from error
 
 
-def _commits(read: Read, begin: int, until: int | None) -> dict[str, bytes]:
+def _commits(read: Read, begin: int, until: int | None, most_at_once: int) -> dict[str, bytes]:
     """Read commits until one is not there: first one, and of those that follow more at once, as most logs are short."""
     found: dict[str, bytes] = {}
     at_once = 1
-    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+    with ThreadPoolExecutor(most_at_once) as pool:
         while until is None or begin <= until:
-            end = begin + at_once if until is None else min(begin + _MOST_AT_ONCE, until + 1)
+            end = begin + at_once if until is None else min(begin + most_at_once, until + 1)
             names = [commit_name(version) for version in range(begin, end)]
             contents = zip(names, map(read, names) if len(names) == 1 else pool.map(read, names), strict=True)
             there = {name: content for name, content in takewhile(lambda one: one[1] is not None, contents) if content}
             found |= there
             if len(there) < len(names):
                 break
-            begin, at_once = end, min(2 * at_once, _MOST_AT_ONCE)
+            begin, at_once = end, min(2 * at_once, most_at_once)
     return found

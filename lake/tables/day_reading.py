@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from numpy.typing import NDArray
 from pyarrow import fs
 
@@ -172,9 +171,8 @@ class DayReader:
 
     def _opened(self) -> pa.Table:
         if self._files is None:
-            with self._table.newest() as delta:
-                self._version = None if delta is None else int(delta.version())
-                self._files = _files_between(delta, self._first, self._last)
+            listed = self._table.listed_files(self._first, self._last)
+            self._version, self._files = listed.version, listed.files
         return self._files
 
     def _retried(self, read: Callable[[], T]) -> T:
@@ -188,29 +186,6 @@ class DayReader:
                 if self._version == before:
                     raise
         return read()
-
-
-def _files_between(delta: DeltaTable | None, first: date, last: date) -> pa.Table:
-    """Return the files of these days, the oldest first, with the first and last `requested_at` where that is known."""
-    schema = pa.schema([("path", pa.string()), ("date", pa.date32()), ("size", pa.int64()), ("since", TIMESTAMP),
-                        ("until", TIMESTAMP), ("written", pa.int64())])  # fmt: skip
-    if delta is None:
-        return schema.empty_table()
-    found = pa.table(delta.get_add_actions(flatten=True))
-    days = pc.cast(found["partition.date"], pa.date32())
-    # Rows without a time are in no statistics, so a file that has some is always read.
-    is_known = pc.equal(_column(found, "null_count.requested_at", pa.int64()), 0)
-    times = [
-        pc.if_else(pc.fill_null(is_known, False), _column(found, f"{end}.requested_at", TIMESTAMP), None)
-        for end in ("min", "max")
-    ]
-    files = pa.table([found["path"], days, found["size_bytes"], *times, found["modification_time"]], schema.names)
-    within = pc.and_(pc.greater_equal(days, pa.scalar(first)), pc.less_equal(days, pa.scalar(last)))
-    return files.filter(within).cast(schema).sort_by([("date", "ascending"), ("written", "ascending")])
-
-
-def _column(actions: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    return actions[name].cast(kind) if name in actions.column_names else pa.nulls(actions.num_rows, kind)
 
 
 def _rows_with_any(

@@ -60,8 +60,8 @@ class Table:
         self._storage = storage
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._log = storage.log_files(uri)
-        self.newest = self._log.newest
-        """Gives deltalake's table as it is now, to be read while the block lasts; None where there is none yet."""
+        self.listed_files = self._log.listed
+        """Gives the files with rows of some days, from the first to the last, as the log lists them now."""
         self.fetch = storage.fetch(uri)
         """Gives the bytes of a small file of a store; None on a local disk."""
         self.upload = storage.upload(uri)

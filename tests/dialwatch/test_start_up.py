@@ -1,4 +1,4 @@
-"""Modules that commands load: help and usage errors none that takes long, a process that collects no pandas."""
+"""Modules that commands load: help and usage errors none that takes long, services nothing that they do not use."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.main import get_command
 
 from dialwatch.cli import app
+from lake.spec.schemas import SCORES
+from lake.tables.lake import Lake
 from tests.collector.lines import chat_line
+from tests.servers import free_port, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -26,6 +30,14 @@ HEAVY = frozenset(
         *("starlette", "torch", "transformers", "uvicorn", "yaml"),
     }
 )
+
+UNUSED = frozenset(
+    {
+        *("aiobotocore", "aiohttp", "aidial_sdk", "bm25s", "botocore", "huggingface_hub", "kafka", "openai", "pandas"),
+        *("presidio_analyzer", "ray", "s3fs", "scipy", "spacy", "torch", "transformers"),
+    }
+)
+"""Packages that a process with all parts, default metrics and a lake in a folder needs nothing of."""
 
 # Runs the commands that it reads, one after the other, and writes what was loaded with each.
 CHILD = """
@@ -165,8 +177,44 @@ def test_a_process_that_collects_loads_no_pandas(workers: int, tmp_path: Path) -
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONPROFILEIMPORTTIME": "1"},
     )
     assert f"{workers} lines: {workers} stored" in ended.stdout
-    imported = [
-        line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")
-    ]
+    imported = imported_modules(ended.stderr)
     assert imported.count("pyarrow.dataset") == (1 if workers == 1 else workers + 1)
     assert not [name for name in imported if name.startswith("pandas.")]
+
+
+def test_a_process_with_all_parts_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    """An answer was collected and scored by the default metrics, and the pages have been asked for."""
+    (tmp_path / "core.log").write_bytes(chat_line(0) + b"\n")
+    port = free_port()
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text(f"""
+lake: {{root: "{tmp_path}/lake"}}
+collector: {{files: {{paths: ["{tmp_path}/*.log"], poll_seconds: 0.2}}, flush_seconds: 0.2}}
+evaluator: {{every: 1s, context_grace: 0s}}
+monitor: {{listen: "127.0.0.1:{port}"}}
+""")
+    scores = Lake(str(tmp_path / "lake")).table(SCORES, "rag-app")
+    with (
+        (tmp_path / "stderr").open("wb") as told,
+        subprocess.Popen(
+            [sys.executable, "-m", "dialwatch", "up", "-c", str(config)],
+            stderr=told,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONPROFILEIMPORTTIME": "1"},
+        ) as services,
+    ):
+        try:
+            wait_for(lambda: scores.read(["value"]).num_rows)
+            for page in ("", "metrics"):
+                httpx.get(f"http://127.0.0.1:{port}/{page}", timeout=30).raise_for_status()
+        finally:
+            services.terminate()
+            services.wait(60)
+    # Of a package that is looked for and not found its name is told too.
+    imported = {name.partition(".")[0] for name in imported_modules((tmp_path / "stderr").read_text()) if "." in name}
+    assert {"deltalake", "monitor", "evaluator", "collector"} <= imported
+    assert not UNUSED & imported
+
+
+def imported_modules(told: str) -> list[str]:
+    """Return the modules of which Python tells that they were imported, in their order."""
+    return [line.rpartition("|")[2].strip() for line in told.splitlines() if line.startswith("import time:")]

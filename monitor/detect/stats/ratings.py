@@ -18,6 +18,7 @@ RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "sign
 _VALUES = {Signal.LIKE: 0.0, Signal.DISLIKE: 1.0}
 _ABOUT = ("deployment", "response_id", "chat_id", "user_id")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_SCORES = SCORES.schema.empty_table().select(SCORE_COLUMNS)
 
 HeldRatings = dict[tuple[Any, ...], dict[str, Any]]
 """Rows of `user_signals` by batch, deployment, answer, conversation and person."""
@@ -54,6 +55,8 @@ class Ratings:
     def settled(self, now: datetime) -> pa.Table:
         """Return, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
         due = [key for key in self._held if key[0] < self._number(now - self._grace)]
+        if not due:
+            return _NO_SCORES
         settled = SCORES.rows([_score(self._held[key]) for key in due]).select(SCORE_COLUMNS)
         for key in due:
             del self._held[key]
