@@ -72,9 +72,10 @@ def test_the_newest_comments_on_dislikes_stand_on_it(client: TestClient, monitor
     assert [one["text"] for one in found] == [f"wrong leave {number}" for number in (6, 5, 4, 3, 2)]
     page = client.get(f"/incident?id={incident_id(monitor)}").text
     assert "What people wrote since" in page
-    assert "on the answer to “<bdi>How many days of leave has team 6?</bdi>”" in page
+    assert "</a> to “<bdi>How many days of leave has team 6?</bdi>”" in page
     (link,) = re.findall(
-        r'wrong leave 6</strong> <span class="quiet">written <a href="(/answer\?[^"]*)">[^<]*</a></span>', page
+        r'wrong leave 6</strong> <span class="quiet">on <a href="(/answer\?[^"]*)">the answer of 20 Nov, [^<]*</a> to ',
+        page,
     )
     answer = client.get(link.replace("&amp;", "&"), follow_redirects=True)
     assert BAD in answer.text
