@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import PurePosixPath
 from typing import Any
@@ -203,7 +204,7 @@ def score_dataset(
     metadata = Metadata(
         created_at=now or datetime.now(UTC),
         sources=tuple(sources),
-        tools={"dialwatch": version("dialwatch")},
+        tools={"dialwatch": _version()},
         file_info={"name": PurePosixPath(data_path).name, "size": size_of(data_path, storage)},
         metrics=totals.means(),
         statistics=_statistics(totals, truth),
@@ -237,9 +238,14 @@ def _schemas(path: str, schema: pa.Schema, truth: GroundTruth | None) -> dict[st
 
 def _schema(layout: Layout) -> pa.Schema:
     versions = {metric.name: metric.version for metric in layout.metrics}
-    own = {"version": version("dialwatch"), "metrics": versions}
+    own = {"version": _version(), "metrics": versions}
     schema: Any = layout.schema
     return schema.with_metadata({"dialwatch": orjson.dumps(own)})
+
+
+@cache
+def _version() -> str:
+    return version("dialwatch")
 
 
 def _statistics(totals: ScoringTotals, truth: GroundTruth | None) -> dict[str, float]:

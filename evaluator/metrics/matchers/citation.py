@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from evaluator.metrics.language.numbers import Number, numbers_in
 from evaluator.metrics.matchers.canonical import canonical, is_usable
-from evaluator.metrics.matchers.canonical_lines import CanonicalLines
+from evaluator.metrics.matchers.canonical_lines import CanonicalLines, canonical_forms
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.scores import ScoredBy
 from lake.spec.texts.unicode_forms import UnicodeForm, in_one_form
@@ -76,8 +76,10 @@ class CitationMatcher:
 
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
         """Return where each context says each fact first."""
-        forms = [self._in_form(context) for context in contexts]
+        if self.as_written and not self.trimmed:
+            return spans_as_written(facts, canonical_forms(facts), contexts)
         checked_work(facts, contexts, _MOST)
+        forms = [self._in_form(context) for context in contexts]
         lines = CanonicalLines.of([form.text for form in forms])
         held: list[list[tuple[int, Span]]] = [[] for _ in contexts]
         for index, written in enumerate(facts):
@@ -111,6 +113,17 @@ TRIMMED = CitationMatcher(trimmed=True)
 """The same without the outer spaces and marks of a fact."""
 AIDIAL_RAG_EVAL = CitationMatcher(as_written=True)
 """The same character by character, as aidial-rag-eval 0.7.0 compares: for tables to be exchanged."""
+
+
+def spans_as_written(facts: Sequence[str], forms: Sequence[str], contexts: Sequence[str]) -> Spans:
+    """Return what `AIDIAL_RAG_EVAL.spans` does, of facts whose canonical forms are known."""
+    checked_work(facts, contexts, _MOST)
+    lines = CanonicalLines.of(contexts)
+    held: list[list[tuple[int, Span]]] = [[] for _ in contexts]
+    for index, form in enumerate(forms):
+        for line, at in lines.places(form):
+            held[line].append((index, lines.span(line, at, len(form))))
+    return held
 
 
 def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:

@@ -5,7 +5,7 @@ A highlight is a context in pieces, each with the facts that it says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 
@@ -15,37 +15,39 @@ from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL
 from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, Span, Spans
 from evaluator.metrics.retrieval import facts as arithmetic
 
+_APART = "\x7f"
+"""Between texts that are escaped together: the one character of ASCII that json.dumps escapes and orjson does not."""
 
-def highlight(context: str, spans: Sequence[tuple[int, Span]]) -> str:
-    """Return a context in pieces as JSON: `{"match": [{"text": piece, "facts": [indexes]}, ...]}`.
 
-    `spans` are a fact's index and the characters that it covers. The pieces joined give the context back.
-    """
+def _pieces(context: str, spans: Sequence[tuple[int, Span]]) -> list[tuple[str, list[int]]]:
+    """Cut a context where a fact begins or ends; `spans` are a fact's index and the characters that it covers."""
     if context and not spans:
-        return f'{{"match": [{_piece(context, ())}]}}'
-    events = sorted((at, ends, fact) for fact, (start, end) in spans for at, ends in ((start, False), (end, True)))
-    pieces: list[str] = []
+        return [(context, [])]
+    borders = [(at, ends, fact) for fact, (start, end) in spans for at, ends in ((start, False), (end, True))]
+    borders.sort()
+    pieces: list[tuple[str, list[int]]] = []
     # A set, for the package writes its facts in a set's order.
     covering: set[int] = set()
     done = 0
-    for at, ends, fact in events:
+    for at, ends, fact in borders:
         if done < at:
-            pieces.append(_piece(context[done:at], covering))
+            pieces.append((context[done:at], list(covering)))
         done = at
         (covering.remove if ends else covering.add)(fact)
     if done < len(context):
-        pieces.append(_piece(context[done:], covering))
-    return f'{{"match": [{", ".join(pieces)}]}}'
+        pieces.append((context[done:], []))
+    return pieces
 
 
-def _piece(text: str, facts: Collection[int]) -> str:
-    # As json.dumps writes it, without the dictionary.
-    return f'{{"text": {_quoted(text)}, "facts": {list(facts)}}}'
-
-
-def _quoted(text: str) -> str:
-    # orjson takes a fifth of the time; it escapes neither the last character of ASCII nor any beyond.
-    return orjson.dumps(text).decode() if text.isascii() and "\x7f" not in text else quoted(text)
+def _escaped(texts: Sequence[str]) -> list[str]:
+    """Return what stands between the quotation marks where json.dumps writes each text."""
+    together = _APART.join(texts)
+    if together.isascii():
+        # A third of the time of texts one by one.
+        parts = orjson.dumps(together).decode()[1:-1].split(_APART)
+        if len(parts) == len(texts):
+            return parts
+    return [quoted(text)[1:-1] for text in texts]
 
 
 def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = AIDIAL_RAG_EVAL) -> list[str]:
@@ -54,8 +56,18 @@ def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatch
 
 
 def highlights_of(spans: Spans, contexts: Sequence[str]) -> list[str]:
-    """Return the highlight of each context where its facts have been found already."""
-    return [highlight(context, of_context) for context, of_context in zip(contexts, spans, strict=True)]
+    """Return the highlight of each context where its facts have been found already.
+
+    It is JSON, as json.dumps writes it: `{"match": [{"text": piece, "facts": [indexes]}, ...]}`. The pieces joined give
+    the context back.
+    """
+    cut = [_pieces(context, of_context) for context, of_context in zip(contexts, spans, strict=True)]
+    escaped = iter(_escaped([text for pieces in cut for text, _ in pieces]))
+    return [f'{{"match": [{", ".join([_object(next(escaped), facts) for _, facts in pieces])}]}}' for pieces in cut]
+
+
+def _object(escaped: str, facts: list[int]) -> str:
+    return f'{{"text": "{escaped}", "facts": {facts or "[]"}}}'
 
 
 @dataclass(frozen=True)
@@ -82,8 +94,12 @@ def retrieval_columns(
 
     Facts are taken as they are: one without a letter or digit is looked for too, as there.
     """
-    spans = matcher.spans(facts, contexts)
-    found = FactsFound.of([[index for index, _ in of_context] for of_context in spans], len(facts))
+    return columns_where(matcher.spans(facts, contexts), len(facts), contexts)
+
+
+def columns_where(spans: Spans, facts: int, contexts: Sequence[str]) -> RetrievalColumns:
+    """Return the columns where the facts of a row, so many, have been found already."""
+    found = FactsFound.of([[index for index, _ in of_context] for of_context in spans], facts)
     return columns_of(found, highlights_of(spans, contexts))
 
 
