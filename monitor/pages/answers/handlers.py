@@ -27,6 +27,7 @@ from lake.spec.vocabulary import Signal
 from lake.tables.lake import Lake
 from monitor.alerting.controls.labels import MOST_CHARACTERS, Label, write_label
 from monitor.notify.texts.link import response_page
+from monitor.notify.texts.onset import incident_onset
 from monitor.pages.answers.addresses import (
     AnswerPlace,
     Visible,
@@ -45,7 +46,6 @@ from monitor.pages.answers.saved_searches import SavedSearch, read_saved_searche
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
 from monitor.pages.json_answers import NOT_KEPT, json_answer
-from monitor.pages.news import sentence_of
 from monitor.pages.page import Page
 from runtime.spreadsheet_cells import cell_of_text
 
@@ -140,7 +140,7 @@ class AnswerPages(Page):
             neighbours=_neighbours(opened_from, place.event_id),
             incident=seen.incident(place.name, request.query_params.get("incident", "")),
             open_incident=seen.open_incident(place.name, view.details.row["requested_at"]),
-            sentence_of=sentence_of,
+            incident_onset=incident_onset,
             ReasonKind=ReasonKind,
             label_id=new_label_id(),
             was_labelled="labelled" in request.query_params and view.details.label != AnswerLabel.NONE,

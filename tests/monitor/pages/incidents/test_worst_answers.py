@@ -96,7 +96,7 @@ def test_the_page_of_an_answer_leads_to_the_open_incident_of_its_time(client: Te
     incident = f"/incident?id={incident_id(monitor)}"
     pairs = client.get(incident.replace("?", ".json?")).json()["evidence"]["worst"]
     pair = next(one for one in pairs if one["earlier"])
-    said, link = {}, f'It came during an <a href="{incident}">open incident</a>: rag-search: '
+    said, link = {}, f'It came during an <a href="{incident}">open incident</a>, which is bad since 20 Nov, '
     for side in ("worst", "earlier"):
         address = f"/answer?deployment=rag-search&date={pair[side]['date']}&event_id={pair[side]['event_id']}"
         said[side] = link in client.get(address).text
