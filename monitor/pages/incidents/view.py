@@ -355,10 +355,10 @@ class HeldBack:
         return self.number is not None and self.silence.deployment is not None
 
 
-def silences_of(monitor: Monitor, found: FoundIncident, changes: Sequence[SilenceChange] = ()) -> list[HeldBack]:
+def silences_of(monitor: Monitor, found: FoundIncident, changes: Sequence[SilenceChange]) -> list[HeldBack]:
     """Return the silences of the incident's alerts that hold now, the one that ends last first.
 
-    Who made them is known where all `changes` of silences are given.
+    `changes` are all of silences: they say who made them.
     """
     who = {one.silence_id: one.who for one in changes if one.change == SilenceEvent.ADDED}
     configured = [HeldBack(one, None) for one in monitor.settings.silences]
