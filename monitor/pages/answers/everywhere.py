@@ -10,10 +10,11 @@ from datetime import datetime
 from lake.queries.answer_search import AnswerPage
 from monitor.pages.answers.addresses import Visible
 from monitor.pages.answers.query import AnswerQuery
+from monitor.pages.news import open_incident
 
 _MOST = 50
-"""Deployments that are searched, those with the most requests."""
-_SECONDS = 3.0
+"""Deployments that are searched: those with an open incident, then those with the most requests."""
+_SECONDS = 5.0
 """After which no further deployment is searched: a person waits."""
 
 
@@ -84,4 +85,9 @@ def _place(found: FoundIn) -> tuple[bool, datetime]:
 
 def _names(seen: Visible, query: AnswerQuery) -> list[str]:
     names: Iterable[str] = (name for name in seen.states if not query.is_of_people or seen.may_read_texts(name))
-    return sorted(names, key=lambda name: (-seen.states[name].requests.total, name))
+
+    def place(name: str) -> tuple[bool, int, str]:
+        state = seen.states[name]
+        return open_incident(state) is None, -state.requests.total, name
+
+    return sorted(names, key=place)

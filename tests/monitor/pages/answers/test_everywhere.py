@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -124,7 +127,9 @@ def test_only_what_a_reader_may_read_is_searched(monitor: Monitor, lake: Lake) -
 
 
 def test_a_search_that_takes_long_says_what_it_left_out(monitor: Monitor, rows: ScoreColumns) -> None:
-    """After three seconds, and after fifty deployments; one is searched in any case, that with the most requests."""
+    """After five seconds, and after fifty deployments; one is searched in any case: that with an open incident, else
+    that with the most requests.
+    """
     for number in range(53):
         rows.logs(f"app-{number:02}", *[{"event_id": f"{number}-{one}"} for one in range(2 if number == 7 else 1)])
     monitor.refresh()
@@ -141,3 +146,10 @@ def test_a_search_that_takes_long_says_what_it_left_out(monitor: Monitor, rows: 
     slow = iter([0.0, 1.0, 9.0])
     found = find_everywhere(seen, query, find, lambda: next(slow))
     assert (found.searched, found.left) == (2, 51)
+    assert monitor.snapshot is not None
+    incident: Any = SimpleNamespace(ended_at=None)
+    states = dict(monitor.snapshot.deployments)
+    states["app-30"] = replace(states["app-30"], incidents=(incident,))
+    asked.clear()
+    find_everywhere(Visible(Reader(), replace(monitor.snapshot, deployments=states)), query, find, lambda: 0.0)
+    assert asked[:2] == ["app-30", "app-07"]
