@@ -31,10 +31,14 @@ def test_a_text_is_canonical_as_letter_by_letter(text: str) -> None:
     assert canonical(text) == letter_by_letter(text)
 
 
+@example("0", "", "$0")
 @given(st.text(min_size=1), st.text(), st.text())
 def test_a_citation_stands_in_the_text_that_it_was_cut_from(fact: str, before: str, after: str) -> None:
-    """A fact between two letters is found, and a chunk before it does not hide it."""
-    chunk = f"{before} {fact} {after}"
+    """A fact between two words is found, and a chunk before it does not hide it.
+
+    Without the words a sign of money behind it would make another amount of a number.
+    """
+    chunk = f"{before} says {fact} too {after}"
     assert fact_ranks([f" {fact} "], ["", chunk])[0] == 1
 
 
