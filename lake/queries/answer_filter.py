@@ -18,10 +18,10 @@ class AnswerFilter:
     is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
     `tool` is the name of one that its turn called; with the failure `tool_error` that call failed.
     `words` are words that the question, the answer or a comment of a rating contains, `comment` ones that one comment
-    contains; in any order, in upper or lower case, and parts of longer words too. Where no answer has all `words`,
-    those match that have the most of them, at least half. `user` is a `user_id` as it is stored, `client` a
-    `project_id` or a `client`. `slower_than` bounds the duration in seconds, `cost_over` the price with all calls, both
-    exclusively.
+    contains; in any order, in upper or lower case, and parts of longer words too (`wanted_words`). Where no answer has
+    all `words`, those match that have the most of them, at least half. `user` is a `user_id` as it is stored, `client`
+    a `project_id` or a `client`. `slower_than` bounds the duration in seconds, `cost_over` the price with all calls,
+    both exclusively.
     `sort` is the name of a metric, None for the time of the request; answers without a value come last in either
     direction. By time, answers with all `words` in one comment come first. With `entries_only` False, calls between
     applications, and what evaluations, judges and tests asked, are searched too. Pages count from 1.

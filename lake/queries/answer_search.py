@@ -133,7 +133,7 @@ class _Search:
 
     def __init__(self, lake: Lake, wanted: AnswerFilter) -> None:
         self._wanted, self._period = wanted, RequestPeriod(wanted.since, wanted.until)
-        self._words = wanted_words(wanted.words)
+        self._words, self._comment_words = wanted_words(wanted.words), wanted_words(wanted.comment)
         first, last = wanted.since.astimezone(UTC).date(), (wanted.until - _INSTANT).astimezone(UTC).date()
         self._logs = DayReader(lake.table(PARSED_LOGS, wanted.deployment), first, last)
         self._scores = DayReader(lake.table(SCORES, wanted.deployment), first, last)
@@ -189,8 +189,7 @@ class _Search:
             ratings = ratings_of(rows, self._read_ratings(), self._read_known())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
         if wanted.comment and rows.num_rows:
-            words = wanted_words(wanted.comment)
-            has_all = [_says(some, words) for some in self._searched_comments(rows)]
+            has_all = [_says(some, self._comment_words) for some in self._searched_comments(rows)]
             rows = rows.filter(pa.array(has_all, pa.bool_()))
         if wanted.label is not None and rows.num_rows:
             labels = labels_of(rows, self._read_labels(), self._read_known())
@@ -209,7 +208,7 @@ class _Search:
     def _searched_comments(self, rows: pa.Table) -> list[tuple[str, ...]]:
         """Return the comments on each answer that have a word that is searched: only these ratings are joined."""
         if self._commenting is None:
-            words = (*self._words, *wanted_words(self._wanted.comment))
+            words = (*self._words, *self._comment_words)
             texts = [comment_of(members_of(one)) or "" for one in self._read_ratings()["details"].to_pylist()]
             has_one = [bool(words_in(text, words)) for text in texts]
             self._commenting = self._read_ratings().filter(pa.array(has_one, pa.bool_()))

@@ -21,11 +21,6 @@ def sentences(told: Sequence[str]) -> str:
     return " ".join(one if one.endswith("?") else f"{one}." for one in told).removesuffix(".")
 
 
-def enumerated(parts: Sequence[str]) -> str:
-    """Join parts of a sentence with commas and "and"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def first_small(text: str) -> str:
     """Return a sentence with a small letter at its beginning, to stand within another one."""
     return text[:1].lower() + text[1:]
