@@ -41,7 +41,7 @@ def ask(monitor: Monitor) -> Ask:
 def cells(page: str, name: str) -> list[str]:
     """Words of the cells of a deployment's row."""
     page = page.replace("<wbr>", "")
-    rows = re.findall(r"<tr.*?</tr>", page.split('class="fleet"')[1].split("</table>")[0], re.DOTALL)
+    rows = re.findall(r"<tr.*?</tr>", page.split('class="overview"')[1].split("</table>")[0], re.DOTALL)
     (row,) = [one for one in rows if f"<bdi>{name}</bdi>" in html.unescape(one)]
     found = re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)
     return [
@@ -89,10 +89,8 @@ def test_each_figure_names_its_period(monitor: Monitor, ask: Ask) -> None:
     monitor.refresh()
     for days, words in ((1, "1\xa0day"), (7, "7\xa0days"), (30, "30\xa0days")):
         page = ask(f"/?days={days}")
-        heads = [
-            re.sub("<.*?>", "", head) for head in re.findall('<th scope="col".*?</th>', page.split('class="fleet"')[1])
-        ]
-        heads = heads[:9]
+        heads = re.findall('<th scope="col".*?</th>', page.split('class="overview"')[1])[:9]
+        heads = [re.sub("<.*?>", "", head) for head in heads]
         assert [head for head in heads if words not in head] == ["Deployment", "State now ▴", "Last score"]
         assert f"requests in {words.replace(chr(160), ' ')}, from" in page
 
